@@ -1,0 +1,34 @@
+"""The command line: the only place that opens files, prints and exits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ncu_roofline.cli.outputs import say
+from ncu_roofline.cli.parser import parse
+from ncu_roofline.errors import RooflineError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code (0 done, 1 an error we explain, 2 usage)."""
+    _write_any_character()
+    args = parse(argv)
+    try:
+        code: int = args.run(args)
+        return code
+    except RooflineError as error:
+        say(f"ncu-roofline: {error}")
+        return error.exit_code
+    except BrokenPipeError:  # `ncu-roofline show ... | head`
+        return 0
+    except KeyboardInterrupt:
+        say("ncu-roofline: interrupted")
+        return 130
+
+
+def _write_any_character() -> None:
+    """Kernel names hold any character; a console that can't show one gets a replacement instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,50 @@
+"""`ncu-roofline demo`: the bundled sample report, rendered."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from importlib import resources
+from pathlib import Path
+
+from ncu_roofline.cli.outputs import check_output, write_output, write_text
+from ncu_roofline.errors import RooflineError
+
+REPORT = "gpp-v100.ncu-rep"
+CEILINGS = "gpp-v100-ceilings.json"
+PICTURES = {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy the sample into the folder, render it there, and say what is what."""
+    from ncu_roofline.ceilings import read_ceilings
+    from ncu_roofline.model import roofline
+    from ncu_roofline.render import render, text_table
+
+    folder = Path(args.out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RooflineError(
+            "Cannot write", folder, error.strerror or str(error), "Choose another folder with --out."
+        ) from error
+    names = (REPORT, CEILINGS, *PICTURES)
+    for name in names:
+        check_output(str(folder / name), args.force)
+    sample = resources.files("ncu_roofline") / "data" / "demo"
+    for name in (REPORT, CEILINGS):
+        write_output(str(folder / name), (sample / name).read_bytes(), args.force)
+    result = roofline(folder / REPORT, read_ceilings(folder / CEILINGS))
+    title = "GPP on a V100: the published hierarchical roofline"
+    for name, output_format in PICTURES.items():
+        write_output(str(folder / name), render(result, output_format, title=title), args.force)
+    width = max(shutil.get_terminal_size((100, 24)).columns, 80)
+    lines = [
+        text_table(result, width=width),
+        f"\nThe GPP kernel on a V100, nw = 1 to 6, as published by Yang, Kurth and Williams (2019); written to {folder}:",
+        f"  {folder / 'roofline.html'}   interactive page: open it in a browser",
+        f"  {folder / 'roofline.png'}    the same as a picture; roofline.txt as text",
+        f"  {folder / REPORT}   the report; try: ncu-roofline show {folder / REPORT}",
+    ]
+    write_text("\n".join(lines))
+    return 0

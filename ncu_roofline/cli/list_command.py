@@ -1,0 +1,78 @@
+"""`ncu-roofline list`: what is known."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+
+from ncu_roofline.cli.outputs import write_text
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print one list, as an aligned table or as JSON."""
+    rows = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats}[args.what]()
+    if args.json:
+        write_text(json.dumps(rows, indent=2))
+    else:
+        write_text(_table(rows))
+    return 0
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    header = {name: name.upper() for name in rows[0]}
+    width = {name: max(len(row[name]) for row in [header, *rows]) for name in header}
+    return "\n".join("  ".join(row[name].ljust(width[name]) for name in row).rstrip() for row in [header, *rows])
+
+
+def _architectures() -> list[dict[str, str]]:
+    from ncu_roofline.spec import load_spec
+
+    return [
+        {
+            "capability": f"{a.compute_capability[0]}.{a.compute_capability[1]}",
+            "name": a.name,
+            "chips": _words(a.chips),
+            "products": _words(a.products, ", "),
+            "without counters for": _words(sorted(a.lacks)) or "-",
+        }
+        for a in load_spec().architectures
+    ]
+
+
+def _precisions() -> list[dict[str, str]]:
+    from ncu_roofline.spec import load_spec
+
+    spec = load_spec()
+    return [
+        {
+            "id": p.id,
+            "label": p.label,
+            "unit": p.unit.upper(),
+            "on": _words(
+                f"{a.compute_capability[0]}.{a.compute_capability[1]}"
+                for a in spec.architectures
+                if spec.bindings(p, a.compute_capability)
+            ),
+        }
+        for p in spec.precisions
+    ]
+
+
+def _levels() -> list[dict[str, str]]:
+    from ncu_roofline.spec import load_spec
+
+    return [
+        {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
+        for level in load_spec().levels
+    ]
+
+
+def _formats() -> list[dict[str, str]]:
+    from ncu_roofline.render import RENDERERS
+
+    return [{"format": name, "suffixes": _words(row.suffixes), "holds": row.about} for name, row in RENDERERS.items()]
+
+
+def _words(items: Iterable[str], separator: str = " ") -> str:
+    return separator.join(items)

@@ -1,0 +1,38 @@
+"""`ncu-roofline render`: pictures, pages, tables and data."""
+
+from __future__ import annotations
+
+import argparse
+
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
+from ncu_roofline.cli.rooflines import read_roofline
+from ncu_roofline.errors import UsageError
+
+
+def run(args: argparse.Namespace) -> int:
+    """Render to a file; exit code 1 if some report had to be left out."""
+    from ncu_roofline.render import RENDERERS, format_for, render
+
+    output_format = args.format or format_for(args.output)
+    if output_format not in RENDERERS:
+        known = ", ".join(RENDERERS)
+        raise UsageError(
+            "Cannot render",
+            args.output,
+            f"{output_format or 'its suffix'} is no format known ({known})",
+            "Name one with --format.",
+        )
+    check_output(args.output, args.force)
+    result = read_roofline(args)
+    options: dict[str, object] = {"title": args.title}
+    if args.theme:
+        options["theme"] = args.theme
+    if output_format == "html":
+        options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
+    if output_format in ("csv", "parquet"):
+        options["table"] = args.table
+    data = render(result.roofline, output_format, **options)
+    write_output(args.output, data, args.force)
+    if args.output != STANDARD_OUTPUT:
+        say(f"Wrote {args.output}")
+    return result.exit_code

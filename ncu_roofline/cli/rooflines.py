@@ -1,0 +1,36 @@
+"""What `show`, `render` and `demo` share: reports on the command line to one roofline."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.reading import no_launch, read_reports, selection
+from ncu_roofline.errors import UsageError
+from ncu_roofline.model import Measurements, Roofline, roofline
+from ncu_roofline.model.explanations import Explanation
+
+
+@dataclass(frozen=True)
+class Result:
+    """A roofline, what its reports lack, and whether some report had to be left out."""
+
+    roofline: Roofline
+    explanations: tuple[Explanation, ...]
+    exit_code: int
+
+
+def read_roofline(args: argparse.Namespace) -> Result:
+    """Read every report of the command line and build the roofline it asks for."""
+    select = selection(args)
+    ceilings = [read_ceilings(path) for path in args.ceilings]
+    if args.source == "embedded" and (args.by != "launch" or args.clock != "profiled" or ceilings):
+        reason = "the report's own charts are per launch, at the profiled clock and without measured ceilings"
+        raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock and --ceilings.")
+    reports, failed = read_reports(args)
+    measurements = Measurements.joined([report.measurements for report in reports])
+    if not len(select.launches(measurements)):
+        raise no_launch(args)
+    result = roofline(measurements, ceilings, clock=args.clock, by=args.by, select=select, source=args.source)
+    return Result(result, tuple(report.explanation for report in reports), 1 if failed else 0)

@@ -1,0 +1,55 @@
+"""Writing files so that nothing is ever half-written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ncu_roofline.errors import RooflineError
+
+
+def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Raise RooflineError if ``path`` is a folder or a device, exists without ``overwrite``, or has no folder to be in."""
+    target = os.fspath(path)
+    if os.path.isdir(target):
+        raise RooflineError("Cannot write", path, "it is a folder", "Give the name of a file.")
+    if os.path.exists(target) and not os.path.isfile(target):  # replacing /dev/null would harm the whole machine
+        raise RooflineError("Cannot write", path, "it is no ordinary file", "Give the name of a file.")
+    if os.path.lexists(target) and not overwrite:
+        raise RooflineError("Cannot write", path, "the file exists", "Choose another name or add --force to overwrite it.")
+    folder = os.path.dirname(os.path.realpath(target))
+    if not os.path.isdir(folder):
+        raise RooflineError("Cannot write", path, f"there is no folder {folder}", "Create the folder first.")
+
+
+def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, overwrite: bool) -> None:
+    """Write ``chunks`` to a file beside ``path`` and move it there at the end; a link stays a link.  Raises RooflineError."""
+    check_target(path, overwrite)
+    try:
+        _write_beside(Path(os.path.realpath(path)), chunks)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        next_step = "Choose a place that you may write to, with space on its disk."
+        raise RooflineError("Cannot write", path, reason, next_step) from error
+
+
+def _write_beside(target: Path, chunks: Iterable[bytes]) -> None:
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.writelines(chunks)
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

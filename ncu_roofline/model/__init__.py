@@ -1,0 +1,9 @@
+"""From reports to points and roofs as tidy frames."""
+
+from __future__ import annotations
+
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.roofline import Roofline, measurements_of, roofline
+from ncu_roofline.model.selection import Selection
+
+__all__ = ["Measurements", "Roofline", "Selection", "measurements_of", "roofline"]

@@ -1,0 +1,112 @@
+"""The columns of the three frames, declared once: name, dtype, unit and meaning.
+
+Units are keys of `ncu_roofline.units.UNITS`; "" marks a column without unit.  A missing number is NaN, a missing text "".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a frame."""
+
+    name: str
+    dtype: str
+    unit: str
+    meaning: str
+
+
+_WHERE = (
+    Column("report", "str", "", "report the row comes from, as named on the command line"),
+    Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate"),
+    Column("kernel", "str", "", "short readable name, unique among different kernels of a Roofline"),
+    Column("device", "str", "", "name of the GPU"),
+    Column("compute_capability", "str", "", "compute capability, as 9.0"),
+)
+
+POINTS = (
+    *_WHERE,
+    Column("precision", "str", "", "precision id: fp64, fp32, fp16, tensor.fp16.wgmma, ..., or mixed (sum over pipes)"),
+    Column("level", "str", "", "memory level id: l1, shared, l2, dram, system"),
+    Column("launches", "int", "", "launches in this row: 1, or the number aggregated"),
+    Column("work", "float", "flop", "operations executed (OP for integer types, see unit)"),
+    Column("unit", "str", "", "flop or op: what work counts"),
+    Column("traffic", "float", "byte", "bytes moved at this level"),
+    Column("seconds", "float", "second", "run time"),
+    Column("intensity", "float", "flop/byte", "work / traffic"),
+    Column("performance", "float", "flop/s", "work / seconds"),
+    Column("bandwidth", "float", "byte/s", "traffic / seconds"),
+    Column(
+        "attainable",
+        "float",
+        "flop/s",
+        "min(compute roof, intensity * bandwidth roof of this level), measured roofs where given",
+    ),
+    Column("fraction", "float", "ratio", "performance / attainable"),
+    Column("attainable_theoretical", "float", "flop/s", "the same with theoretical roofs only"),
+    Column("fraction_theoretical", "float", "ratio", "performance / attainable_theoretical"),
+    Column("roof_origin", "str", "", "origin of the binding roof of this level: theoretical or measured"),
+    Column("binds", "str", "", "what binds this kernel and precision over all levels: a level id or a compute roof id"),
+    Column("binding_fraction", "float", "ratio", "performance / lowest attainable over all levels"),
+    Column("locality", "float", "ratio", "traffic here / traffic of the next level outwards: the reuse caught between the two"),
+    Column("locality_to", "str", "", "that next level's id"),
+    Column("clock_profiled", "float", "hertz", "SM clock while profiled"),
+    Column("clock_max", "float", "hertz", "maximum SM clock of the GPU"),
+    Column("clock_ratio", "float", "ratio", "clock_profiled / clock_max"),
+    Column(
+        "coverage", "float", "ratio", "share of the group's time that the row stands for: below 1 where launches lack metrics"
+    ),
+    Column(
+        "source", "str", "", "binding (our counters), derived (sectors x 32 and the like) or embedded (the report's own chart)"
+    ),
+    Column("metrics", "str", "", "ncu metrics that gave work and traffic"),
+    Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
+)
+
+ROOFS = (
+    Column("report", "str", "", "report the roof belongs to"),
+    Column("device", "str", "", "name of the GPU"),
+    Column("compute_capability", "str", "", "compute capability, as 9.0"),
+    Column("roof", "str", "", "roof id: fp64.fma, fp64.nofma, tensor.fp16.wgmma, l1, l2, dram, wall, ..."),
+    Column("kind", "str", "", "compute (a horizontal line), bandwidth (a diagonal) or wall (a vertical line)"),
+    Column("precision", "str", "", "precision id of a compute roof, else ''"),
+    Column("level", "str", "", "level id of a bandwidth roof, else ''"),
+    Column("label", "str", "", "label for people, without the value"),
+    Column("value", "float", "", "roof, in the unit of the column unit"),
+    Column("unit", "str", "", "flop/s, op/s, byte/s or flop/byte"),
+    Column("value_min", "float", "", "lowest over the launches (their clocks differ)"),
+    Column("value_max", "float", "", "highest over the launches"),
+    Column("origin", "str", "", "theoretical or measured"),
+    Column("clock", "float", "hertz", "clock the roof stands at; NaN where the origin does not say"),
+    Column("clock_basis", "str", "", "profiled, max or measured"),
+    Column("source", "str", "", "binding, embedded, architecture (data sheet per SM and clock) or ceilings (a measured file)"),
+    Column("metrics", "str", "", "ncu metrics that gave the roof, or the ceilings file's provenance"),
+    Column("notes", "str", "", "what a reader must know of this roof"),
+)
+
+KERNELS = (
+    *_WHERE,
+    Column("name", "str", "", "full demangled name"),
+    Column("kind", "str", "", "kernel, range, graph or cmdlist"),
+    Column("launches", "int", "", "launches in this row"),
+    Column("grid", "str", "", "grid size, as 65535x1x1"),
+    Column("block", "str", "", "block size, as 128x1x1"),
+    Column("nvtx", "str", "", "innermost NVTX ranges around the launch, separated by '/'"),
+    Column("ncu_version", "str", "", "Nsight Compute that made the report"),
+    Column("seconds", "float", "second", "run time"),
+    Column("time_share", "float", "ratio", "share of the time of all rows"),
+    Column("work", "float", "flop", "floating-point operations over all precisions known; NaN where none is known"),
+    Column(
+        "status",
+        "str",
+        "",
+        "ok (has points), zero-flop, no-work-metrics, no-traffic-metrics, no-time, unknown-chip or no-chart",
+    ),
+    Column("clock_profiled", "float", "hertz", "SM clock while profiled"),
+    Column("clock_max", "float", "hertz", "maximum SM clock of the GPU"),
+    Column("clock_ratio", "float", "ratio", "clock_profiled / clock_max"),
+    Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
+    Column("notes", "str", "", "warnings, sentences separated by '; '"),
+)

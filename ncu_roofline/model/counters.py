@@ -1,0 +1,188 @@
+"""Counter values of launches on one chip, in whichever of ncu's forms the report holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ncu_roofline.formula import WeightedSum
+from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
+
+NANOSECOND = 1e-9
+KILOHERTZ = 1e3
+
+_COUNT_SUFFIXES = (".sum", ".sum.per_second", ".sum.per_cycle_elapsed")
+_PEAK_SUFFIX = ".sum.peak_sustained"
+_SLICE_PEAK_SUFFIX = ".avg.peak_sustained"
+_CLOCK_UNITS = ("sm", "smsp", "l1tex", "lts", "gpc", "dram")
+_TIME = "gpu__time_duration"
+_ATTRIBUTES = {
+    "sm_count": "device__attribute_multiprocessor_count",
+    "fbp_count": "device__attribute_fbp_count",
+    "l2s_per_fbp": "device__attribute_num_l2s_per_fbp",
+    "max_clock": "device__attribute_max_gpu_frequency_khz",
+    "clock_rate": "device__attribute_clock_rate",
+    "max_memory_clock": "device__attribute_max_mem_frequency_khz",
+    "bus_width": "device__attribute_global_memory_bus_width",
+}
+_TENSOR_ACTIVE = tuple(
+    f"sm__{what}.{how}.pct_of_peak_sustained_{base}"
+    for what in ("pipe_tensor_cycles_active", "inst_executed_pipe_tensor", "inst_executed_pipe_tensor_op_hmma")
+    for base in ("active", "elapsed")
+    for how in ("avg", "sum")
+)
+# An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
+_L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
+
+
+def twin(counter: str) -> str | None:
+    """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
+    unit, _, rest = counter.partition("__")
+    if not rest.startswith(("sass_", "inst_executed_pipe_")):
+        return None
+    return {"sm": f"smsp__{rest}", "smsp": f"sm__{rest}"}.get(unit)
+
+
+def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
+    """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
+    names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *_TENSOR_ACTIVE}
+    names |= {f"{_TIME}{suffix}" for suffix in (".sum", ".avg", ".max")}
+    names |= {
+        f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
+    }
+    counters = {counter for one in sums for counter in one.counters()}
+    counters |= {other for counter in counters if (other := twin(counter))}
+    names |= {counter + suffix for counter in counters for suffix in _COUNT_SUFFIXES}
+    return names | {c + suffix for one in peaks for c in one.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
+
+
+def as_floats(column: Sequence[object]) -> FloatArray:
+    """A metric's values as floats; missing ones and text are NaN."""
+    try:
+        return np.array(column, dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError):
+        return np.array([v if isinstance(v, (int, float)) else np.nan for v in column], dtype=np.float64)
+
+
+class Counters:
+    """Values of counters, clocks and times over some launches of one chip; SI units, NaN where the report has none."""
+
+    def __init__(self, columns: Mapping[str, FloatArray], count: int) -> None:
+        self._columns = columns
+        self._missing = np.full(count, np.nan)
+        self.seconds = self._seconds()
+        self.sm_count = self._column(_ATTRIBUTES["sm_count"])
+        self.slices = self._column(_ATTRIBUTES["fbp_count"]) * self._column(_ATTRIBUTES["l2s_per_fbp"])
+        self.clock_max = _first(self._column(_ATTRIBUTES["max_clock"]), self._column(_ATTRIBUTES["clock_rate"])) * KILOHERTZ
+        self.tensor_active = _first(*(self._column(name) for name in _TENSOR_ACTIVE)) / 100
+        self._clocks: dict[str, tuple[FloatArray, str]] = {}
+        self.profiled_clock = _first(*(self._own_clock(name) for name in ("sm", "smsp", "l1tex", "gpc")))
+
+    def _column(self, name: str) -> FloatArray:
+        return self._columns.get(name, self._missing)
+
+    def _seconds(self) -> FloatArray:
+        times = [self._column(_TIME + suffix) * NANOSECOND for suffix in (".sum", ".avg", ".max")]
+        for how in ("avg", "max"):
+            cycles, rate = self._column(f"sm__cycles_elapsed.{how}"), self._column(f"sm__cycles_elapsed.{how}.per_second")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                times.append(cycles / rate)
+        found = _first(*times)
+        return np.where(np.isfinite(found) & (found > 0), found, np.nan)
+
+    def clock(self, unit: str) -> tuple[FloatArray, str]:
+        """Clock of a unit (sm, l1tex, lts, dram) while profiled, in Hz, and a note where another unit's clock stands in."""
+        if unit not in self._clocks:
+            self._clocks[unit] = self._find_clock(unit)
+        return self._clocks[unit]
+
+    def _own_clock(self, unit: str) -> FloatArray:
+        found = []
+        for how in ("avg", "max"):
+            found.append(self._column(f"{unit}__cycles_elapsed.{how}.per_second"))
+            found.append(self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds)
+        clock = _first(*found)
+        return np.where(np.isfinite(clock) & (clock > 0), clock, np.nan)
+
+    def _find_clock(self, unit: str) -> tuple[FloatArray, str]:
+        if unit in ("sm", "smsp", "l1tex"):  # one clock domain
+            own = _first(self._own_clock(unit), self.profiled_clock)
+            note = "SM clock not recorded, maximum clock used" if (np.isnan(own) & ~np.isnan(self.clock_max)).any() else ""
+            return _first(own, self.clock_max), note
+        if unit == "dram":
+            return self._own_clock("dram"), ""
+        rate, per_cycle = (self._column(name) for name in _L2_CLOCK_PAIR)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = _first(self._own_clock(unit), rate / (per_cycle * self.slices))
+        sm, _ = self.clock("sm")
+        gaps = np.isnan(own) & ~np.isnan(sm)
+        return _first(own, sm), "L2 clock not recorded, SM clock used" if gaps.any() else ""
+
+    def count(self, formula: WeightedSum, source: str, note: str) -> Quantity:
+        """The sum of counters over the whole launch; the first form in which the report holds all of its counters."""
+        result = Quantity.missing(len(self.seconds))
+        for names in (formula.counters(), tuple(twin(counter) or counter for counter in formula.counters())):
+            for suffix in _COUNT_SUFFIXES:
+                metrics = [name + suffix for name in names]
+                if all(metric in self._columns for metric in metrics):
+                    origin = Origin(source, ", ".join(metrics), note)
+                    result = result.filled(
+                        Quantity.of(self._total(formula, dict(zip(formula.counters(), metrics, strict=True)), suffix), origin)
+                    )
+                if not np.isnan(result.values).any():
+                    return result
+        return result
+
+    def _total(self, formula: WeightedSum, metric_of: Mapping[str, str], suffix: str) -> FloatArray:
+        total = formula.evaluate(lambda counter: self._column(metric_of[counter]))
+        if suffix == ".sum.per_second":
+            total = total * self.seconds
+        elif suffix == ".sum.per_cycle_elapsed":
+            unit = formula.counters()[0].partition("__")[0]
+            total = total * self.clock(unit)[0] * self.seconds
+        # A counter that overflowed or was not collected comes as NaN or infinity, a multi-pass difference below zero.
+        return np.where(np.isfinite(total) & (total >= 0), total, np.nan)
+
+    def peak(self, formula: WeightedSum, clock_unit: str, source: str) -> Quantity:
+        """Peak per second: the counters' own sustained peaks per cycle, as the report records them, times the clock."""
+        clock, note = self.clock(clock_unit)
+        result = Quantity.missing(len(self.seconds))
+        for suffix, instances in ((_PEAK_SUFFIX, 1.0), (_SLICE_PEAK_SUFFIX, self.slices)):
+            metrics = [counter + suffix for counter in formula.counters()]
+            if suffix == _SLICE_PEAK_SUFFIX and not all(name.startswith("lts__") for name in metrics):
+                continue  # only of L2 slices is the number of instances known
+            if all(metric in self._columns for metric in metrics):
+                values = formula.evaluate(lambda counter, suffix=suffix: self._column(counter + suffix)) * instances * clock  # type: ignore[misc]
+                values = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+                result = result.filled(Quantity.of(values, Origin(source, ", ".join(metrics), note)))
+        return result
+
+    def per_sm(self, per_cycle: float) -> Quantity:
+        """Peak per second of ``per_cycle`` operations or bytes per SM and cycle (a data-sheet figure)."""
+        clock, note = self.clock("sm")
+        return Quantity.of(per_cycle * self.sm_count * clock, Origin("architecture", f"{per_cycle:g} per SM and cycle", note))
+
+    def per_slice(self, per_cycle: float) -> Quantity:
+        """Peak per second of ``per_cycle`` bytes per L2 slice and cycle."""
+        clock, note = self.clock("lts")
+        return Quantity.of(
+            per_cycle * self.slices * clock, Origin("architecture", f"{per_cycle:g} B per L2 slice and cycle", note)
+        )
+
+    def per_bus_bit(self, per_cycle: float) -> Quantity:
+        """Peak per second of ``per_cycle`` bytes per bit of the memory bus and cycle, at the maximum memory clock."""
+        clock = self._column(_ATTRIBUTES["max_memory_clock"]) * KILOHERTZ
+        values = per_cycle * clock * self._column(_ATTRIBUTES["bus_width"])
+        names = f"{_ATTRIBUTES['max_memory_clock']}, {_ATTRIBUTES['bus_width']}"
+        return Quantity.of(np.where(values > 0, values, np.nan), Origin("architecture", names, "at the maximum memory clock"))
+
+
+def _first(*candidates: FloatArray) -> FloatArray:
+    """Element by element the first candidate that is not NaN."""
+    result = candidates[0]
+    for candidate in candidates[1:]:
+        if not np.isnan(result).any():
+            break
+        result = np.where(np.isnan(result), candidate, result)
+    return result

@@ -1,0 +1,236 @@
+"""From a report to measurements: the spec's bindings applied to each launch, chip by chip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ncu_roofline.model.counters import Counters, as_floats, spellings
+from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
+from ncu_roofline.report import Report
+from ncu_roofline.spec import Architecture, Level, Precision, Spec
+
+_DEVICE = "device__attribute_display_name"
+_MAJOR = "device__attribute_compute_capability_major"
+_MINOR = "device__attribute_compute_capability_minor"
+UNKNOWN_CAPABILITY = (0, 0)
+
+
+def measure(report: Report, label: str, spec: Spec) -> Measurements:
+    """All launches of a report; ``label`` is what the report is called in the frames."""
+    count = len(report.kernels)
+    raw = report.columns([_DEVICE, *sorted(_metric_names(spec) & report.metric_names)])
+    devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
+    columns = {name: as_floats(column) for name, column in raw.items()}
+    capability = _capabilities(columns, count)
+    chips = list(dict.fromkeys(capability))
+    headers = _headers(report, label, capability, devices)
+    parts, order = [], []
+    for chip in chips:
+        index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
+        selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
+        parts.append(_measure_chip(headers, index, selected, spec, chip))
+        order.append(index)
+    if len(parts) <= 1:
+        return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY)
+    return Measurements.joined(parts).take(np.argsort(np.concatenate(order)))
+
+
+def _capabilities(columns: Mapping[str, FloatArray], count: int) -> TextArray:
+    missing = np.full(count, np.nan)
+    pairs = zip(columns.get(_MAJOR, missing).tolist(), columns.get(_MINOR, missing).tolist(), strict=True)
+    result = np.empty(count, dtype=object)
+    result[:] = [_capability(*pair) for pair in pairs]
+    return result
+
+
+def _capability(major: float, minor: float) -> tuple[int, int]:
+    if not (0 < major < 1000 and 0 <= minor < 1000):  # NaN as well
+        return UNKNOWN_CAPABILITY
+    return int(major), int(minor)
+
+
+@lru_cache(maxsize=1)
+def _metric_names(spec: Spec) -> frozenset[str]:
+    """Every metric that some chip's bindings read: one pass over the report then serves whatever chips it holds."""
+    owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
+    bindings = [b for owner in owners for b in owner.bindings]
+    return frozenset({_MAJOR, _MINOR} | spellings([b.counters for b in bindings], [b.peak for b in bindings if b.peak]))
+
+
+def _headers(report: Report, label: str, capability: TextArray, devices: list[str]) -> Measurements:
+    launches = report.launches()
+    count = len(launches)
+    nothing = np.full(count, np.nan)
+
+    def text(values: Sequence[object]) -> TextArray:
+        array = np.empty(count, dtype=object)
+        array[:] = values
+        return array
+
+    return Measurements(
+        report=text([label] * count),
+        ncu_version=text([report.ncu_version] * count),
+        launch=np.arange(count),
+        function=text([launch.function_name for launch in launches]),
+        name=text([launch.name for launch in launches]),
+        kind=text([launch.kind for launch in launches]),
+        grid=text([_size(launch.grid) for launch in launches]),
+        block=text([_size(launch.block) for launch in launches]),
+        nvtx=text(["/".join(launch.nvtx) for launch in launches]),
+        device=text(devices),
+        capability=capability,
+        seconds=nothing,
+        clock=nothing,
+        clock_max=nothing,
+        tensor_active=nothing,
+        charts=text([()] * count),
+    )
+
+
+def _size(size: tuple[int, int, int] | None) -> str:
+    return "x".join(map(str, size)) if size else ""
+
+
+def _measure_chip(
+    headers: Measurements, index: IntArray, columns: Mapping[str, FloatArray], spec: Spec, capability: tuple[int, int]
+) -> Measurements:
+    counters = Counters(columns, len(index))
+    architecture = spec.architecture(capability)
+    work: dict[str, Quantity] = {}
+    summands: dict[str, Quantity] = {}
+    compute: dict[str, Quantity] = {}
+    traffic: dict[str, Quantity] = {}
+    bandwidth: dict[str, Quantity] = {}
+    if architecture is not None:
+        work, summands = _work(counters, spec, capability)
+        compute = _compute_roofs(counters, spec, architecture, headers.device[index])
+        traffic, bandwidth = _levels(counters, spec, architecture)
+    selected = headers.take(index)
+    return Measurements(
+        **{
+            name: getattr(selected, name)
+            for name in (
+                "report",
+                "ncu_version",
+                "launch",
+                "function",
+                "name",
+                "kind",
+                "grid",
+                "block",
+                "nvtx",
+                "device",
+                "capability",
+                "charts",
+            )
+        },
+        seconds=counters.seconds,
+        clock=counters.profiled_clock,
+        clock_max=counters.clock_max,
+        tensor_active=counters.tensor_active,
+        work=work,
+        summands=summands,
+        compute=compute,
+        traffic=traffic,
+        bandwidth=bandwidth,
+    )
+
+
+def _work(counters: Counters, spec: Spec, capability: tuple[int, int]) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
+    """Work by precision, and the part of it that adds up to all work with nothing counted twice.
+
+    A tensor type may be counted in total, by instruction family and by sparsity at once; which of them may be summed depends
+    on the bindings that a launch had metrics for.
+    """
+    found: dict[str, Quantity] = {}
+    used: dict[str, TextArray] = {}
+    for precision in spec.precisions:
+        quantity = Quantity.missing(len(counters.seconds))
+        chosen = np.full(len(counters.seconds), None, dtype=object)
+        for binding in spec.bindings(precision, capability):
+            candidate = counters.count(binding.counters, binding.source, binding.note)
+            chosen[np.isnan(quantity.values) & ~np.isnan(candidate.values)] = binding
+            quantity = quantity.filled(candidate)
+        if quantity.origins:
+            found[precision.id], used[precision.id] = quantity, chosen
+    return found, _summands(spec, found, used)
+
+
+def _summands(spec: Spec, found: dict[str, Quantity], used: dict[str, TextArray]) -> dict[str, Quantity]:
+    flops = {p.id for p in spec.precisions if p.unit == "flop"}
+    masks = {name: np.full(len(chosen), np.nan) for name, chosen in used.items() if name in flops}
+    combinations: dict[tuple[int, ...], list[int]] = {}
+    for row, bindings in enumerate(zip(*used.values(), strict=True)):
+        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
+    for rows in combinations.values():
+        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
+        for name in spec.summands(here):
+            if name in masks:
+                masks[name][rows] = 1.0
+    return {name: found[name].scaled(mask) for name, mask in masks.items()}
+
+
+def _compute_roofs(counters: Counters, spec: Spec, architecture: Architecture, devices: TextArray) -> dict[str, Quantity]:
+    """Compute roofs by roof id, whether or not the launch has work of that precision."""
+    found = {}
+    for precision in spec.precisions:
+        main, *others = precision.roof_ids()
+        quantity = Quantity.missing(len(counters.seconds))
+        for binding in spec.bindings(precision, architecture.compute_capability):
+            if binding.peak:
+                quantity = quantity.filled(counters.peak(binding.peak, binding.clock, binding.source))
+        for device in dict.fromkeys(devices):
+            per_cycle = architecture.peak(main, str(device))
+            if per_cycle is None:
+                continue
+            sheet = counters.per_sm(per_cycle).scaled(np.where(devices == device, 1.0, np.nan))
+            if architecture.board_rule(main, str(device)):
+                # A board sold with a halved rate: whether the counter's peak knows of it is unproven, so the lower one holds.
+                lower = sheet.values < quantity.values
+                quantity = quantity.scaled(np.where(lower, np.nan, 1.0))
+            quantity = quantity.filled(sheet)
+        if not np.isnan(quantity.values).all():
+            found[main] = quantity
+            for other in others:  # without FMA every instruction does half the operations
+                found[other] = quantity.scaled(np.full(len(quantity.values), 0.5))
+    return found
+
+
+def _levels(counters: Counters, spec: Spec, architecture: Architecture) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
+    """Traffic and bandwidth roofs by level id; a launch's roof is of the same counters as its traffic."""
+    traffic, bandwidth = {}, {}
+    for level in spec.levels:
+        moved = Quantity.missing(len(counters.seconds))
+        roof = Quantity.missing(len(counters.seconds))
+        sheet = _sheet(counters, architecture, level.id)
+        for binding in spec.bindings(level, architecture.compute_capability):
+            candidate = counters.count(binding.counters, binding.source, binding.note)
+            peak = (
+                counters.peak(binding.peak, binding.clock, binding.source)
+                if binding.peak
+                else Quantity.missing(len(roof.values))
+            )
+            chosen = np.isnan(moved.values) & ~np.isnan(candidate.values)
+            moved = moved.filled(candidate)
+            roof = roof.filled(peak.filled(sheet).scaled(np.where(chosen, 1.0, np.nan)))
+        gaps = np.where(np.isnan(moved.values), 1.0, np.nan)
+        for binding in spec.bindings(level, architecture.compute_capability):
+            if binding.peak:
+                roof = roof.filled(counters.peak(binding.peak, binding.clock, binding.source).scaled(gaps))
+        roof = roof.filled(sheet.scaled(gaps))
+        if moved.origins:
+            traffic[level.id] = moved
+        if not np.isnan(roof.values).all():
+            bandwidth[level.id] = roof
+    return traffic, bandwidth
+
+
+def _sheet(counters: Counters, architecture: Architecture, level: str) -> Quantity:
+    """The level's roof from the data sheet, where the architecture file has one."""
+    if level not in architecture.bandwidth:
+        return Quantity.missing(len(counters.seconds))
+    bytes_per_cycle, per = architecture.bandwidth[level]
+    return {"sm": counters.per_sm, "slice": counters.per_slice, "bus": counters.per_bus_bit}[per](bytes_per_cycle)

@@ -1,0 +1,147 @@
+"""The kernels frame: every launch or group with its time, also those that no chart can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.model.grouping import Grouping
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.points import CLOCK_WARNING, capability_text
+from ncu_roofline.model.works import total_flops
+from ncu_roofline.spec import Spec
+
+CORE_PRECISIONS = ("fp64", "fp32", "fp16")
+CORE_LEVELS = ("l1", "l2", "dram")
+# Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
+TENSOR_ACTIVE = 0.01
+
+
+def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> dict[str, Any]:
+    """Columns of the kernels frame (`columns.KERNELS`)."""
+    first, single = grouping.first, grouping.by == "launch"
+    seconds = grouping.total(np.nan_to_num(m.seconds))
+    seconds = np.where(grouping.total(np.isfinite(m.seconds).astype(np.float64)) > 0, seconds, np.nan)
+    total = np.nansum(seconds)
+    work = _sum_known(grouping, total_flops(m))
+    clock = grouping.mean(m.clock, m.seconds)
+    ratio = clock / m.clock_max[first]
+    available = _Availability(m, grouping, spec, levels)
+    report = m.report[first]
+    if grouping.by == "kernel" and len(set(m.report)) > 1:
+        report = np.full(len(first), "", dtype=object)
+    return {
+        "report": report,
+        "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
+        "kernel": np.array(grouping.label, dtype=object),
+        "device": m.device[first],
+        "compute_capability": capability_text(m.capability[first]),
+        "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
+        "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
+        "launches": np.bincount(grouping.index, minlength=grouping.count).astype(np.int64),
+        "grid": _common(m.grid, grouping),
+        "block": _common(m.block, grouping),
+        "nvtx": _common(m.nvtx, grouping),
+        "ncu_version": m.ncu_version[first],
+        "seconds": seconds,
+        "time_share": seconds / total if total > 0 else np.full(len(first), np.nan),
+        "work": work,
+        "status": available.status(),
+        "clock_profiled": clock,
+        "clock_max": m.clock_max[first],
+        "clock_ratio": ratio,
+        "missing": available.missing(),
+        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping)),
+    }
+
+
+def _clock_notes(ratio: Any) -> Any:
+    return [f"profiled at {one:.0%} of the maximum clock" if one < CLOCK_WARNING else "" for one in ratio]
+
+
+def _tensor_notes(m: Measurements, grouping: Grouping) -> Any:
+    """A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete."""
+    counted = [np.isfinite(q.values) for name, q in m.work.items() if name.startswith("tensor.")]
+    uncounted = ~np.any([*counted, np.zeros(len(m), dtype=bool)], axis=0) & (m.tensor_active > TENSOR_ACTIVE)
+    active = grouping.mean(np.where(uncounted, m.tensor_active, np.nan), m.seconds)
+    text = "tensor cores were busy in {:.0%} of the cycles but their operations were not collected: the work is incomplete"
+    return [text.format(one) if np.isfinite(one) else "" for one in active]
+
+
+def _joined(*columns: Any) -> Any:
+    result = np.empty(len(columns[0]), dtype=object)
+    result[:] = ["; ".join(text for text in texts if text) for texts in zip(*columns, strict=True)]
+    return result
+
+
+def _sum_known(grouping: Grouping, values: Any) -> Any:
+    known = grouping.total(np.isfinite(values).astype(np.float64)) > 0
+    return np.where(known, grouping.total(np.nan_to_num(values)), np.nan)
+
+
+def _common(values: Any, grouping: Grouping) -> Any:
+    """The text that all launches of a row share, '' where they differ."""
+    result = values[grouping.first].copy()
+    result[grouping.index[values != result[grouping.index]]] = ""
+    return result
+
+
+class _Availability:
+    """Which rows have which numbers, from any of their launches."""
+
+    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> None:
+        self._grouping = grouping
+        capabilities = [tuple(m.capability[i]) for i in grouping.first]
+        self._architectures = {one: spec.architecture(one) for one in dict.fromkeys(capabilities)}
+        self.capabilities = capabilities
+        self.chip = np.array([self._architectures[one] is not None for one in capabilities], dtype=bool)
+        self.time = self._known(m.seconds)
+        self.works = {name: self._known(quantity.values) for name, quantity in m.work.items()}
+        self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
+        totals = [_sum_known(grouping, quantity.values) > 0 for quantity in m.work.values()]
+        self.any_work = self._any(totals)
+        self.any_traffic = self._any(list(self.traffics.values()))
+        nothing = np.zeros(grouping.count, dtype=bool)
+        self.core = {name: self.works.get(name, nothing) for name in CORE_PRECISIONS}
+        self.inner = {name: self.traffics.get(name, nothing) for name in CORE_LEVELS if name in levels}
+
+    def _known(self, values: Any) -> Any:
+        return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
+
+    def _any(self, masks: list[Any]) -> Any:
+        return np.any([*masks, np.zeros(self._grouping.count, dtype=bool)], axis=0)
+
+    def status(self) -> Any:
+        """Why a row has points or none.  Zero in the precisions collected is zero work only if all of them were."""
+        complete = np.all(list(self.core.values()), axis=0)
+        conditions = [~self.chip, ~self.time, ~self.any_work & ~complete, ~self.any_work, ~self.any_traffic]
+        names = ["unknown-chip", "no-time", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
+        return np.select(conditions, names, default="ok").astype(object)
+
+    def missing(self) -> Any:
+        """Core precisions and levels that no launch of a row has, for chips that could count them."""
+        pattern = np.vstack([*self.core.values(), *self.inner.values()])
+        names = [*self.core, *self.inner]
+        texts: dict[Any, str] = {}
+        result = np.empty(self._grouping.count, dtype=object)
+        for row, (capability, known) in enumerate(zip(self.capabilities, pattern.T, strict=True)):
+            key = (capability, known.tobytes())
+            if key not in texts:
+                architecture = self._architectures[capability]
+                lacks = architecture.lacks if architecture else frozenset()
+                texts[key] = " ".join(name for name, has in zip(names, known, strict=True) if not has and name not in lacks)
+            result[row] = texts[key]
+        return result
+
+    def zero_so_far(self) -> Any:
+        """For rows whose collected precisions are all zero while others are missing: a sentence that says which."""
+        some = np.any(list(self.core.values()), axis=0)
+        rows = np.flatnonzero(~self.any_work & some)
+        result = np.full(self._grouping.count, "", dtype=object)
+        for row in rows:
+            absent = [name for name, has in self.core.items() if not has[row]]
+            if absent:
+                present = [name for name, has in self.core.items() if has[row]]
+                result[row] = f"no {', '.join(present)} work; {', '.join(absent)} not collected"
+        return result

@@ -1,0 +1,138 @@
+"""What one or many reports say about their launches, as arrays: the step between metrics and frames.
+
+All arrays have one element per launch.  A missing number is NaN.  Each number carries its origin: which metrics, by which way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+TextArray = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a number comes from: the way (binding, derived, embedded, architecture), the metrics, and what to know of it."""
+
+    source: str
+    metrics: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number per launch with its origin: ``origins[choice[i]]`` is the origin of ``values[i]`` (choice -1: missing)."""
+
+    values: FloatArray
+    choice: IntArray
+    origins: tuple[Origin, ...] = ()
+
+    @classmethod
+    def missing(cls, count: int) -> Quantity:
+        """No launch has it."""
+        return cls(np.full(count, np.nan), np.full(count, -1, dtype=np.int64))
+
+    @classmethod
+    def of(cls, values: FloatArray, origin: Origin) -> Quantity:
+        """All values from one origin; NaN where missing."""
+        return cls(values, np.where(np.isnan(values), -1, 0).astype(np.int64), (origin,))
+
+    def filled(self, other: Quantity) -> Quantity:
+        """This quantity, with the gaps filled from another one."""
+        gaps = np.isnan(self.values)
+        if not gaps.any() or not other.origins:
+            return self
+        if not self.origins:
+            return other
+        shifted = np.where(other.choice < 0, -1, other.choice + len(self.origins))
+        return Quantity(
+            np.where(gaps, other.values, self.values),
+            np.where(gaps, shifted, self.choice),
+            self.origins + other.origins,
+        )
+
+    def scaled(self, factor: FloatArray) -> Quantity:
+        """The same with values multiplied (NaN where the factor is)."""
+        return replace(self, values=self.values * factor)
+
+    def take(self, index: IntArray) -> Quantity:
+        """The launches of ``index``."""
+        return Quantity(self.values[index], self.choice[index], self.origins)
+
+    @staticmethod
+    def joined(parts: Sequence[Quantity]) -> Quantity:
+        """Launches of several quantities behind each other."""
+        origins: dict[Origin, int] = {}
+        choices = []
+        for part in parts:
+            codes = np.array([origins.setdefault(origin, len(origins)) for origin in part.origins] + [-1], dtype=np.int64)
+            choices.append(codes[part.choice])  # choice -1 picks the last entry, -1
+        return Quantity(np.concatenate([part.values for part in parts]), np.concatenate(choices), tuple(origins))
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Launches of one or many reports, one array element each; quantities in SI units (FLOP or OP, byte, second, Hz)."""
+
+    report: TextArray
+    ncu_version: TextArray
+    launch: IntArray
+    function: TextArray
+    name: TextArray
+    kind: TextArray
+    grid: TextArray
+    block: TextArray
+    nvtx: TextArray
+    device: TextArray
+    capability: TextArray
+    seconds: FloatArray
+    clock: FloatArray
+    clock_max: FloatArray
+    tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
+    work: Mapping[str, Quantity] = field(default_factory=dict)  # precision id -> operations
+    summands: Mapping[str, Quantity] = field(default_factory=dict)  # the floating-point part of it that may be added up
+    traffic: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes
+    compute: Mapping[str, Quantity] = field(default_factory=dict)  # compute roof id -> operations per second
+    bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second
+    charts: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # the report's own charts, where asked for
+
+    def __len__(self) -> int:
+        return len(self.launch)
+
+    def take(self, index: IntArray) -> Measurements:
+        """The launches of ``index``, in its order."""
+        changed: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, Mapping):
+                changed[item.name] = {key: quantity.take(index) for key, quantity in value.items()}
+            else:
+                changed[item.name] = value[index]
+        return replace(self, **changed)
+
+    @staticmethod
+    def joined(parts: Sequence[Measurements]) -> Measurements:
+        """All launches of several measurements, in order; what one of them does not know is missing for its launches."""
+        if len(parts) == 1:
+            return parts[0]
+        merged: dict[str, Any] = {}
+        for item in fields(Measurements):
+            values = [getattr(part, item.name) for part in parts]
+            if isinstance(values[0], Mapping):
+                keys = dict.fromkeys(key for value in values for key in value)
+                merged[item.name] = {
+                    key: Quantity.joined(
+                        [value.get(key) or Quantity.missing(len(part)) for value, part in zip(values, parts, strict=True)]
+                    )
+                    for key in keys
+                }
+            else:
+                merged[item.name] = np.concatenate(values)
+        return Measurements(**merged)

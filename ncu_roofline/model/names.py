@@ -1,0 +1,261 @@
+"""Short readable kernel names: what a person would call the kernel, distinct for distinct kernels.
+
+Demangled names of template libraries run to kilobytes; charts and terminals have room for some forty characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from ncu_roofline.model.demangled import CxxName, parse
+
+MAX_LENGTH = 40
+_MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
+_MAX_DEPTH = 4  # launchers in launchers, and template arguments in template arguments
+
+# Launchers whose template arguments hold the kernel people wrote: {base: scopes it must stand in}.
+_LAUNCHERS = {
+    "cuda_parallel_launch_constant_memory": "Kokkos",
+    "cuda_parallel_launch_local_memory": "Kokkos",
+    "cuda_parallel_launch_global_memory": "Kokkos",
+    "cuda_parallel_launch_constant_or_global_memory": "Kokkos",
+    "ParallelFor": "Kokkos",
+    "ParallelReduce": "Kokkos",
+    "ParallelScan": "Kokkos",
+    "ParallelScanWithTotal": "Kokkos",
+    "CombinedFunctorReducer": "Kokkos",
+    "forall_cuda_kernel": "RAJA",
+    "forallp_cuda_kernel": "RAJA",
+    "CudaKernelLauncher": "RAJA",
+    "CudaKernelLauncherFixed": "RAJA",
+    "launch_global_fcn": "RAJA",
+    "launch_new_reduce_global_fcn": "RAJA",
+    "_kernel_agent": "thrust",
+    "_kernel_agent_vshmem": "thrust",
+    "Kernel": "cutlass",
+    "Kernel2": "cutlass",
+    "device_kernel": "cutlass",
+}
+_CAST = re.compile(r"^\((?:unsigned |signed )?[\w: ]+\)\s*(-?\w+)$")
+_PLAIN = re.compile(r"^[\w= ]*$")
+_NVIDIA_LAMBDA = re.compile(r"__nv_h?dl_wrapper_t<.*?__nv_dl_tag<[^&]*?&?([\w:]+),\s*(?:\([\w ]+\))?\s*(\d+)", re.DOTALL)
+_LAMBDA = re.compile(r"([\w:]+)(?:<[^()]*>)?(?:\([^()]*\))?(?: const)?::[{\[']lambda")
+_OPENMP = re.compile(r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_(.+)_l(\d+)(?:_\w+)?$")
+_TRITON_SPECIALISATION = re.compile(r"_(?:\d+(?:de|[dce]))*\d+(?:de|[dce])(?:\d+(?:de|[dce])?)*$")
+_RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
+_JULIA = re.compile(r"^(?:julia|ptxcall)_(\w*[^\W\d_]\w*?)_\d+$")
+
+
+def clean(text: str, limit: int | None = _MAX_READ) -> str:
+    """``text`` without control, formatting (bidirectional too) and surrogate characters, white space collapsed."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text[:limit].split())
+    kept = (" " if char.isspace() else char for char in text[:limit])
+    return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
+
+
+def shorten(text: str, limit: int = MAX_LENGTH) -> str:
+    """``text`` cut to ``limit`` characters; what goes is the middle, as kernel names differ at their ends."""
+    if len(text) <= limit:
+        return text
+    if limit < 8:
+        return text[:limit]
+    tail = (limit - 3) * 2 // 5
+    return f"{text[: limit - 3 - tail]}...{text[len(text) - tail :]}"
+
+
+def _mangled_identifiers(text: str) -> list[str]:
+    """The identifiers of an Itanium-mangled name that nobody demangled: ["ns", "kernel"] of ``_ZN2ns6kernelEv``."""
+    found, index = [], 3 if text.startswith("_ZN") else 2
+    while (length := re.match(r"\d+", text[index:])) and int(length.group()) <= len(text):
+        start = index + length.end()
+        index = start + int(length.group())
+        found.append(text[start:index])
+        if not text.startswith("_ZN"):
+            break
+    return found
+
+
+def _without_decoration(text: str) -> str:
+    """``text`` without what compilers of other languages add to the name in the source."""
+    if found := _OPENMP.match(text):
+        function = found.group(1)
+        inner = _mangled_identifiers(function) if function.startswith("_Z") else []
+        return f"{inner[-1] if inner else function}:{found.group(2)}"
+    if text.startswith("_Z") and (identifiers := _mangled_identifiers(text)):
+        return _without_decoration("::".join(identifiers))
+    text = _RUST_HASH.sub("", text)
+    if found := _JULIA.match(text):
+        return found.group(1)
+    if "(" not in text and "<" not in text and (found := _TRITON_SPECIALISATION.search(text)) and found.start() > 0:
+        return text[: found.start()]
+    return text
+
+
+def _lambda_inside(text: str) -> str:
+    """ "main lambda#1" for the first lambda in the text of a template argument, "" without one."""
+    if found := _NVIDIA_LAMBDA.search(text):
+        return f"{found.group(1).rsplit('::')[-1]} lambda#{found.group(2)}"
+    if not (found := _LAMBDA.search(text)):
+        return ""
+    number = re.search(r"(?:#|instance )(\d+)", text[found.end() :])
+    return f"{found.group(1).rsplit('::')[-1]} lambda{'#' + number.group(1) if number else ''}"
+
+
+def _named_inside(name: CxxName) -> CxxName | None:
+    """The kernel inside the template arguments of a launcher, None if there is no telling."""
+    scope = _LAUNCHERS.get(name.base)
+    if scope is None or not name.template or not any(part.startswith(scope) for part in name.scopes):
+        return None
+    first = parse(name.template[0])
+    if first and first.base in _LAUNCHERS:
+        return first
+    if found := next(filter(None, map(_lambda_inside, name.template)), ""):
+        return CxxName((), found, (), ())
+    return None if scope == "RAJA" else first
+
+
+def _read(full: str) -> CxxName:
+    """The kernel a full name stands for; whatever is no C++ name becomes a bare base."""
+    text = _without_decoration(clean(full))
+    name = parse(text) or CxxName((), text or "(unnamed)", (), ())
+    if found := _JULIA.match(name.base):
+        name = CxxName(name.scopes, found.group(1), name.template, name.arguments)
+    for _ in range(_MAX_DEPTH):
+        inner = _named_inside(name)
+        if inner is None:
+            break
+        name = inner
+    return name
+
+
+def _label(argument: str) -> str:
+    """A template argument or parameter type in few characters: ``(int)256`` is 256, ``ns::Add<float>`` is Add."""
+    if found := _CAST.match(argument):
+        return found.group(1)
+    name = None if _PLAIN.match(argument) else parse(argument)
+    if name is None:
+        return argument
+    return name.base + "*" * argument.rstrip().count("*", max(argument.rfind(">"), 0))
+
+
+def _differences(columns: Sequence[Sequence[str]], depth: int = 0) -> list[str]:
+    """For several argument lists, what each has at the places where they differ: ["128", "256"]."""
+    found: list[list[str]] = [[] for _ in columns]
+    for place in range(max(map(len, columns), default=0)):
+        texts = [column[place] if place < len(column) else "" for column in columns]
+        if len(set(texts)) == 1:
+            continue
+        labels = [_label(text) if text else "" for text in texts]
+        if len(set(labels)) < len(set(texts)) and depth < _MAX_DEPTH:
+            labels = _deeper(texts, labels, depth)
+        for pieces, label in zip(found, labels, strict=True):
+            if label and label not in pieces:
+                pieces.append(label)
+    return [",".join(pieces) for pieces in found]
+
+
+def _deeper(texts: Sequence[str], labels: list[str], depth: int) -> list[str]:
+    """``labels`` with the template arguments added that tell equal labels of different texts apart."""
+    result = list(labels)
+    for label in set(labels):
+        group = [i for i, other in enumerate(labels) if other == label]
+        parsed = [parse(texts[i]) for i in group]
+        inner = _differences([name.template if name else () for name in parsed], depth + 1)
+        for i, text in zip(group, inner, strict=True):
+            result[i] = text or label
+    return result
+
+
+def _fit(base: str, suffix: str) -> str:
+    """``base + suffix`` in MAX_LENGTH characters, the base shortened first."""
+    room = max(MAX_LENGTH - len(suffix), 16)
+    return shorten(base, room) + shorten(suffix, MAX_LENGTH - min(len(base), room))
+
+
+def _by_template(names: Sequence[CxxName]) -> list[tuple[str, str]]:
+    return [
+        (n.base, f"<{text}>" if text else "") for n, text in zip(names, _differences([n.template for n in names]), strict=True)
+    ]
+
+
+def _by_scope(names: Sequence[CxxName]) -> list[tuple[str, str]]:
+    """The innermost scope that differs, before the base."""
+    scopes = [tuple(reversed(name.scopes)) for name in names]
+    for place in range(max(map(len, scopes))):
+        at = [scope[place] if place < len(scope) else "" for scope in scopes]
+        if len(set(at)) > 1:
+            plain = [scope.partition("<")[0] for scope in at]
+            labels = plain if len(set(plain)) == len(set(at)) else [shorten(scope, MAX_LENGTH // 2) for scope in at]
+            return [("", f"{label}::{name.base}" if label else name.base) for label, name in zip(labels, names, strict=True)]
+    return [(name.base, "") for name in names]
+
+
+def _by_arguments(names: Sequence[CxxName]) -> list[tuple[str, str]]:
+    texts = _differences([name.arguments for name in names])
+    return [(name.base, f"({text})" if text else "") for name, text in zip(names, texts, strict=True)]
+
+
+def _by_all(names: Sequence[CxxName]) -> list[tuple[str, str]]:
+    scopes, templates, arguments = _by_scope(names), _by_template(names), _by_arguments(names)
+    return [("".join(s), t[1] + a[1]) for s, t, a in zip(scopes, templates, arguments, strict=True)]
+
+
+_TELL_APART: tuple[Callable[[Sequence[CxxName]], list[tuple[str, str]]], ...] = (
+    _by_template,
+    _by_scope,
+    _by_arguments,
+    _by_all,
+)
+
+
+def _candidates(names: Sequence[CxxName]) -> list[str]:
+    """A short name for each of several kernels with the same base, distinct where the names allow it."""
+    if len(names) == 1:
+        return [shorten(names[0].base)]
+    best: list[str] = []
+    for way in _TELL_APART:
+        texts = [_fit(base, suffix) for base, suffix in way(names)]
+        if len(set(texts)) > len(set(best)):
+            best = texts
+        if len(set(best)) == len(names):
+            break
+    return best
+
+
+def _numbered(text: str, taken: dict[str, int]) -> str:
+    """``text``, or ``text #2`` and so on if that is taken; ``taken`` holds how often each text was asked for."""
+    number = taken.get(text, 0)
+    result = text
+    while result in taken:
+        number += 1
+        suffix = f" #{number}"
+        result = shorten(text, MAX_LENGTH - len(suffix)) + suffix
+    taken[text] = max(number, 1)
+    taken.setdefault(result, 1)
+    return result
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """A short name for each full name: at most 40 printable characters, equal exactly where the full names are equal.
+
+    Return type, arguments, scopes and template arguments go; of those, just enough stays to tell different kernels apart.
+    """
+    read = {full: _read(full) for full in dict.fromkeys(names)}
+    groups: dict[str, list[str]] = {}
+    for full, name in read.items():
+        groups.setdefault(shorten(name.base), []).append(full)
+    chosen: dict[str, str] = {}
+    for members in groups.values():
+        chosen.update(zip(members, _candidates([read[full] for full in members]), strict=True))
+    taken: dict[str, int] = {}
+    for full in read:
+        chosen[full] = _numbered(chosen[full], taken)
+    return [chosen[full] for full in names]
+
+
+def short_name(full: str) -> str:
+    """The short name of a kernel that stands alone."""
+    return short_names([full])[0]

@@ -1,0 +1,206 @@
+"""Measurements to rows of the points frame: one per launch (or group), precision and level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.model.grouping import Grouping
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
+from ncu_roofline.model.roofs import RoofValues
+from ncu_roofline.model.selection import Selection
+from ncu_roofline.model.works import Work, works_of
+from ncu_roofline.spec import Spec
+
+CLOCK_WARNING = 0.9
+_LOCALITY_CHAIN = ("l1", "l2", "dram")
+
+Table = dict[str, Any]
+
+
+def points_table(
+    m: Measurements,
+    grouping: Grouping,
+    spec: Spec,
+    compute: Mapping[str, RoofValues],
+    bandwidth: Mapping[str, RoofValues],
+    select: Selection,
+    levels: tuple[str, ...],
+) -> list[Table]:
+    """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent."""
+    tables = []
+    for work in works_of(m, spec, compute):
+        if not select.wants(work.precision):
+            continue
+        rows = [_Rows(m, grouping, work, level, m.traffic[level], bandwidth.get(level)) for level in m.traffic]
+        _add_binding(rows, grouping)
+        tables += [row.table(rows) for row in rows if row.level in levels]
+    return [table for table in tables if len(table["launch"])]
+
+
+class _Rows:
+    """The rows of one precision at one level."""
+
+    def __init__(
+        self, m: Measurements, grouping: Grouping, work: Work, level: str, traffic: Quantity, bandwidth: RoofValues | None
+    ) -> None:
+        self.m, self.grouping, self.work_of, self.level, self.traffic_of = m, grouping, work, level, traffic
+        bandwidth = bandwidth or RoofValues.missing(len(m))
+        known = np.isfinite(work.quantity.values) & np.isfinite(traffic.values) & np.isfinite(m.seconds)
+        self.known = known
+
+        def total(values: FloatArray) -> FloatArray:
+            return grouping.total(np.where(known, values, 0.0))
+
+        self.work, self.traffic, self.seconds = total(work.quantity.values), total(traffic.values), total(m.seconds)
+        self.launches = grouping.total(known.astype(np.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.coverage = np.minimum(self.seconds / grouping.total(np.nan_to_num(m.seconds)), 1.0)
+            self.intensity = self.work / self.traffic
+            self.performance = self.work / self.seconds
+        self.present = (self.work > 0) & (self.traffic > 0) & (self.seconds > 0)
+        weights = np.where(known, m.seconds, np.nan)
+        self.peak = grouping.mean(work.roof.value, weights)
+        self.peak_theoretical = grouping.mean(work.roof.theoretical, weights)
+        with np.errstate(invalid="ignore"):
+            self.slope = self.intensity * grouping.mean(bandwidth.value, weights)
+            self.slope_theoretical = self.intensity * grouping.mean(bandwidth.theoretical, weights)
+        self.attainable = np.minimum(self.peak, self.slope)
+        self.attainable_theoretical = np.minimum(self.peak_theoretical, self.slope_theoretical)
+        self.memory_binds = self.slope < self.peak
+        self.representative = self._representative()
+        self.measured = np.where(
+            self.memory_binds, bandwidth.measured[self.representative], work.roof.measured[self.representative]
+        )
+        self.binds = np.full(grouping.count, "", dtype=object)
+        self.lowest = np.full(grouping.count, np.nan)
+
+    def _representative(self) -> Any:
+        """For each row the launch that lends it its texts: the longest with the numbers, else the first."""
+        if self.grouping.by == "launch":
+            return np.arange(len(self.m))
+        order = np.argsort(np.where(self.known, np.nan_to_num(self.m.seconds), -1.0), kind="stable")
+        chosen = self.grouping.first.copy()
+        chosen[self.grouping.index[order]] = order  # the last one assigned is the longest
+        return chosen
+
+    def table(self, siblings: list[_Rows]) -> Table:
+        """The columns of the present rows."""
+        keep = np.flatnonzero(self.present)
+        who = self.representative[keep]
+        first = self.grouping.first[keep]
+        m, single = self.m, self.grouping.by == "launch"
+        locality, outward = self._locality(siblings)
+        weights = np.where(self.known, m.seconds, np.nan)
+        clock = self.grouping.mean(m.clock, weights)[keep]
+        clock_max = m.clock_max[who]
+        ratio = clock / clock_max
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fractions = self.performance / self.attainable, self.performance / self.attainable_theoretical
+            binding = self.performance / self.lowest
+        source, metrics, notes = self._texts(who, ratio)
+        labels = np.array(self.grouping.label, dtype=object)
+        return {
+            "report": self._report(keep),
+            "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
+            "kernel": labels[keep],
+            "device": m.device[first],
+            "compute_capability": capability_text(m.capability[first]),
+            "precision": np.full(len(keep), self.work_of.precision, dtype=object),
+            "level": np.full(len(keep), self.level, dtype=object),
+            "launches": self.launches[keep].astype(np.int64),
+            "work": self.work[keep],
+            "unit": np.full(len(keep), self.work_of.unit, dtype=object),
+            "traffic": self.traffic[keep],
+            "seconds": self.seconds[keep],
+            "intensity": self.intensity[keep],
+            "performance": self.performance[keep],
+            "bandwidth": self.traffic[keep] / self.seconds[keep],
+            "attainable": self.attainable[keep],
+            "fraction": fractions[0][keep],
+            "attainable_theoretical": self.attainable_theoretical[keep],
+            "fraction_theoretical": fractions[1][keep],
+            "roof_origin": np.where(self.measured[keep], "measured", "theoretical").astype(object),
+            "binds": self.binds[keep],
+            "binding_fraction": binding[keep],
+            "locality": locality[keep],
+            "locality_to": outward[keep],
+            "clock_profiled": clock,
+            "clock_max": clock_max,
+            "clock_ratio": ratio,
+            "coverage": self.coverage[keep],
+            "source": source,
+            "metrics": metrics,
+            "notes": notes,
+            "_row": keep,
+        }
+
+    def _report(self, keep: Any) -> Any:
+        reports = self.m.report[self.grouping.first[keep]]
+        if self.grouping.by == "kernel" and len(set(self.m.report)) > 1:
+            return np.full(len(keep), "", dtype=object)  # a kernel's launches of several reports
+        return reports
+
+    def _locality(self, siblings: list[_Rows]) -> tuple[FloatArray, Any]:
+        ratio = np.full(self.grouping.count, np.nan)
+        to = np.full(self.grouping.count, "", dtype=object)
+        if self.level in _LOCALITY_CHAIN:
+            by_level = {rows.level: rows for rows in siblings}
+            for outer in _LOCALITY_CHAIN[_LOCALITY_CHAIN.index(self.level) + 1 :]:
+                if outer in by_level:
+                    usable = np.isnan(ratio) & by_level[outer].present & self.present
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        ratio = np.where(usable, self.traffic / by_level[outer].traffic, ratio)
+                    to[usable] = outer
+        return ratio, to
+
+    def _texts(self, who: Any, ratio: FloatArray) -> tuple[Any, Any, Any]:
+        """Source, metrics and notes per row: few distinct combinations, built once each."""
+        work, traffic = self.work_of.quantity, self.traffic_of
+        low_clock = ratio < CLOCK_WARNING
+        partial = self.coverage[np.flatnonzero(self.present)] < 1.0 - 1e-9
+        combos: dict[tuple[int, int, bool, bool], tuple[str, str, str]] = {}
+        rows = []
+        for key in zip(
+            work.choice[who].tolist(), traffic.choice[who].tolist(), low_clock.tolist(), partial.tolist(), strict=True
+        ):
+            if key not in combos:
+                combos[key] = self._text(*key)
+            rows.append(combos[key])
+        result = np.empty((len(rows), 3), dtype=object)
+        if rows:
+            result[:] = rows
+        return result[:, 0], result[:, 1], result[:, 2]
+
+    def _text(self, work_choice: int, traffic_choice: int, low_clock: bool, partial: bool) -> tuple[str, str, str]:
+        origins = [self.work_of.quantity.origins[work_choice], self.traffic_of.origins[traffic_choice]]
+        rank = ("binding", "embedded", "derived")
+        source = max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
+        notes = [origin.note for origin in origins if origin.note]
+        if low_clock:
+            notes.append(f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock")
+        if partial:
+            notes.append("some launches lack the metrics")
+        return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys(notes))
+
+
+def _add_binding(rows: list[_Rows], grouping: Grouping) -> None:
+    """What binds over all levels: the level whose slope is lowest, or the compute roof if that is lower still."""
+    if not rows:
+        return
+    lowest = np.full(grouping.count, np.nan)
+    binds = np.full(grouping.count, "", dtype=object)
+    for one in rows:
+        with np.errstate(invalid="ignore"):
+            better = one.present & np.isfinite(one.attainable) & ~(one.attainable >= lowest)
+        lowest = np.where(better, one.attainable, lowest)
+        binds = np.where(better, np.where(one.memory_binds, one.level, one.work_of.roof_id[one.representative]), binds)
+    for one in rows:
+        one.lowest, one.binds = lowest, binds
+
+
+def capability_text(capability: Any) -> Any:
+    """(9, 0) as "9.0", for an array of them; unknown ones as ''."""
+    return np.array([f"{major}.{minor}" if major else "" for major, minor in capability], dtype=object)

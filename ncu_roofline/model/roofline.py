@@ -1,0 +1,200 @@
+"""`roofline()`: reports in, tidy frames out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.model import columns
+from ncu_roofline.model.embedded import filled_from_charts, with_charts
+from ncu_roofline.model.embedded_frames import embedded_points, embedded_roofs
+from ncu_roofline.model.extract import measure
+from ncu_roofline.model.grouping import group
+from ncu_roofline.model.kernels import CORE_LEVELS, kernels_table
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.points import points_table
+from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.selection import Selection
+from ncu_roofline.model.works import MIXED
+from ncu_roofline.report import Report, read_report
+from ncu_roofline.spec import load_spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES = ("auto", "embedded")
+_DTYPES = {"str": object, "int": np.int64, "float": np.float64}
+# Shown when no launch has any work: a chart without points still shows what the GPU could do.
+_DEFAULT_PRECISIONS = ("fp64", "fp32")
+
+Table = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
+
+    Columns, their units and their meaning: `ncu_roofline.model.columns`.
+    """
+
+    point_columns: Table
+    roof_columns: Table
+    kernel_columns: Table
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """One row per launch (or group), precision and level."""
+        return _frame(self.point_columns)
+
+    @cached_property
+    def roofs(self) -> pd.DataFrame:
+        """One row per roof and origin."""
+        return _frame(self.roof_columns)
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """One row per launch (or group), also for those without any point."""
+        return _frame(self.kernel_columns)
+
+
+def _frame(table: Table) -> pd.DataFrame:
+    import pandas as pd
+
+    frame: pd.DataFrame = pd.DataFrame(dict(table), copy=False)
+    return frame
+
+
+Source = Report | str | PathLike[str]
+CeilingsFile = Ceilings | str | PathLike[str]
+
+
+def roofline(
+    report: Source | Measurements | Sequence[Source],
+    ceilings: CeilingsFile | Sequence[CeilingsFile] | None = None,
+    *,
+    clock: str = "profiled",
+    by: str = "launch",
+    source: str = "auto",
+    select: Selection | None = None,
+) -> Roofline:
+    """The hierarchical roofline of one or several reports.
+
+    ``ceilings``: measured ceilings (files or what `read_ceilings` returns), used for GPUs of the model they were measured on.
+    ``clock``: "profiled" puts the theoretical roofs at the clock the kernels ran at, "max" at the GPU's maximum clock.
+    ``by``: one row per "launch", per "kernel" (launches summed, time-weighted) or per "application".
+    ``source``: "auto" counts with our own bindings, then with derivations and the report's own charts; "embedded" gives the
+    charts inside the report exactly as Nsight Compute draws them.
+    Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports, ValueError for options
+    that don't go together.
+    """
+    embedded = source == "embedded"
+    if source not in SOURCES:
+        raise ValueError(f"source must be one of {', '.join(SOURCES)}, not {source!r}")
+    if embedded and (by != "launch" or clock != "profiled" or ceilings):
+        raise ValueError("the report's own charts are per launch, at the profiled clock and without measured ceilings")
+    measurements = report if isinstance(report, Measurements) else measurements_of(report, charts=embedded)
+    selection = select or Selection()
+    files = _ceilings(ceilings)
+    _check_ceilings(files, measurements)
+    selected = selection.launches(measurements)
+    if embedded:
+        return _embedded(selected, selection)
+    return _build(selected, files, clock, by, selection)
+
+
+def measurements_of(report: Source | Sequence[Source], *, charts: bool = False, label: str = "") -> Measurements:
+    """All launches of the reports, one after the other; with ``charts``, the reports' own charts as well.
+
+    ``label`` is what the reports are called in the frames, if not by their path.
+    """
+    reports = [report] if isinstance(report, (Report, str, PathLike)) else list(report)
+    if not reports:
+        raise ValueError("no reports given")
+    parts = []
+    for one in reports:
+        if isinstance(one, Report):
+            parts.append(_measured(one, label or str(one.path), charts))
+        else:
+            with read_report(one) as opened:
+                parts.append(_measured(opened, label or str(one), charts))
+    return Measurements.joined(parts)
+
+
+def _measured(report: Report, label: str, charts: bool) -> Measurements:
+    spec = load_spec()
+    measurements = filled_from_charts(report, measure(report, label, spec), spec)
+    return with_charts(report, measurements) if charts else measurements
+
+
+def _ceilings(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:
+    if ceilings is None:
+        return []
+    several = [ceilings] if isinstance(ceilings, (Ceilings, str, PathLike)) else ceilings
+    return [one if isinstance(one, Ceilings) else read_ceilings(one) for one in several]
+
+
+def _check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
+    devices = dict.fromkeys(zip(m.device, m.capability, strict=True))
+    for one in files:
+        if devices and not any(one.applies_to(*key) for key in devices):
+            names = ", ".join(str(device) for device, _ in devices)
+            reason = f"they were measured on {one.device or 'an unnamed GPU'}, and the reports are from {names}"
+            raise RooflineError("Cannot use ceilings", one.path, reason, "Give ceilings measured on the GPU of the reports.")
+
+
+def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection) -> Roofline:
+    spec = load_spec()
+    levels = tuple(level.id for level in spec.levels if not select.levels or level.id in select.levels)
+    roofs = Roofs(m, ceilings, clock)
+    grouping = group(m, by)
+    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
+    points = _ordered(tables, columns.POINTS)
+    drawn = set(points["precision"]) - {MIXED} or {name for name in _DEFAULT_PRECISIONS if select.wants(name)}
+    drawn |= {parent for p in spec.precisions if p.id in drawn and (parent := p.part_of)}
+    shown = [level for level in levels if level in CORE_LEVELS or level in set(points["level"])]
+    rows = roofs.rows(spec, sorted(drawn), shown)
+    return Roofline(
+        points, _of_rows(rows, columns.ROOFS), _of_columns(kernels_table(m, grouping, spec, levels), columns.KERNELS)
+    )
+
+
+def _embedded(m: Measurements, select: Selection) -> Roofline:
+    spec = load_spec()
+    grouping = group(m, "launch")
+    points = embedded_points(m, grouping, select)
+    kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels))
+    shown = {(row["report"], row["launch"]) for row in points}
+    for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
+        if key in shown:
+            kernels["status"][i] = "ok"
+        elif kernels["status"][i] == "ok":
+            kernels["status"][i] = "no-chart"
+    return Roofline(
+        _of_rows(points, columns.POINTS),
+        _of_rows(embedded_roofs(m, select), columns.ROOFS),
+        _of_columns(kernels, columns.KERNELS),
+    )
+
+
+def _ordered(tables: list[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+    """The tables behind each other, ordered by row, each row's precisions and levels in the spec's order."""
+    if not tables:
+        return _of_rows([], declared)
+    merged = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    order = np.argsort(merged.pop("_row"), kind="stable")
+    return _of_columns({name: values[order] for name, values in merged.items()}, declared)
+
+
+def _of_rows(rows: Sequence[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+    return _of_columns({column.name: [row[column.name] for row in rows] for column in declared}, declared)
+
+
+def _of_columns(values: dict[str, Any], declared: tuple[columns.Column, ...]) -> Table:
+    return {column.name: np.asarray(values[column.name], dtype=_DTYPES[column.dtype]) for column in declared}

@@ -1,0 +1,200 @@
+"""Roofs: theoretical from the report or the data sheet, measured from ceilings files, at a stated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
+from ncu_roofline.spec import Precision, Spec
+
+CLOCKS = ("profiled", "max")
+# The memory bus and the host link run at their own clocks, which the profiler does not touch.
+_OWN_CLOCK = ("dram", "system")
+_NOT_AT_SM_CLOCK = ("l2", *_OWN_CLOCK)
+_ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+
+
+@dataclass(frozen=True)
+class RoofValues:
+    """A roof per launch, in operations or bytes per second: the one in use, the theoretical one, and whether it is measured."""
+
+    value: FloatArray
+    theoretical: FloatArray
+    measured: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @classmethod
+    def missing(cls, count: int) -> RoofValues:
+        """No roof for any launch."""
+        nothing = np.full(count, np.nan)
+        return cls(nothing, nothing, np.zeros(count, dtype=bool))
+
+
+class Roofs:
+    """All roofs of some measurements at one clock, with measured ceilings where they apply."""
+
+    def __init__(self, m: Measurements, ceilings: Sequence[Ceilings], clock: str) -> None:
+        if clock not in CLOCKS:
+            raise ValueError(f"clock must be one of {', '.join(CLOCKS)}, not {clock!r}")
+        self._m, self._clock = m, clock
+        self._factor = m.clock_max / m.clock if clock == "max" else np.ones(len(m))
+        self._factor = np.where(np.isfinite(self._factor), self._factor, 1.0)
+        # One ceilings file per launch: the first that was measured on its GPU model.
+        self._files = ceilings
+        by_device = {key: _file_for(ceilings, key) for key in dict.fromkeys(zip(m.device, m.capability, strict=True))}
+        self._file = np.array([by_device[key] for key in zip(m.device, m.capability, strict=True)], dtype=np.int64)
+
+    def compute(self) -> dict[str, RoofValues]:
+        """Compute roofs by roof id."""
+        ids = dict.fromkeys(
+            [*self._m.compute, *(name for one in self._files for name in one.by_id if _is_compute(one.by_id[name]))]
+        )
+        return {
+            name: self._values(self._m.compute.get(name), self._factor, lambda one, name=name: one.compute(name))
+            for name in ids
+        }
+
+    def bandwidth(self) -> dict[str, RoofValues]:
+        """Bandwidth roofs by level id."""
+        levels = dict.fromkeys([*self._m.bandwidth, *self._m.traffic])
+        result = {}
+        for level in levels:
+            factor = np.ones(len(self._m)) if level in _OWN_CLOCK else self._factor
+            result[level] = self._values(self._m.bandwidth.get(level), factor, lambda one, level=level: one.bandwidth(level))
+        return result
+
+    def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
+        theoretical = quantity.values * factor if quantity else np.full(len(self._m), np.nan)
+        ceilings = [find(one) for one in self._files]
+        table = np.array([ceiling.value if ceiling else np.nan for ceiling in ceilings] + [np.nan])
+        measured = table[self._file]  # -1, no file, picks the last entry
+        is_measured = np.isfinite(measured)
+        return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
+
+    def rows(self, spec: Spec, precisions: Sequence[str], levels: Sequence[str]) -> list[dict[str, Any]]:
+        """Rows of the roofs frame: theoretical and measured ones, per GPU model."""
+        compute, bandwidth = self.compute(), self.bandwidth()
+        rows = []
+        keys = list(zip(self._m.device, self._m.capability, strict=True))
+        for key in dict.fromkeys(keys):
+            index = np.flatnonzero([one == key for one in keys])
+            where = _Where(self._m, index, key, self._clock)
+            measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
+            for precision in spec.precisions:
+                if precision.id in precisions:
+                    for roof_id in precision.roof_ids():
+                        ceiling = measured_by.compute(roof_id) if measured_by else None
+                        facts = _compute_facts(precision, roof_id)
+                        rows += where.both(facts, compute.get(roof_id), self._m.compute.get(roof_id), ceiling, measured_by)
+            for level in spec.levels:
+                if level.id in levels:
+                    ceiling = measured_by.bandwidth(level.id) if measured_by else None
+                    facts = {
+                        "roof": level.id,
+                        "kind": "bandwidth",
+                        "precision": "",
+                        "level": level.id,
+                        "label": level.label,
+                        "unit": "byte/s",
+                    }
+                    rows += where.both(facts, bandwidth.get(level.id), self._m.bandwidth.get(level.id), ceiling, measured_by)
+        return rows
+
+
+def _is_compute(ceiling: Ceiling) -> bool:
+    return ceiling.unit in ("FLOP/s", "OP/s")
+
+
+def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) -> int:
+    return next((i for i, one in enumerate(ceilings) if one.applies_to(*key)), -1)
+
+
+def _compute_facts(precision: Precision, roof_id: str) -> dict[str, Any]:
+    label = (
+        f"{precision.label} {_ROOF_NAMES.get(roof_id.rpartition('.')[2], '')}".strip() if precision.roofs else precision.label
+    )
+    return {
+        "roof": roof_id,
+        "kind": "compute",
+        "precision": precision.id,
+        "level": "",
+        "label": label,
+        "unit": f"{precision.unit}/s",
+    }
+
+
+class _Where:
+    """The launches of one GPU model, and what all of its roof rows share."""
+
+    def __init__(self, m: Measurements, index: Any, key: tuple[str, tuple[int, int]], clock: str) -> None:
+        self.index, self.clock_basis = index, clock
+        reports = set(m.report[index])
+        if clock == "profiled" and not np.isfinite(m.clock[index]).any():
+            self.clock_basis = "max"  # what stands in where the report records no clock
+        self.clock = _median((m.clock_max if self.clock_basis == "max" else m.clock)[index])
+        device, (major, minor) = key
+        self.shared = {
+            "report": reports.pop() if len(reports) == 1 else "",
+            "device": device,
+            "compute_capability": f"{major}.{minor}" if major else "",
+        }
+
+    def both(
+        self,
+        facts: Mapping[str, Any],
+        roof: RoofValues | None,
+        quantity: Quantity | None,
+        ceiling: Ceiling | None,
+        file: Ceilings | None,
+    ) -> list[dict[str, Any]]:
+        """The theoretical and the measured row of one roof, as far as they are known."""
+        rows = []
+        if roof is not None and quantity is not None:
+            values = roof.theoretical[self.index]
+            values = values[np.isfinite(values)]
+            choices = quantity.choice[self.index]
+            choices = choices[choices >= 0]
+            if len(values) and len(choices):
+                origin = quantity.origins[int(np.bincount(choices).argmax())]
+                rows.append(
+                    {
+                        **self.shared,
+                        **facts,
+                        "value": _median(values),
+                        "value_min": values.min(),
+                        "value_max": values.max(),
+                        "origin": "theoretical",
+                        "clock": self.clock if facts["level"] not in _NOT_AT_SM_CLOCK else np.nan,
+                        "clock_basis": self.clock_basis,
+                        "source": origin.source,
+                        "metrics": origin.metrics,
+                        "notes": origin.note,
+                    }
+                )
+        if ceiling is not None and file is not None:
+            rows.append(
+                {
+                    **self.shared,
+                    **facts,
+                    "value": ceiling.value,
+                    "value_min": ceiling.value,
+                    "value_max": ceiling.value,
+                    "origin": "measured",
+                    "clock": ceiling.clock,
+                    "clock_basis": "measured",
+                    "source": "ceilings",
+                    "metrics": f"{ceiling.id} of {file.provenance}",
+                    "notes": ceiling.variant,
+                }
+            )
+        return rows
+
+
+def _median(values: FloatArray) -> float:
+    """Median of the values that are numbers; NaN if there is none."""
+    usable = values[np.isfinite(values)]
+    return float(np.median(usable)) if len(usable) else float("nan")

@@ -1,0 +1,98 @@
+"""A Roofline in, bytes out: pictures, an interactive page, tables and data.
+
+Nothing here opens a file or knows a chip; each format is one row of RENDERERS, imported when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ncu_roofline.errors import RooflineError
+
+if TYPE_CHECKING:
+    from ncu_roofline.render.panels import Frames
+
+__all__ = ["RENDERERS", "Renderer", "format_for", "render", "text_table"]
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """One format: the function that makes it, its suffixes, and the options the function takes."""
+
+    module: str
+    function: str
+    suffixes: tuple[str, ...]
+    about: str
+    options: tuple[str, ...]
+    binary: bool = False
+    needs: str = ""
+    extra: str = ""
+
+
+_LOOK = ("title", "theme", "top")
+RENDERERS = {
+    "html": Renderer(
+        "ncu_roofline.render.page",
+        "render_html",
+        (".html", ".htm"),
+        "interactive page in one file, works offline",
+        ("title", "theme", "explanations", "advice"),
+    ),
+    "png": Renderer("ncu_roofline.render.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True),
+    "svg": Renderer("ncu_roofline.render.picture", "render_svg", (".svg",), "chart for the web and for editing", _LOOK),
+    "pdf": Renderer(
+        "ncu_roofline.render.picture", "render_pdf", (".pdf",), "chart for papers, TrueType fonts", _LOOK, binary=True
+    ),
+    "csv": Renderer("ncu_roofline.render.data", "render_csv", (".csv",), "one table, SI units", ("table",)),
+    "json": Renderer("ncu_roofline.render.data", "render_json", (".json",), "points, roofs and kernels with their units", ()),
+    "parquet": Renderer(
+        "ncu_roofline.render.data",
+        "render_parquet",
+        (".parquet", ".pq"),
+        "one table with units as metadata",
+        ("table",),
+        binary=True,
+        needs="pyarrow",
+        extra="parquet",
+    ),
+    "md": Renderer(
+        "ncu_roofline.render.markdown", "render_md", (".md", ".markdown"), "tables for GitHub and GitLab", ("title",)
+    ),
+    "text": Renderer(
+        "ncu_roofline.render.text", "render_text", (".txt", ".text"), "the table of `show`", ("width", "ascii_only")
+    ),
+}
+
+
+def format_for(path: str) -> str:
+    """The format that the suffix of ``path`` stands for, "" if none does."""
+    suffix = PurePath(path).suffix.lower()
+    return next((name for name, row in RENDERERS.items() if suffix in row.suffixes), "")
+
+
+def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A002
+    """A Roofline in one of RENDERERS' formats.
+
+    Options a format has no use for are ignored, so that one set goes with all: ``title``, ``theme`` ("light", "dark"; of a page
+    also "auto"), ``top`` (kernels in a picture), ``table`` ("points", "roofs", "kernels"), ``width`` (characters) and
+    ``ascii_only`` (of text), ``explanations`` and ``advice`` (of a page).
+    Raises KeyError for an unknown format, ValueError for an option's wrong value, RooflineError for a package that is missing.
+    """
+    row = RENDERERS[format]
+    if row.needs and find_spec(row.needs) is None:
+        fix = f"pip install 'ncu-roofline[{row.extra}]'"
+        raise RooflineError("Cannot render", format, f"the package {row.needs} is not installed", f"Install it with {fix}.")
+    function = getattr(importlib.import_module(row.module), row.function)
+    result: bytes = function(roofline, **{name: value for name, value in options.items() if name in row.options})
+    return result
+
+
+def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
+    """The terminal table of `ncu-roofline show`."""
+    from ncu_roofline.render.text import text_table as make
+
+    return make(roofline, width=width, color=color, ascii_only=ascii_only)

@@ -1,0 +1,154 @@
+"""The texts around a chart: where it comes from, and what a reader must know before believing it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from pathlib import PurePath
+
+from ncu_roofline.model.names import clean
+from ncu_roofline.render.panels import Chart, Frames, column, rows
+from ncu_roofline.units import format_value
+
+CLOCK_WARNING = 0.9
+# Why a kernel has no points, by its status in the frame of kernels.
+WHY = {
+    "zero-flop": "without floating-point operations",
+    "no-work-metrics": "without metrics of floating-point work",
+    "no-traffic-metrics": "without metrics of memory traffic",
+    "no-time": "without a run time",
+    "unknown-chip": "on a GPU unknown to this version",
+    "no-chart": "without a roofline chart in the report",
+}
+
+
+def _finite(values: list[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def _several(names: list[str], what: str) -> str:
+    """One or two names, or how many there are."""
+    distinct = list(dict.fromkeys(filter(None, map(clean, names))))
+    return ", ".join(distinct) if len(distinct) <= 2 else f"{len(distinct)} {what}"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
+def percent(share: float) -> str:
+    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
+    if not math.isfinite(share):
+        return "n/a"
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
+
+
+def frequency(values: list[float]) -> str:
+    """``1.1 GHz``, or the range where clocks differ; "" without any."""
+    known = _finite(values)
+    if not known:
+        return ""
+    low, high = format_value(min(known), "hertz", 3), format_value(max(known), "hertz", 3)
+    return high if low == high else f"{low} to {high}"
+
+
+def subtitle(frames: Frames) -> str:
+    """GPU, report, ncu release and clock."""
+    devices = list(
+        dict.fromkeys(rows(frames, "roofs" if column(frames, "roofs", "roof") else "kernels", "device", "compute_capability"))
+    )
+    names = _several([f"{device} (compute capability {cc})" if cc else device for device, cc in devices], "GPUs")
+    reports = [PurePath(report).name for report in column(frames, "kernels", "report") or column(frames, "roofs", "report")]
+    versions = [f"ncu {version}" for version in column(frames, "kernels", "ncu_version") if version]
+    profiled = frequency(column(frames, "kernels", "clock_profiled"))
+    highest = frequency(column(frames, "kernels", "clock_max"))
+    clock = f"SM clock {profiled}{f' of {highest}' if highest else ''}" if profiled else ""
+    return " \N{MIDDLE DOT} ".join(
+        part for part in (names, _several(reports, "reports"), _several(versions, "ncu releases"), clock) if part
+    )
+
+
+def status_notes(frames: Frames) -> list[str]:
+    """What of the time is not in the chart: kernels without floating-point work, kernels without metrics."""
+    shares = defaultdict[str, float](float)
+    kernels: dict[str, set[str]] = {}
+    for kernel, status, share in rows(frames, "kernels", "kernel", "status", "time_share"):
+        if status != "ok":
+            kernels.setdefault(status, set()).add(kernel)
+            shares[status] += share if math.isfinite(share) else 0.0
+    return [
+        f"{plural(len(names), 'kernel')} {WHY.get(status, clean(status))}, {percent(shares[status])} of the time."
+        for status, names in kernels.items()
+    ]
+
+
+def clock_note(frames: Frames) -> str:
+    """A warning where kernels ran well below the maximum clock, "" otherwise."""
+    ratios = [ratio for ratio in _finite(column(frames, "kernels", "clock_ratio")) if ratio < CLOCK_WARNING]
+    if not ratios:
+        return ""
+    low, high = min(ratios), max(ratios)
+    at = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
+    return f"Profiled at {at} of the maximum SM clock: the application may run faster without the profiler."
+
+
+def roof_note(frames: Frames) -> str:
+    """Origin and clock of the roofs."""
+    bases: dict[tuple[str, str], list[float]] = {}
+    for origin, basis, clock in rows(frames, "roofs", "origin", "clock_basis", "clock"):
+        bases.setdefault((origin, basis), []).append(clock)
+    parts = []
+    for (origin, basis), clocks in bases.items():
+        at = frequency(clocks)
+        clock = {"profiled": "profiled clock", "max": "maximum clock"}.get(basis, "")
+        parts.append(f"{origin} at {clock or 'clock'}{f' {at}' if at else ''}" if clock or at else origin)
+    return f"Roofs: {', '.join(dict.fromkeys(parts))}." if parts else ""
+
+
+def row_notes(frames: Frames, most: int = 4) -> list[str]:
+    """What single points and roofs say of themselves, the commonest first."""
+    found = Counter[str]()
+    for name in ("points", "roofs"):
+        for notes, count in Counter(column(frames, name, "notes")).items():
+            for note in filter(None, map(clean, notes.split("; "))):
+                if "of the maximum clock" not in note:  # clock_note says it for all
+                    found[note] += count
+    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note, _ in found.most_common(most)]
+
+
+def source_note(frames: Frames) -> str:
+    names = {"derived": "derived from other counters", "embedded": "taken from the report's own chart"}
+    sources = Counter(source for source in column(frames, "points", "source") if source in names)
+    total = len(column(frames, "points", "source"))
+    return " ".join(f"{count} of {plural(total, 'dot')} {names[source]}." for source, count in sources.most_common())
+
+
+def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
+    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes."""
+    notes = [clock_note(frames)]
+    if len(chart.kernels) < chart.total:
+        shares = _finite([kernel.share for kernel in chart.kernels])
+        part = f" ({percent(sum(shares))} of the time)" if shares else ""
+        notes.append(f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn{part}.")
+    notes += status_notes(frames)
+    if outside:
+        notes.append(f"{plural(outside, 'dot')} beyond the axes.")
+    if chart.panels_left_out:
+        notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
+    notes += [roof_note(frames), source_note(frames), *row_notes(frames)]
+    return [note for note in notes if note]
+
+
+def explanation(frames: Frames) -> str:
+    """Why a chart has no dots."""
+    if not column(frames, "kernels", "kernel"):
+        return "No kernels are left to draw."
+    lines = ["No kernel can be drawn.", *status_notes(frames)]
+    missing = " ".join(column(frames, "kernels", "missing")).split()
+    if missing:
+        lines.append(f"Missing metrics: {', '.join(dict.fromkeys(map(clean, missing)))}.")
+        lines.append("The command ncu-roofline explain prints the ncu command that adds them.")
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""The frames of a Roofline as csv, json and parquet: SI units, every digit, a missing number empty or null."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from ncu_roofline.model import columns
+from ncu_roofline.model.names import clean
+from ncu_roofline.render.panels import Frames, column
+
+SCHEMA = "ncu-roofline"
+SCHEMA_VERSION = 1
+TABLES = {"points": columns.POINTS, "roofs": columns.ROOFS, "kernels": columns.KERNELS}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _declared(table: str) -> tuple[columns.Column, ...]:
+    if table not in TABLES:
+        raise ValueError(f"table {table!r} is not one of {', '.join(TABLES)}")
+    return TABLES[table]
+
+
+def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
+    """A column as JSON knows it: NaN and infinities, which it does not, become null."""
+    values = column(roofline, table, one.name)
+    if one.dtype == "float":
+        return [float(value) if math.isfinite(value) else None for value in values]
+    return [int(value) for value in values] if one.dtype == "int" else [str(value) for value in values]
+
+
+def render_json(roofline: Frames) -> bytes:
+    """Points, roofs and kernels as strict JSON, one row per line.
+
+    The keys are schema, schema_version, units ({column: unit}), points, roofs and kernels.  Units are keys of
+    ``ncu_roofline.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
+    """
+    units = {one.name: one.unit for table in TABLES.values() for one in table if one.unit}
+    parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']
+    for table, declared in TABLES.items():
+        names = [one.name for one in declared]
+        values = [_json_values(roofline, table, one) for one in declared]
+        lines = [json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) for row in zip(*values, strict=True)]
+        body = ",\n".join(f"  {line}" for line in lines)
+        parts.append(f'"{table}": [\n{body}\n]' if lines else f'"{table}": []')
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
+
+
+def _csv_text(value: object) -> str:
+    """A text for a cell; one that a spreadsheet would take for a formula gets an apostrophe before it."""
+    text = clean(str(value), None)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _csv_values(roofline: Frames, table: str, one: columns.Column) -> list[str]:
+    values = column(roofline, table, one.name)
+    if one.dtype == "float":
+        return ["" if math.isnan(value) else repr(float(value)) for value in values]
+    return [str(int(value)) for value in values] if one.dtype == "int" else [_csv_text(value) for value in values]
+
+
+def render_csv(roofline: Frames, *, table: str = "points") -> bytes:
+    """One frame as csv: a header of column names, then one line per row; units as in ``ncu_roofline.model.columns``."""
+    declared = _declared(table)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([one.name for one in declared])
+    writer.writerows(zip(*(_csv_values(roofline, table, one) for one in declared), strict=True))
+    return buffer.getvalue().encode("utf-8", "replace")
+
+
+def render_parquet(roofline: Frames, *, table: str = "points") -> bytes:
+    """One frame as parquet; unit and meaning of a column are metadata of its field.  Needs pyarrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    fields, arrays = [], []
+    for one in _declared(table):
+        values = column(roofline, table, one.name)
+        if one.dtype == "str":
+            values = [str(value).encode("utf-8", "replace").decode() for value in values]
+        elif one.dtype == "float":
+            values = [None if math.isnan(value) else float(value) for value in values]
+        arrays.append(pa.array(values, type=types[one.dtype]))
+        fields.append(pa.field(one.name, types[one.dtype], metadata={"unit": one.unit, "meaning": one.meaning}))
+    schema = pa.schema(fields, metadata={"schema": SCHEMA, "schema_version": str(SCHEMA_VERSION), "table": table})
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)
+    return buffer.getvalue()

@@ -1,0 +1,92 @@
+"""The roofline as Markdown with GitHub tables; whatever comes from a report is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ncu_roofline.model.names import clean
+from ncu_roofline.render import captions
+from ncu_roofline.render.panels import Frames
+from ncu_roofline.render.summary import Summary, intensity_text, intensity_unit, label_of, performance_text, summary, time_text
+from ncu_roofline.units import format_value
+
+# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
+_ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
+_BACKSLASH = re.compile(r"[\\*_{}\[\]()#!~^]|^[-+=]|^\d+(?=[.)])")
+
+
+def escape(text: str) -> str:
+    """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
+    text = _BACKSLASH.sub(lambda found: f"\\{found.group()}" if not found.group().isdigit() else found.group(), clean(text))
+    return _ENTITIES.sub(lambda found: f"&#{ord(found.group())};", text)
+
+
+def render_md(roofline: Frames, *, title: str = "") -> bytes:
+    """Tables of a Roofline: kernels, roofs, kernels without points, notes."""
+    data = summary(roofline)
+    blocks = [f"# {escape(title or 'Roofline')}", escape(data.heading)]
+    if data.rows:
+        blocks.append(_kernels(data))
+    else:
+        blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
+    if data.roofs:
+        blocks += ["## Roofs", _roofs(data)]
+    if data.absent:
+        blocks += ["## Kernels without points", _absent(data)]
+    notes = [*data.notes, *captions.row_notes(roofline, 8)]
+    if notes:
+        blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
+    return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A GitHub table, the first ``left`` columns to the left, the others to the right."""
+    lines = [headers, [":--" if index < left else "--:" for index in range(len(headers))], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _kernels(data: Summary) -> str:
+    launches = any(row.launches > 1 for row in data.rows)
+    headers = ["kernel", "precision", "bound by", *(["launches"] if launches else []), "time", "share"]
+    headers += [f"{escape(label)} [{intensity_unit(data)}]" for label in data.level_labels] + ["performance", "of roof"]
+    rows = [
+        [
+            escape(row.kernel),
+            escape(label_of(row)),
+            escape(row.binds),
+            *([str(row.launches)] if launches else []),
+            time_text(row.seconds),
+            captions.percent(row.share),
+            *(intensity_text(row.intensity.get(level, float("nan"))) for level in data.levels),
+            performance_text(row),
+            captions.percent(row.fraction),
+        ]
+        for row in data.rows
+    ]
+    return _table(headers, rows, left=3)
+
+
+def _roofs(data: Summary) -> str:
+    def value(number: float, unit: str) -> str:
+        return format_value(number, unit, 3) if number == number else ""
+
+    rows = [
+        [escape(roof.device), escape(roof.label), value(roof.measured, roof.unit), value(roof.theoretical, roof.unit)]
+        for roof in data.roofs
+    ]
+    return _table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
+
+
+def _absent(data: Summary) -> str:
+    rows = [
+        [
+            escape(one.kernel),
+            captions.WHY.get(one.status, escape(one.status)),
+            escape(one.missing),
+            time_text(one.seconds),
+            captions.percent(one.share),
+        ]
+        for one in data.absent
+    ]
+    return _table(["kernel", "why", "missing", "time", "share"], rows, left=3)

@@ -1,0 +1,166 @@
+/* The controls: they change the state and ask for a new drawing. */
+
+function chip(label, pressed, toggle, extra = {}) {
+  const { colour, ...attributes } = extra;
+  const dot = colour ? element("span", { class: "dot", colour }) : null;
+  return element("button", { type: "button", class: "chip", "aria-pressed": String(pressed), onclick: toggle, ...attributes }, dot, label);
+}
+
+/** Add to a set or take away; the last one of a set stays, since nothing would be left to see. */
+function flip(set, value) {
+  if (!set.has(value)) set.add(value);
+  else if (set.size > 1) set.delete(value);
+}
+
+/** Redraw a group of chips and give the focus back to the one that had it. */
+function fill(group, children) {
+  const focused = [...group.children].indexOf(document.activeElement);
+  group.replaceChildren(...children);
+  if (focused >= 0 && group.children[focused]) group.children[focused].focus();
+}
+
+function drawPrecisions() {
+  const group = document.getElementById("precisions");
+  const ids = [...PRECISIONS.keys()];
+  group.hidden = !ids.length;
+  const plain = ids.filter((id) => id !== "mixed");
+  const choose = (wanted) => change(() => { state.precisions = new Set(wanted); state.view = null; });
+  const all = plain.length > 1 && plain.every((id) => state.precisions.has(id));
+  const help = "Click: this precision alone.  Ctrl or Shift with click: add or remove.";
+  const chips = ids.map((id) =>
+    chip(PRECISIONS.get(id), state.precisions.has(id) && (!all || id === "mixed"), (event) => {
+      if (!(event.ctrlKey || event.metaKey || event.shiftKey)) return choose([id]);
+      const next = new Set(state.precisions);
+      flip(next, id);
+      return choose(next);
+    }, { "data-precision": id, title: ids.length > 1 ? help : null }));
+  const every = plain.length > 1 ? [chip("All", all, () => choose(plain), { "data-precision": "all" })] : [];
+  fill(group, [element("span", { class: "label" }, "Precision"), ...every, ...chips]);
+}
+
+function drawLevels() {
+  const group = document.getElementById("levels");
+  group.hidden = !LEVELS.size;
+  const chips = [...LEVELS.values()].map((level) =>
+    chip(level.label, state.levels.has(level.id), () => change(() => flip(state.levels, level.id)), { colour: levelColour(level.id), "data-level": level.id }));
+  fill(group, [element("span", { class: "label" }, "Level"), ...chips]);
+}
+
+function picker(label, values, value, pick) {
+  const options = values.map(([id, text]) => element("option", { value: id, selected: id === value }, shorten(text, 60)));
+  return element("label", {}, `${label} `, element("select", { "data-pick": label, onchange: (event) => change(() => pick(event.target.value)) }, ...options));
+}
+
+/** Choices that only some reports offer: GPU, report, source of the counters. */
+function drawChoices() {
+  const group = document.getElementById("choices");
+  const reports = distinct(ORDER.filter((kernel) => kernel.device === state.device).map((kernel) => kernel.report));
+  const parts = [];
+  if (DEVICES.length > 1) {
+    const pick = (device) => Object.assign(state, { device, report: "", view: null, isolated: null, roofs: new Map() });
+    parts.push(picker("GPU", DEVICES.map((name) => [name, name || "unknown"]), state.device, pick));
+  }
+  if (reports.length > 1) {
+    const pick = (report) => Object.assign(state, { report, view: null, isolated: null });
+    parts.push(picker("Report", [["", `all ${reports.length}`], ...reports.map((name) => [name, name])], state.report, pick));
+  }
+  if (SOURCES.length > 1) {
+    parts.push(element("span", { class: "label" }, "Source"));
+    parts.push(...SOURCES.map((source) => chip(source, state.sources.has(source), () => change(() => flip(state.sources, source)), { "data-source": source })));
+  }
+  group.hidden = !parts.length;
+  fill(group, parts);
+}
+
+function roofLine(roof, colours) {
+  const toggle = (event) => change(() => state.roofs.set(roof.key, event.target.checked));
+  const dash = roof.kind === "wall" ? "2 2" : roof.origin === "theoretical" && ORIGINS.includes("measured") ? "5 3" : null;
+  const stroke = svgElement("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke: roofColour(roof, colours), "stroke-width": 2.5, "stroke-dasharray": dash });
+  const text = element("span", {}, roof.label || roof.roof, element("span", { class: "value" }, ` ${formatValue(roof.value, roof.unit)}`));
+  const box = element("input", { type: "checkbox", checked: roof.shown, "data-roof": roof.roof, "data-origin": roof.origin,
+    onchange: toggle });
+  return element("label", { class: roof.shown ? "roof" : "roof off" }, box, svgElement("svg", { viewBox: "0 0 24 10" }, stroke), text);
+}
+
+/** A chip for all roofs of an origin at once. */
+function originChip(origin, roofs) {
+  const mine = roofs.filter((roof) => roof.origin === origin);
+  const on = mine.some((roof) => roof.shown);
+  const toggle = () => change(() => mine.forEach((roof) => state.roofs.set(roof.key, !on && isDefault(roof, roofs))));
+  return chip(origin, on, toggle, { "data-origins": origin });
+}
+
+function drawRoofs(roofs) {
+  const colours = palette();
+  const parts = [];
+  if (ORIGINS.length > 1) {
+    const chips = ORIGINS.map((origin) => originChip(origin, roofs));
+    parts.push(element("div", { class: "group", role: "group", "aria-label": "Origin of the roofs" }, ...chips));
+  }
+  for (const [kind, title] of [["compute", "Compute"], ["bandwidth", "Bandwidth"], ["wall", "Walls"]]) {
+    for (const origin of ORIGINS) {
+      const mine = roofs.filter((roof) => roof.kind === kind && roof.origin === origin).sort((a, b) => b.value - a.value);
+      const heading = ORIGINS.length > 1 ? `${title}, ${origin}` : title;
+      if (mine.length) parts.push(element("h3", {}, heading), ...mine.map((roof) => roofLine(roof, colours)));
+    }
+  }
+  if (!roofs.length) parts.push(element("p", { class: "muted" }, "No roofs are known for this GPU."));
+  const box = document.getElementById("roofs");
+  const focused = document.activeElement && box.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
+  box.replaceChildren(...parts);
+  if (focused) [...box.querySelectorAll("input, button")].find((node) => JSON.stringify({ ...node.dataset }) === JSON.stringify(focused))?.focus();
+}
+
+function drawTop() {
+  const select = document.getElementById("top");
+  const sizes = [5, 10, 25, 50, 100, 300, 1000].filter((size) => size < ORDER.length);
+  const options = [...sizes.map((size) => [size, String(size)]), [0, `all ${ORDER.length}`]];
+  select.replaceChildren(...options.map(([size, text]) => element("option", { value: size, selected: size === state.top }, text)));
+}
+
+function drawQuery() {
+  const box = document.getElementById("query");
+  const wrong = nameTest() === null;
+  box.setAttribute("aria-invalid", String(wrong));
+  document.getElementById("query-error").textContent = wrong ? "not a regular expression" : "";
+  document.getElementById("regex").setAttribute("aria-pressed", String(state.regex));
+  if (box.value !== state.query) box.value = state.query;
+}
+
+function drawStatus({ kernels, of, points, hidden }) {
+  if (!POINTS.length) return;
+  const time = (list) => list.reduce((sum, kernel) => sum + (kernel.seconds || 0), 0);
+  const parts = [`${kernels.length} of ${ORDER.length} kernels, ${points.length} dots, ${formatValue(time(kernels), "second")}`];
+  if (of > kernels.length) parts.push(`the ${kernels.length} longest of ${of}: raise Top to see more`);
+  if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);
+  if (state.isolated !== null) parts.push("one kernel isolated: Esc shows all");
+  if (state.view) parts.push("zoomed: double click shows all");
+  document.getElementById("status").textContent = parts.join(" \u00b7 ");
+  const blank = document.getElementById("blank");
+  blank.hidden = points.length > 0 || !POINTS.length;
+  blank.textContent = kernels.length ? "No dot is left: turn on a level or a source." : "No kernel matches the filters.";
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  document.getElementById("theme").textContent = theme === "dark" ? "Light" : "Dark";
+}
+
+function startTheme() {
+  const preference = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => setTheme(PAGE.theme === "auto" ? (preference.matches ? "dark" : "light") : PAGE.theme);
+  follow();
+  preference.addEventListener("change", () => { follow(); if (current) update(); });
+}
+
+async function copyCommand(button) {
+  const code = button.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code); // no clipboard here: leave it selected for Ctrl+C
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}

@@ -1,0 +1,116 @@
+"use strict";
+/* Values to text, text to elements.  Units come with the page; everything is SI until it is written. */
+
+const PAGE = JSON.parse(document.getElementById("data").textContent);
+const PREFIXES = { "-12": "p", "-9": "n", "-6": "\u00b5", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E" };
+const MISSING = "n/a";
+
+function known(value) {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+/** A value in base units as text with SI prefix: formatValue(2.5e12, "flop/s") is "2.5 TFLOP/s". */
+function formatValue(value, unit, digits = 4) {
+  if (!known(value)) return MISSING;
+  const [symbol, prefixed] = PAGE.units[unit] || ["", false];
+  let exponent = 0;
+  if (prefixed && value !== 0) {
+    exponent = Math.min(Math.max(3 * Math.floor(Math.log10(Math.abs(value)) / 3), -12), 18);
+    if (Math.abs(Number((value / 10 ** exponent).toPrecision(digits))) >= 1000) exponent = Math.min(exponent + 3, 18);
+  }
+  const scaled = Number((value / 10 ** exponent).toPrecision(digits));
+  return `${scaled} ${PREFIXES[exponent]}${symbol}`.trim();
+}
+
+function formatPercent(ratio) {
+  if (!known(ratio)) return MISSING;
+  if (ratio > 0 && ratio < 1e-4) return "< 0.01 %";
+  return `${Number((100 * ratio).toPrecision(3))} %`;
+}
+
+/** The unit of a column in a row: integer work is counted in OP, all else in FLOP. */
+function unitOf(column, row) {
+  const unit = PAGE.columns[column][0];
+  return row.unit === "op" ? unit.replace(/^flop/, "op") : unit;
+}
+
+function formatColumn(column, row) {
+  const unit = unitOf(column, row);
+  if (unit !== "ratio" || column.startsWith("locality")) return formatValue(row[column], unit);
+  return formatPercent(row[column]);
+}
+
+function shorten(text, length) {
+  if (text.length <= length) return text;
+  const head = Math.ceil((length - 1) * 0.65);
+  return `${text.slice(0, head)}\u2026${text.slice(text.length - (length - 1 - head))}`;
+}
+
+/** Text for plotly, which reads a few tags and entities in every string. */
+function plotlyText(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+/** A new element; strings among the children become text, never markup. */
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  setAttributes(node, attributes);
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+function setAttributes(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "colour") node.style.setProperty("--chip", value);
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+function svgElement(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAttributes(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+/* Marker shapes: plotly's name and the same shape as a path in a 14 x 14 box for the table. */
+function polygon(corners, turn, inner = 0) {
+  const steps = inner ? 2 * corners : corners;
+  const points = Array.from({ length: steps }, (_, i) => {
+    const angle = ((turn + (360 * i) / steps) * Math.PI) / 180;
+    const radius = inner && i % 2 ? inner : 6;
+    return `${(7 + radius * Math.sin(angle)).toFixed(2)},${(7 - radius * Math.cos(angle)).toFixed(2)}`;
+  });
+  return `M${points.join("L")}Z`;
+}
+
+const SHAPES = [
+  ["circle", "M7,1.5A5.5,5.5 0 1 1 6.99,1.5Z"],
+  ["square", "M2,2H12V12H2Z"],
+  ["diamond", polygon(4, 0)],
+  ["triangle-up", polygon(3, 0)],
+  ["cross", "M5,1H9V5H13V9H9V13H5V9H1V5H5Z"],
+  ["star", polygon(5, 0, 2.6)],
+  ["triangle-down", polygon(3, 180)],
+  ["hexagon", polygon(6, 0)],
+  ["x", "M3.5,1L7,4.5L10.5,1L13,3.5L9.5,7L13,10.5L10.5,13L7,9.5L3.5,13L1,10.5L4.5,7L1,3.5Z"],
+  ["pentagon", polygon(5, 0)],
+  ["triangle-left", polygon(3, 270)],
+  ["triangle-right", polygon(3, 90)],
+  ["hourglass", "M2,1.5H12L2,12.5H12Z"],
+  ["bowtie", "M1.5,2V12L12.5,2V12Z"],
+];
+
+/** The n-th kernel's marker: filled shapes first, then the same ones open, then again. */
+function shapeOf(index) {
+  const [name, path] = SHAPES[index % SHAPES.length];
+  const open = Math.floor(index / SHAPES.length) % 2 === 1;
+  return { symbol: open ? `${name}-open` : name, path, open };
+}
+
+function shapeIcon(index) {
+  const { path, open } = shapeOf(index);
+  const paint = open ? { fill: "none", "stroke-width": "1.6" } : { "stroke-width": "0.5" };
+  return svgElement("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, svgElement("path", { d: path, ...paint }));
+}

@@ -1,0 +1,177 @@
+/* Where labels go: along the roofs and beside the dots, in pixels, so that none covers another at any zoom. */
+
+const FONT = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif';
+const LABEL_SIZE = 12;
+const CELL = 5;
+const pen = document.createElement("canvas").getContext("2d");
+
+function textWidth(text, size = LABEL_SIZE) {
+  pen.font = `${size}px ${FONT}`;
+  return pen.measureText(text).width * 1.04 + 4;
+}
+
+/** Maps between data (decades) and pixels of the plot area: x to the right, y downwards. */
+class Projection {
+  constructor(ranges, width, height) {
+    [this.x0, this.x1] = ranges.x;
+    [this.y0, this.y1] = ranges.y;
+    this.width = width;
+    this.height = height;
+  }
+  pixel(x, y) {
+    return [((x - this.x0) / (this.x1 - this.x0)) * this.width, ((this.y1 - y) / (this.y1 - this.y0)) * this.height];
+  }
+  data(px, py) {
+    return [this.x0 + (px / this.width) * (this.x1 - this.x0), this.y1 - (py / this.height) * (this.y1 - this.y0)];
+  }
+}
+
+/** The plot area in small cells: which are covered by labels (forbidden), by dots and by lines (to be avoided). */
+class Floor {
+  constructor(width, height) {
+    this.width = width;
+    this.height = height;
+    this.columns = Math.ceil(width / CELL) + 2;
+    this.labels = new Uint8Array(this.columns * (Math.ceil(height / CELL) + 2));
+    this.dots = new Uint8Array(this.labels.length);
+    this.lines = new Uint8Array(this.labels.length);
+  }
+  cells(x, y, reach) {
+    const found = [];
+    for (let row = Math.floor((y - reach) / CELL); row <= Math.floor((y + reach) / CELL); row += 1) {
+      for (let column = Math.floor((x - reach) / CELL); column <= Math.floor((x + reach) / CELL); column += 1) {
+        if (row >= 0 && column >= 0 && column < this.columns) found.push(row * this.columns + column);
+      }
+    }
+    return found;
+  }
+  mark(layer, x, y, reach) {
+    for (const cell of this.cells(x, y, reach)) layer[cell] = Math.min(layer[cell] + 1, 255);
+  }
+  /** Cost of a text along a line of points: infinite on another label or outside, else the dots and, with less weight, the lines it covers. */
+  cost(points) {
+    let covered = 0;
+    for (const [x, y] of points) {
+      if (x < 0 || y < 6 || x > this.width || y > this.height - 4) return Infinity;
+      for (const cell of this.cells(x, y, 6)) {
+        if (this.labels[cell]) return Infinity;
+        covered += (this.dots[cell] ? 2 : 0) + (this.lines[cell] ? 0.15 : 0);
+      }
+    }
+    return covered;
+  }
+  take(points) {
+    for (const [x, y] of points) this.mark(this.labels, x, y, 6);
+  }
+}
+
+/** Points along a text of some width, centred on (x, y), tilted by `angle` (radians, clockwise). */
+function along(x, y, width, angle) {
+  const steps = Math.max(2, Math.ceil(width / 6));
+  return Array.from({ length: steps + 1 }, (_, i) => {
+    const distance = (i / steps - 0.5) * width;
+    return [x + distance * Math.cos(angle), y + distance * Math.sin(angle)];
+  });
+}
+
+/** The visible part of a roof in pixels, from its low end: [ax, ay, bx, by], or null. */
+function visibleSegment(roof, span, projection) {
+  const { x0, x1, y0, y1 } = projection;
+  let [from, to] = [Math.max(span.from, x0), Math.min(span.to, x1)];
+  const level = Math.log10(roof.value);
+  if (roof.kind === "wall") {
+    if (level <= x0 || level >= x1) return null;
+    return [...projection.pixel(level, y0), ...projection.pixel(level, y1)];
+  }
+  if (roof.kind === "bandwidth") [from, to] = [Math.max(from, y0 - level), Math.min(to, y1 - level)];
+  else if (level <= y0 || level >= y1) return null;
+  if (from >= to) return null;
+  const height = (x) => (roof.kind === "bandwidth" ? x + level : level);
+  return [...projection.pixel(from, height(from)), ...projection.pixel(to, height(to))];
+}
+
+function markLine(floor, segment) {
+  if (!segment) return;
+  const [ax, ay, bx, by] = segment;
+  const steps = Math.ceil(Math.hypot(bx - ax, by - ay) / CELL);
+  for (let i = 0; i <= steps; i += 1) floor.mark(floor.lines, ax + ((bx - ax) * i) / steps, ay + ((by - ay) * i) / steps, 0);
+}
+
+/** Has a roof a parallel one so near, above or below, that a label between them would seem to be the other's? */
+function crowdedSides(roof, roofs, projection) {
+  const perDecade = projection.height / (projection.y1 - projection.y0);
+  const tilt = roof.kind === "bandwidth" ? Math.atan2(perDecade, projection.width / (projection.x1 - projection.x0)) : 0;
+  const sides = { above: false, below: false };
+  for (const other of roofs) {
+    if (other === roof || !other.shown || other.kind !== roof.kind || other.value === roof.value) continue;
+    const distance = Math.abs(Math.log10(other.value / roof.value)) * perDecade * Math.cos(tilt);
+    if (distance < 18) sides[other.value > roof.value ? "above" : "below"] = true;
+  }
+  return sides;
+}
+
+/** The label of a roof: the fullest of its texts that fits and covers little; the bare name only where nothing else fits. */
+function roofLabel(roof, texts, segment, sides, floor) {
+  let best = null;
+  for (const [index, text] of texts.entries()) {
+    if (best && (best.cost < 45 || index === texts.length - 1)) break;
+    const place = alongRoof(roof, text, segment, sides, floor);
+    if (place && (!best || place.cost < best.cost)) best = { ...place, text };
+  }
+  if (best) floor.take(best.points);
+  return best;
+}
+
+/** The place along a roof where a text covers least; null where the line is too short or full. */
+function alongRoof(roof, text, segment, sides, floor) {
+  const [ax, ay, bx, by] = segment;
+  const length = Math.hypot(bx - ax, by - ay);
+  const width = textWidth(text);
+  if (length < width + 12) return null;
+  const angle = Math.atan2(by - ay, bx - ax);
+  const [ux, uy] = [Math.cos(angle), Math.sin(angle)];
+  const penalty = { above: sides.above && !sides.below ? 120 : 0, below: sides.below && !sides.above ? 120 : 1.5 };
+  let best = { cost: Infinity };
+  for (let i = 0; i <= 80; i += 1) {
+    const side = i % 2 ? -1 : 1; // above the line, or below
+    const fraction = roof.kind === "compute" ? 1 - Math.floor(i / 2) / 40 : Math.floor(i / 2) / 40;
+    const distance = 6 + width / 2 + fraction * (length - width - 12);
+    const [x, y] = [ax + distance * ux + 10 * side * uy, ay + distance * uy - 10 * side * ux];
+    const points = along(x, y, width, angle);
+    const cost = floor.cost(points) + 0.1 * i + (side < 0 ? penalty.below : penalty.above);
+    if (cost < best.cost) best = { cost, points, x, y, angle: (angle * 180) / Math.PI };
+  }
+  return best.cost === Infinity ? null : best;
+}
+
+/** The name of a kernel beside its dots: right, left, above or below; null where there is no room. */
+function nameLabel(text, pixels, floor) {
+  const width = textWidth(text);
+  const right = pixels.reduce((a, b) => (b[0] > a[0] ? b : a));
+  const left = pixels.reduce((a, b) => (b[0] < a[0] ? b : a));
+  const places = [
+    [right[0] + 10 + width / 2, right[1]],
+    [left[0] - 10 - width / 2, left[1]],
+    [right[0], right[1] - 15],
+    [right[0], right[1] + 15],
+    [left[0], left[1] - 15],
+    [left[0], left[1] + 15],
+  ];
+  let best = { cost: 14 }; // a name that covers a dot is worse than no name
+  for (const [x, y] of places) {
+    const points = along(x, y, width, 0);
+    const cost = floor.cost(points);
+    if (cost < best.cost) best = { cost, points, x, y, angle: 0 };
+  }
+  if (!best.points) return null;
+  floor.take(best.points);
+  return best;
+}
+
+function annotation(place, text, colour, projection, background) {
+  const [x, y] = projection.data(place.x, place.y);
+  return {
+    x, y, xref: "x", yref: "y", text: plotlyText(text), showarrow: false, textangle: place.angle, xanchor: "center", yanchor: "middle",
+    font: { size: LABEL_SIZE, color: colour, family: FONT }, bgcolor: background, borderpad: 0,
+  };
+}

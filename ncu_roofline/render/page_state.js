@@ -1,0 +1,191 @@
+/* What the page knows (kernels, points, roofs) and what the reader has chosen; everything else is drawn from these two. */
+
+const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
+
+function unpack(frame) {
+  const texts = new Set(frame.text_columns);
+  const names = Object.keys(frame).filter((name) => name !== "text_columns");
+  const length = frame[names[0]].length;
+  return Array.from({ length }, (_, index) => {
+    const row = { index };
+    for (const name of names) row[name] = texts.has(name) ? PAGE.texts[frame[name][index]] : frame[name][index];
+    return row;
+  });
+}
+
+const KERNELS = unpack(PAGE.kernels);
+const POINTS = unpack(PAGE.points);
+const ROOFS = unpack(PAGE.roofs);
+const LEVELS = new Map(PAGE.levels.map((level) => [level.id, level]));
+/** A level's colour on the ground of the theme. */
+function levelColour(id) {
+  return document.documentElement.dataset.theme === "dark" ? LEVELS.get(id).dark : LEVELS.get(id).light;
+}
+
+const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label]));
+const ROWS = tableRows();
+const ORDER = kernelsByTime();
+
+function drawable(point) {
+  return known(point.intensity) && point.intensity > 0 && known(point.performance) && point.performance > 0;
+}
+
+/** One row per kernel and precision: its points by level. */
+function tableRows() {
+  const rows = new Map();
+  for (const point of POINTS) {
+    const key = `${point.owner}/${point.precision}`;
+    if (!rows.has(key)) {
+      rows.set(key, { index: rows.size, kernel: KERNELS[point.owner], precision: point.precision, first: point, levels: new Map() });
+    }
+    rows.get(key).levels.set(point.level, point);
+  }
+  return [...rows.values()];
+}
+
+/** Kernels that have points, the longest first; each gets the marker of its name. */
+function kernelsByTime() {
+  const owners = new Set(POINTS.map((point) => point.owner));
+  const order = KERNELS.filter((kernel) => owners.has(kernel.index));
+  order.sort((a, b) => (b.seconds || 0) - (a.seconds || 0));
+  const shapes = new Map();
+  for (const kernel of order) {
+    if (!shapes.has(kernel.kernel)) shapes.set(kernel.kernel, shapes.size);
+    kernel.shape = shapes.get(kernel.kernel);
+  }
+  return order;
+}
+
+function distinct(values) {
+  return [...new Set(values)];
+}
+
+const DEVICES = distinct([...ORDER.map((kernel) => kernel.device), ...ROOFS.map((roof) => roof.device)]);
+const SOURCES = distinct(POINTS.map((point) => point.source));
+const ORIGINS = distinct(ROOFS.map((roof) => roof.origin)).sort(); // measured before theoretical
+
+function freshState() {
+  const plain = [...PRECISIONS.keys()].filter((id) => id !== "mixed");
+  return {
+    device: DEVICES[0],
+    report: "",
+    precisions: new Set(plain.length ? plain : PRECISIONS.keys()),
+    levels: new Set(LEVELS.keys()),
+    sources: new Set(SOURCES),
+    roofs: new Map(), // roof key -> shown, where the reader has said so
+    query: "",
+    regex: false,
+    top: ORDER.length > MANY_KERNELS ? 100 : 0,
+    isolated: null, // position in KERNELS
+    view: null, // zoomed ranges {x, y} in decades
+    sort: { column: "seconds", descending: true },
+    allRows: false,
+  };
+}
+
+let state = freshState();
+
+/** A test of names from the filter box; null where it is no regular expression. */
+function nameTest() {
+  const query = state.query.trim();
+  if (!query) return () => true;
+  if (!state.regex) {
+    const words = query.toLowerCase();
+    return (kernel) => [kernel.kernel, kernel.name, kernel.nvtx].some((text) => text.toLowerCase().includes(words));
+  }
+  try {
+    const pattern = new RegExp(query, "i");
+    return (kernel) => [kernel.kernel, kernel.name, kernel.nvtx].some((text) => pattern.test(text));
+  } catch {
+    return null;
+  }
+}
+
+function onStage(row) {
+  return row.device === state.device && (!state.report || row.report === state.report);
+}
+
+/** Kernels that pass the filters, the longest first: {kernels, of}, where `of` counts those before the top-N cut. */
+function chosenKernels() {
+  const test = nameTest() || (() => true);
+  const owners = new Set(ROWS.filter((row) => state.precisions.has(row.precision)).map((row) => row.kernel.index));
+  const found = ORDER.filter((kernel) => onStage(kernel) && owners.has(kernel.index) && test(kernel));
+  return { kernels: state.top ? found.slice(0, state.top) : found, of: found.length };
+}
+
+/** The same kernels as rows and points of the chosen precisions, levels and sources. */
+function selection() {
+  const { kernels, of } = chosenKernels();
+  const owners = new Set(kernels.map((kernel) => kernel.index));
+  const rows = ROWS.filter((row) => owners.has(row.kernel.index) && state.precisions.has(row.precision));
+  const points = POINTS.filter(
+    (p) => owners.has(p.owner) && state.precisions.has(p.precision) && state.levels.has(p.level) && state.sources.has(p.source),
+  );
+  return { kernels, of, rows, points: points.filter(drawable), hidden: points.filter((point) => !drawable(point)).length };
+}
+
+/** Do a point's precision and a roof's speak of the same pipe?  "tensor.fp16" covers "tensor.fp16.wgmma" and the reverse. */
+function samePipe(a, b) {
+  return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
+}
+
+/** Precisions whose roofs matter now; a mixed dot brings those of its parts. */
+function roofPrecisions() {
+  const found = new Set(state.precisions);
+  if (found.delete("mixed")) {
+    const mixed = new Set(ROWS.filter((row) => row.precision === "mixed").map((row) => row.kernel.index));
+    ROWS.filter((row) => mixed.has(row.kernel.index) && row.precision !== "mixed").forEach((row) => found.add(row.precision));
+  }
+  return found.size || POINTS.length ? [...found] : distinct(ROOFS.map((roof) => roof.precision));
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
+}
+
+/** Roofs of the device and the chosen precisions, those of several reports merged; each says whether it is shown. */
+function currentRoofs() {
+  const precisions = roofPrecisions();
+  const relevant = (roof) => roof.kind !== "compute" || !roof.precision || precisions.some((p) => samePipe(p, roof.precision));
+  const groups = new Map();
+  for (const roof of ROOFS) {
+    if (!onStage(roof) || !known(roof.value) || roof.value <= 0 || !relevant(roof)) continue;
+    const key = JSON.stringify([roof.kind, roof.roof, roof.origin, roof.clock_basis, roof.source]);
+    groups.set(key, [...(groups.get(key) || []), roof]);
+  }
+  const merged = [...groups].map(([key, roofs]) => mergeRoofs(key, roofs));
+  for (const roof of merged) {
+    roof.shown = state.roofs.has(roof.key) ? state.roofs.get(roof.key) : isDefault(roof, merged) && !isOutdone(roof, merged);
+  }
+  return merged;
+}
+
+function mergeRoofs(key, roofs) {
+  const low = roofs.map((roof) => (known(roof.value_min) ? roof.value_min : roof.value));
+  const high = roofs.map((roof) => (known(roof.value_max) ? roof.value_max : roof.value));
+  const value = median(roofs.map((roof) => roof.value));
+  return { ...roofs[0], key, value, value_min: Math.min(...low), value_max: Math.max(...high), merged: roofs.length };
+}
+
+function pipesOf(roofs) {
+  return distinct(roofs.filter((roof) => roof.kind === "compute").map((roof) => roof.precision));
+}
+
+/** The same pipe's or level's roofs, of all origins. */
+function rivalsOf(roof, all) {
+  return all.filter((other) => other.kind === roof.kind && other.precision === roof.precision && other.level === roof.level);
+}
+
+/** Shown at first: the levels' bandwidths and, of each precision, all compute roofs; with several precisions only the highest. */
+function isDefault(roof, all) {
+  if (roof.kind === "bandwidth") return !roof.level || state.levels.has(roof.level);
+  if (roof.kind === "wall" || pipesOf(all).length < 2) return true;
+  return rivalsOf(roof, all).every((other) => other.origin !== roof.origin || other.value <= roof.value);
+}
+
+/** With many precisions a theoretical roof stays away at first where a measured one is known. */
+function isOutdone(roof, all) {
+  const crowded = pipesOf(all).length > 2 && roof.kind !== "wall";
+  return crowded && roof.origin === "theoretical" && rivalsOf(roof, all).some((other) => other.origin === "measured");
+}

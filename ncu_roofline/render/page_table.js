@@ -1,0 +1,244 @@
+/* The table, the card of a chosen kernel and the tooltip: the same rows as the chart. */
+
+const FIRST_ROWS = 200;
+const tooltip = document.getElementById("tooltip");
+const NUMBERS = [
+  "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "attainable", "fraction", "attainable_theoretical",
+  "fraction_theoretical", "binding_fraction", "locality", "clock_profiled", "clock_max", "clock_ratio", "coverage",
+];
+
+function levelLabel(id) {
+  return LEVELS.has(id) ? LEVELS.get(id).label : id;
+}
+
+/** Readable form of a level id or roof id. */
+function bindsLabel(id) {
+  const roof = ROOFS.find((each) => each.roof === id);
+  return LEVELS.has(id) ? levelLabel(id) : (roof && roof.label) || id;
+}
+
+const SOURCE_TEXTS = { binding: "binding: the report's counters", derived: "derived from other counters", embedded: "embedded: the report's own chart" };
+
+/** Where a number comes from. */
+function originOf(column, point) {
+  if (column === "work" || column === "traffic") return SOURCE_TEXTS[point.source] || point.source;
+  if (column.endsWith("_theoretical")) return "theoretical roof";
+  if (column === "attainable" || column === "fraction") return point.roof_origin ? `${point.roof_origin} roof` : "";
+  if (column === "binding_fraction") return point.binds ? `bound by ${bindsLabel(point.binds)}` : "";
+  if (column === "locality") return point.locality_to ? `traffic over that of ${levelLabel(point.locality_to)}` : "";
+  const formulas = { intensity: "work / traffic", performance: "work / time", bandwidth: "traffic / time", clock_ratio: "profiled / maximum" };
+  return formulas[column] || "report";
+}
+
+function columnLabel(column) {
+  const names = { seconds: "time", fraction: "% of attainable", binding_fraction: "% of lowest roof", fraction_theoretical: "% of theoretical", attainable_theoretical: "attainable, theoretical" };
+  return names[column] || column.replace(/_/g, " ");
+}
+
+/* The table */
+
+function tableColumns() {
+  const kernels = ROWS.map((row) => row.kernel);
+  const several = (name) => new Set(kernels.map((kernel) => kernel[name])).size > 1;
+  const text = (id, label, value) => ({ id, label, value, show: value, number: false });
+  const number = (id, label, value, show, extra = {}) => ({ id, label, value, show, number: true, ...extra });
+  return [
+    { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
+    ...(several("report") ? [text("report", "Report", (row) => row.kernel.report)] : []),
+    ...(several("device") ? [text("device", "GPU", (row) => row.kernel.device)] : []),
+    ...(several("launch") ? [number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch))] : []),
+    ...(kernels.some((kernel) => kernel.launches > 1)
+      ? [number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches))]
+      : []),
+    text("precision", "Precision", (row) => PRECISIONS.get(row.precision)),
+    number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second")),
+    number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share)),
+    ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
+    number("performance", "Performance", (row) => row.first.performance, (row) => formatColumn("performance", row.first)),
+    number("binding_fraction", "% of roof", (row) => row.first.binding_fraction, barCell),
+    text("binds", "Binds", (row) => bindsLabel(row.first.binds)),
+  ];
+}
+
+function intensityColumn(level) {
+  const value = (row) => (row.levels.has(level.id) ? row.levels.get(level.id).intensity : null);
+  const show = (row) => (known(value(row)) ? String(Number(value(row).toPrecision(4))) : "\u2013");
+  const title = `Arithmetic intensity at ${level.label}, operations per byte`;
+  return { id: `intensity-${level.id}`, label: `AI ${level.label}`, value, show, number: true, level: level.id, title };
+}
+
+function nameCell(row) {
+  return element("span", { title: shorten(row.kernel.name || row.kernel.kernel, 600) }, shapeIcon(row.kernel.shape), shorten(row.kernel.kernel, 90));
+}
+
+function barCell(row) {
+  const ratio = row.first.binding_fraction;
+  const fill = element("i");
+  fill.style.width = `${known(ratio) ? Math.min(100, Math.max(0, 100 * ratio)) : 0}%`;
+  return element("span", {}, formatPercent(ratio), element("span", { class: "bar", "aria-hidden": "true" }, fill));
+}
+
+const COLUMNS = tableColumns();
+
+function sorted(rows) {
+  const column = COLUMNS.find((each) => each.id === state.sort.column) || COLUMNS[0];
+  const sign = state.sort.descending ? -1 : 1;
+  const absent = (value) => value === null || value === undefined || value === "";
+  return [...rows].sort((a, b) => {
+    const [left, right] = [column.value(a), column.value(b)];
+    if (absent(left) || absent(right)) return absent(left) - absent(right) || a.index - b.index;
+    const order = column.number ? left - right : left.localeCompare(right);
+    return sign * order || a.index - b.index;
+  });
+}
+
+function headerCell(column) {
+  const active = state.sort.column === column.id;
+  const arrow = element("span", { class: "arrow", "aria-hidden": "true" }, active ? (state.sort.descending ? "\u25be" : "\u25b4") : "");
+  const dot = column.level ? element("span", { class: "dot", colour: levelColour(column.level) }) : null;
+  const button = element("button", { type: "button", class: "sort", "data-sort": column.id, title: column.title || null }, dot, column.label, arrow);
+  const direction = active ? (state.sort.descending ? "descending" : "ascending") : "none";
+  return element("th", { scope: "col", class: column.number ? "num" : null, "aria-sort": direction }, button);
+}
+
+function tableRow(row, focusable) {
+  const chosen = state.isolated === row.kernel.index;
+  const cells = COLUMNS.map((column, index) => {
+    const attributes = index ? { class: column.number ? "num" : null } : { scope: "row", class: "name" };
+    return element(index ? "td" : "th", attributes, column.show(row));
+  });
+  const faded = state.isolated !== null && !chosen;
+  const attributes = { "data-row": row.index, tabindex: focusable ? 0 : -1, class: chosen ? "chosen" : faded ? "faded" : null, "aria-selected": String(chosen) };
+  return element("tr", attributes, ...cells);
+}
+
+function drawTable(rows) {
+  const ordered = sorted(rows);
+  const shown = state.allRows ? ordered : ordered.slice(0, FIRST_ROWS);
+  const focus = Math.max(0, shown.findIndex((row) => row.kernel.index === state.isolated));
+  const head = element("thead", {}, element("tr", {}, ...COLUMNS.map(headerCell)));
+  const body = element("tbody", {}, ...shown.map((row, index) => tableRow(row, index === focus)));
+  document.getElementById("table-scroll").replaceChildren(element("table", { "aria-rowcount": ordered.length }, head, body));
+  const more = document.getElementById("show-all");
+  more.hidden = shown.length === ordered.length;
+  more.textContent = `Show all ${ordered.length} rows`;
+}
+
+/** Mark the table rows of the kernel under the pointer. */
+function markRows(owner) {
+  for (const line of document.querySelectorAll("#table tbody tr.hot")) line.classList.remove("hot");
+  if (owner === null) return;
+  for (const line of document.querySelectorAll("#table tbody tr")) {
+    if (ROWS[Number(line.dataset.row)].kernel.index === owner) line.classList.add("hot");
+  }
+}
+
+/** Bring the chosen kernel's row into the table's window; the page itself stays where it is. */
+function scrollToChosen() {
+  const [box, line] = [document.getElementById("table-scroll"), document.querySelector("#table tr.chosen")];
+  if (line) box.scrollTop = Math.max(0, line.offsetTop - box.clientHeight / 2);
+}
+
+/* The card of the chosen kernel: every column of every point */
+
+function drawDetails() {
+  const card = document.getElementById("details");
+  card.hidden = state.isolated === null;
+  if (card.hidden) return;
+  const kernel = KERNELS[state.isolated];
+  const close = element("button", { type: "button", class: "button no-print", id: "restore", title: "Esc" }, "Show all kernels");
+  const full = kernel.name && kernel.name !== kernel.kernel ? element("code", { tabindex: "0" }, kernel.name) : null;
+  const rows = ROWS.filter((row) => row.kernel === kernel);
+  card.replaceChildren(
+    element("div", { class: "head" }, element("h2", {}, shorten(kernel.kernel, 200)), close),
+    ...[full].filter(Boolean), kernelFacts(kernel), ...rows.flatMap(detailTable),
+  );
+}
+
+function kernelFacts(kernel) {
+  const entries = [
+    ["report", kernel.report], ["launch", kernel.launch >= 0 ? String(kernel.launch) : ""], ["launches", kernel.launches > 1 ? String(kernel.launches) : ""],
+    ["kind", kernel.kind], ["grid", kernel.grid], ["block", kernel.block], ["NVTX", kernel.nvtx], ["time", formatValue(kernel.seconds, "second")],
+    ["share", formatPercent(kernel.time_share)], ["SM clock", formatValue(kernel.clock_profiled, "hertz")], ["lacks", kernel.missing], ["notes", kernel.notes],
+  ];
+  const parts = entries.filter(([, value]) => value && value !== MISSING);
+  return element("div", { class: "facts" }, ...parts.map(([label, value]) => element("span", {}, element("span", { class: "muted" }, `${label} `), value)));
+}
+
+function detailTable(row) {
+  const points = [...row.levels.values()];
+  const heads = points.map((point) =>
+    element("th", { scope: "col", class: "num" }, element("span", { class: "chip-dot", colour: levelColour(point.level) }), levelLabel(point.level)));
+  const texts = ["source", "metrics", "notes"].filter((column) => points.some((point) => point[column]));
+  const lines = [
+    ...NUMBERS.filter((column) => points.some((point) => known(point[column]))).map((column) => detailRow(column, points, true)),
+    ...texts.map((column) => detailRow(column, points, false)),
+  ];
+  const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, ""), ...heads));
+  const table = element("table", {}, head, element("tbody", {}, ...lines));
+  return [element("h3", {}, PRECISIONS.get(row.precision)), element("div", { class: "scroll" }, table)];
+}
+
+function detailRow(column, points, number) {
+  const cells = points.map((point) => element("td", { class: number ? "num" : "wrap" }, number ? formatColumn(column, point) : point[column]));
+  return element("tr", { title: PAGE.columns[column][1] }, element("th", { scope: "row" }, columnLabel(column)), ...cells);
+}
+
+/* The tooltip */
+
+function definitions(entries) {
+  return element("dl", {}, ...entries.flatMap(([label, value, origin]) => [element("dt", {}, label), element("dd", {}, value), element("dd", { class: "origin" }, origin || "")]));
+}
+
+function note(label, text) {
+  return text ? [element("p", {}, `${label}: ${shorten(text, 320)}`)] : [];
+}
+
+function pointTip(point) {
+  const level = LEVELS.get(point.level);
+  const kernel = KERNELS[point.owner];
+  const entries = NUMBERS.filter((column) => column !== "coverage" || point.coverage !== 1)
+    .filter((column) => known(point[column]) || column === "fraction")
+    .map((column) => [columnLabel(column), formatColumn(column, point), originOf(column, point)]);
+  if (point.binds) entries.push(["binds", bindsLabel(point.binds), ""]);
+  const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : `${kernel.launches} launches`;
+  return [
+    element("div", { class: "title" }, shorten(kernel.kernel, 120)),
+    element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${where}`),
+    definitions(entries), ...note("metrics", point.metrics), ...note("notes", point.notes),
+  ];
+}
+
+function roofTip(roof) {
+  const entries = [["value", formatValue(roof.value, roof.unit), roof.origin]];
+  if (known(roof.value_min) && known(roof.value_max) && roof.value_max > roof.value_min) {
+    const spread = `${formatValue(roof.value_min, roof.unit)} to ${formatValue(roof.value_max, roof.unit)}`;
+    entries.push(["range", spread, roof.merged > 1 ? `over ${roof.merged} reports` : "over launches"]);
+  }
+  if (known(roof.clock)) entries.push(["clock", formatValue(roof.clock, "hertz"), roof.clock_basis]);
+  entries.push(["source", roof.source, ""]);
+  return [element("div", { class: "title" }, roof.label || roof.roof), definitions(entries), ...note("from", roof.metrics), ...note("notes", roof.notes)];
+}
+
+function ridgeTip(ridge) {
+  const names = `${ridge.bandwidth.label} and ${ridge.compute.label} (${ridge.compute.origin})`;
+  const unit = ridge.compute.unit === "op/s" ? "op/byte" : "flop/byte";
+  return [
+    element("div", { class: "title" }, "Ridge point"), element("div", { class: "lead" }, names),
+    definitions([["intensity", formatValue(ridge.x, unit), "machine balance"], ["performance", formatValue(ridge.y, ridge.compute.unit), ridge.compute.origin]]),
+  ];
+}
+
+/** Show the tooltip beside a place of the window, inside it. */
+function showTip(children, x, y) {
+  tooltip.replaceChildren(...children);
+  tooltip.hidden = false;
+  const { width, height } = tooltip.getBoundingClientRect();
+  const left = x + 18 + width < innerWidth ? x + 18 : x - 18 - width;
+  tooltip.style.left = `${Math.max(6, left)}px`;
+  tooltip.style.top = `${Math.max(6, Math.min(y - height / 3, innerHeight - height - 6))}px`;
+}
+
+function hideTip() {
+  tooltip.hidden = true;
+}

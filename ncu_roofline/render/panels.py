@@ -1,0 +1,255 @@
+"""A Roofline as plain data for charts: panels with series of dots and roofs, the kernels to draw, what is left out and why.
+
+One panel holds one GPU and one group of precisions whose numbers belong on one axis: a core precision, all tensor types of one
+unit, or the sum over all pipes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ncu_roofline.model.names import clean
+from ncu_roofline.render.style import level_order, precision_label, precision_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_KERNELS = 30
+MAX_PANELS = 8
+
+
+class Frames(Protocol):
+    """What renderers draw: the three frames of a Roofline, columns as in ``ncu_roofline.model.columns``."""
+
+    @property
+    def points(self) -> pd.DataFrame: ...
+    @property
+    def roofs(self) -> pd.DataFrame: ...
+    @property
+    def kernels(self) -> pd.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Series:
+    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s."""
+
+    kernel: str
+    precision: str
+    performance: float
+    seconds: float
+    dots: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Roof:
+    """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall."""
+
+    id: str
+    kind: str
+    level: str
+    label: str
+    unit: str
+    measured: float
+    theoretical: float
+
+    @property
+    def value(self) -> float:
+        """What the hardware was seen to do, else what it should."""
+        return self.theoretical if math.isnan(self.measured) else self.measured
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All that are given, measured first."""
+        return tuple(value for value in (self.measured, self.theoretical) if not math.isnan(value))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes."""
+
+    title: str
+    unit: str
+    series: tuple[Series, ...]
+    roofs: tuple[Roof, ...]
+
+    def of_kind(self, kind: str) -> list[Roof]:
+        """The roofs of one kind, highest first."""
+        return sorted((roof for roof in self.roofs if roof.kind == kind), key=lambda roof: (-roof.value, roof.id))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown."""
+
+    label: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Everything a picture shows; ``total`` counts the kernels that have points, drawn or not."""
+
+    panels: tuple[Panel, ...]
+    kernels: tuple[Kernel, ...]
+    total: int
+    panels_left_out: int
+    levels: tuple[str, ...]
+    level_labels: dict[str, str]
+    several_origins: bool
+
+
+def table(frames: Frames, name: str) -> Any:
+    """The ``points``, ``roofs`` or ``kernels`` of a Roofline as a mapping of columns; without pandas where it holds arrays."""
+    columns = getattr(frames, f"{name[:-1]}_columns", None)
+    return getattr(frames, name) if columns is None else columns
+
+
+def column(frames: Frames, name: str, label: str) -> list[Any]:
+    """One column of the frame ``name`` as Python values."""
+    values: list[Any] = table(frames, name)[label].tolist()
+    return values
+
+
+def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
+    """Some columns of the frame ``name``, row by row, as Python values."""
+    return zip(*(column(frames, name, label) for label in labels), strict=True)
+
+
+def chart(frames: Frames, limit: int = MAX_KERNELS) -> Chart:
+    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels."""
+    series, labels = _series(frames)
+    kernels, total = _largest(frames, labels, {one.kernel for _, _, one in series}, limit)
+    drawn = {kernel.label for kernel in kernels}
+    groups: dict[tuple[str, str], list[tuple[str, Series]]] = {}
+    for device, unit, one in series:
+        if one.kernel in drawn:
+            groups.setdefault((device, _group(one.precision, unit)), []).append((unit, one))
+    order = sorted(groups, key=lambda key: (key[0], *precision_order(key[1])))
+    several = len({device for device, _ in groups}) > 1
+    panels = [_panel(frames, device, group, groups[device, group], several) for device, group in order]
+    kept = tuple(panels[:MAX_PANELS]) or _empty_panels(frames)
+    present = {level for panel in kept for one in panel.series for level, _ in one.dots}
+    present |= {roof.level for panel in kept for roof in panel.roofs if roof.level}
+    level_labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
+    origins = {origin for panel in kept for roof in panel.roofs for origin in _origins(roof)}
+    left_out = max(len(panels) - MAX_PANELS, 0)
+    return Chart(kept, kernels, total, left_out, tuple(level_order(present)), level_labels, len(origins) > 1)
+
+
+def _origins(roof: Roof) -> list[str]:
+    return [name for name in ("measured", "theoretical") if not math.isnan(getattr(roof, name))]
+
+
+def _group(precision: str, unit: str) -> str:
+    """Panel a precision belongs to: all tensor types of one unit share one."""
+    if precision.startswith("tensor"):
+        return "tensor" if unit == "flop" else f"tensor.{unit}"
+    return precision
+
+
+def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
+    """(report, kernel) -> label: the short name, with the report where several reports have that kernel."""
+    pairs = {pair for name in ("kernels", "points") for pair in rows(frames, name, "report", "kernel")}
+    holders = Counter(kernel for _, kernel in pairs)
+    return {(r, k): clean(k) if holders[k] == 1 else f"{clean(k)} [{clean(PurePath(r).stem)}]" for r, k in pairs}
+
+
+def _series(frames: Frames) -> tuple[list[tuple[str, str, Series]], dict[tuple[str, str], str]]:
+    """(device, unit of work, series) for all points that can stand on a log-log chart, and the labels of the kernels."""
+    labels = kernel_labels(frames)
+    found: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
+    columns = ("device", "unit", "report", "launch", "kernel", "precision", "performance", "seconds", "level", "intensity")
+    for *key, level, intensity in rows(frames, "points", *columns):
+        if 0 < intensity < math.inf and 0 < key[6] < math.inf:
+            found.setdefault(tuple(key), []).append((level, intensity))
+    result = []
+    for (device, unit, report, _, kernel, precision, performance, seconds), dots in found.items():
+        order = level_order({level for level, _ in dots})
+        placed = tuple(sorted(dots, key=lambda dot: order.index(dot[0])))
+        result.append((device, unit, Series(labels[report, kernel], precision, performance, seconds, placed)))
+    return result, labels
+
+
+def _largest(
+    frames: Frames, labels: dict[tuple[str, str], str], with_points: set[str], limit: int
+) -> tuple[tuple[Kernel, ...], int]:
+    """The kernels that have points, the longest first, and how many there are."""
+    seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
+    for report, kernel, time, part in rows(frames, "kernels", "report", "kernel", "seconds", "time_share"):
+        label = labels[report, kernel]
+        seconds[label] += time if math.isfinite(time) else 0.0
+        share[label] += part if math.isfinite(part) else 0.0
+    order = sorted(with_points, key=lambda label: (-seconds[label], label))
+    return tuple(Kernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
+
+
+def _panel(frames: Frames, device: str, group: str, series: list[tuple[str, Series]], several: bool) -> Panel:
+    unit = series[0][0]
+    precisions = {one.precision for _, one in series}
+    levels = {level for _, one in series for level, _ in one.dots}
+    title = precision_label(next(iter(precisions))) if len(precisions) == 1 else _group_title(group)
+    title = f"{title}, {clean(device)}" if several else title
+    # A link to the host is a decade or more slower than the rest: without dots there it would only squeeze the chart.
+    wanted = [roof for roof in _roofs(frames, device, precisions, unit) if roof.level != "system" or roof.level in levels]
+    return Panel(title, unit, tuple(one for _, one in series), tuple(wanted))
+
+
+def _group_title(group: str) -> str:
+    return {"tensor": "Tensor", "mixed": "All pipes"}.get(
+        group, "Tensor, integer" if group.startswith("tensor") else group.upper()
+    )
+
+
+def _covers(roof_precision: str, precisions: set[str]) -> bool:
+    """Whether a compute roof limits one of ``precisions``; the sum over all pipes is limited by every one."""
+    if "mixed" in precisions:
+        return True
+    return any(
+        p == roof_precision or p.startswith(f"{roof_precision}.") or roof_precision.startswith(f"{p}.") for p in precisions
+    )
+
+
+def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[Roof]:
+    """The roofs of one GPU for some precisions; of several reports the highest value, as their clocks differ."""
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    about: dict[tuple[str, str], tuple[str, str, str]] = {}
+    owners: dict[tuple[str, str], str] = {}
+    columns = ("device", "roof", "kind", "level", "precision", "label", "unit", "origin", "value")
+    for owner, roof, kind, level, precision, label, roof_unit, origin, value in rows(frames, "roofs", *columns):
+        if owner != device or not 0 < value < math.inf:
+            continue
+        if kind == "compute" and (roof_unit != f"{unit}/s" or not _covers(precision, precisions)):
+            continue
+        owners[kind, roof] = precision
+        about[kind, roof] = (level, clean(label), roof_unit)
+        by_origin = values.setdefault((kind, roof), {})
+        by_origin[origin] = max(value, by_origin.get(origin, 0.0))
+    if "mixed" in precisions:
+        values = {key: value for key, value in values.items() if key in _tops(values, owners)}
+    return [
+        Roof(roof, kind, *about[kind, roof], *(by_origin.get(origin, math.nan) for origin in ("measured", "theoretical")))
+        for (kind, roof), by_origin in values.items()
+    ]
+
+
+def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[str, str], str]) -> set[tuple[str, str]]:
+    """Roofs without the lower compute roofs of each precision: over all pipes they would be too many lines."""
+    best: dict[str, tuple[str, str]] = {}
+    for key, by_origin in values.items():
+        if key[0] == "compute" and (
+            owners[key] not in best or max(by_origin.values()) > max(values[best[owners[key]]].values())
+        ):
+            best[owners[key]] = key
+    return {key for key in values if key[0] != "compute"} | set(best.values())
+
+
+def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
+    """For a Roofline without points: the roofs of its first GPU that count FLOP."""
+    devices = list(dict.fromkeys(column(frames, "roofs", "device")))
+    wanted = _roofs(frames, devices[0], {"mixed"}, "flop") if devices else []
+    return (Panel("", "flop", (), tuple(roof for roof in wanted if roof.level != "system")),)

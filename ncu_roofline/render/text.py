@@ -1,0 +1,231 @@
+"""The roofline as a table for a terminal of any width, plain or in colour."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from ncu_roofline.model.names import shorten
+from ncu_roofline.render import captions
+from ncu_roofline.render.panels import Frames
+from ncu_roofline.render.summary import (
+    Absent,
+    Row,
+    Summary,
+    intensity_text,
+    intensity_unit,
+    label_of,
+    performance_text,
+    summary,
+    time_text,
+)
+from ncu_roofline.units import format_value
+
+_GAP = "  "
+_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN = 24, 14, 10
+_NARROW, _WIDTH_MIN = 90, 60
+_ABSENT_MOST = 20
+_ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf"})
+_BOLD, _DIM, _GREEN, _YELLOW, _RED, _RESET = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m", "\33[0m"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table: header, its group, text of a row, and whether it may go where room is short (lowest first)."""
+
+    header: str
+    group: str
+    cell: Callable[[Row], str]
+    left: bool = False
+    spare: int = 0
+
+
+def render_text(roofline: Frames, *, width: int = 120, ascii_only: bool = False) -> bytes:
+    """The table of a Roofline as UTF-8 text without colours."""
+    return (text_table(roofline, width=width, ascii_only=ascii_only) + "\n").encode()
+
+
+def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
+    """The table of a Roofline for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out."""
+    data = summary(roofline)
+    width = max(width, _WIDTH_MIN)
+    blocks = [_wrapped(data.heading, width)]
+    if data.rows:
+        blocks.append(_table(data, width, color))
+    else:
+        blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
+    blocks += [
+        _roofs(data, width, color),
+        _absent(data, width),
+        [line for note in data.notes for line in _wrapped(note, width)],
+    ]
+    notes = captions.row_notes(roofline, 8)
+    blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
+    text = "\n\n".join("\n".join(block) for block in blocks if block)
+    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
+
+
+def columns_wide(text: str) -> int:
+    """Columns that ``text`` takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _columns(data: Summary, width: int) -> list[_Column]:
+    kernels = [(row.kernel, row.precision) for row in data.rows]
+    columns = [_Column("kernel", "", lambda row: row.kernel, left=True)]
+    if len(set(kernels)) < len(kernels):
+        columns.append(_Column("launch", "", lambda row: str(row.launch) if row.launch >= 0 else ""))
+    if any(row.launches > 1 for row in data.rows):
+        columns.append(_Column("launches", "", lambda row: str(row.launches), spare=9))
+    columns += [
+        _Column("time", "", lambda row: time_text(row.seconds), spare=8),
+        _Column("share", "", lambda row: captions.percent(row.share), spare=7),
+        _Column("precision", "", label_of, left=True, spare=0 if len({row.precision for row in data.rows}) > 1 else 6),
+    ]
+    group = f"intensity [{intensity_unit(data)}]"
+    outermost = len(data.levels) - 1
+    for index, (level, label) in enumerate(zip(data.levels, data.level_labels, strict=True)):
+        columns.append(_Column(label, group, _intensity(level), spare=1 if index < outermost else 0))
+    return [*columns, *_results(data, width)]
+
+
+def _intensity(level: str) -> Callable[[Row], str]:
+    return lambda row: intensity_text(row.intensity.get(level, math.nan))
+
+
+def _results(data: Summary, width: int) -> list[_Column]:
+    """Performance, share of the roof and what binds; the unit moves to the header where room is short."""
+    units = {row.unit for row in data.rows}
+    performance = _Column("performance", "", performance_text)
+    if width < _NARROW:
+        header = f"{units.pop().upper()}/s" if len(units) == 1 else "work/s"
+        performance = _Column(header, "", lambda row: performance_text(row).removesuffix(f"{row.unit.upper()}/s"))
+    return [
+        performance,
+        _Column("of roof", "", lambda row: captions.percent(row.fraction)),
+        _Column("bound by", "", lambda row: row.binds, left=True),
+    ]
+
+
+def _table(data: Summary, width: int, color: bool) -> list[str]:
+    """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
+    columns = _columns(data, width)
+    cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
+    repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
+    for header in ("kernel", "launch", "launches", "time", "share"):
+        if header in cells:
+            cells[header] = ["" if again else text for again, text in zip(repeated, cells[header], strict=True)]
+    columns, widths = _fit(columns, cells, width)
+    lines = [_group_line(columns, widths), _line([column.header for column in columns], columns, widths)]
+    lines = [_paint(line.rstrip(), _BOLD, color) for line in lines if line.strip()]
+    lines.append("-" * min(sum(widths) + len(_GAP) * (len(widths) - 1), width))
+    for index, row in enumerate(data.rows):
+        texts = [cells[column.header][index] for column in columns]
+        lines.append(_line(texts, columns, widths, _colour(row) if color else "").rstrip()[: width if not color else None])
+    return lines
+
+
+def _same(before: Row, row: Row) -> bool:
+    return (before.kernel, before.launch, before.seconds) == (row.kernel, row.launch, row.seconds)
+
+
+def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tuple[list[_Column], list[int]]:
+    """Columns and their widths: names are shortened first, then spare columns go, then names become very short."""
+    natural = {column.header: max(len(column.header), *map(columns_wide, cells[column.header])) for column in columns}
+    natural["bound by"] = min(natural["bound by"], max(_BOUND_MIN, width // 7))
+    kept = list(columns)
+    for least in (_KERNEL_GOOD, _KERNEL_MIN):
+        least = min(least, natural["kernel"])
+        while _room(kept, natural, width) < least:
+            spare = max(kept, key=lambda column: column.spare)
+            if not spare.spare or (spare.spare == 1 and least > _KERNEL_MIN):
+                break
+            kept.remove(spare)
+    natural["kernel"] = max(min(natural["kernel"], _room(kept, natural, width)), 8)
+    return kept, [natural[column.header] for column in kept]
+
+
+def _room(kept: Sequence[_Column], natural: dict[str, int], width: int) -> int:
+    """Characters left for the names of kernels."""
+    return width - sum(natural[column.header] + len(_GAP) for column in kept[1:])
+
+
+def _group_line(columns: Sequence[_Column], widths: Sequence[int]) -> str:
+    """The line above the headers: the name of a group of columns over its right end."""
+    parts: list[str] = []
+    for name, members in groupby(zip(columns, widths, strict=True), key=lambda pair: pair[0].group):
+        sizes = [size for _, size in members]
+        total = sum(sizes) + len(_GAP) * (len(sizes) - 1)
+        shown = next(text for text in (name, name.partition("[")[2].rstrip("]"), "") if len(text) <= total)
+        parts.append(f"{shown:>{total}}")
+    return _GAP.join(parts)
+
+
+def _line(texts: Sequence[str], columns: Sequence[_Column], widths: Sequence[int], colour: str = "") -> str:
+    parts = []
+    for text, column, size in zip(texts, columns, widths, strict=True):
+        shown = text if columns_wide(text) <= size else shorten(text, size)
+        padding = " " * max(size - columns_wide(shown), 0)
+        painted = f"{colour}{shown}{_RESET}" if colour and column.header == "of roof" else shown
+        parts.append(painted + padding if column.left else padding + painted)
+    return _GAP.join(parts)
+
+
+def _colour(row: Row) -> str:
+    if not row.fraction >= 0:
+        return _DIM
+    return _GREEN if row.fraction >= 0.8 else _YELLOW if row.fraction >= 0.4 else _RED
+
+
+def _paint(text: str, colour: str, color: bool) -> str:
+    return f"{colour}{text}{_RESET}" if color else text
+
+
+def _roofs(data: Summary, width: int, color: bool) -> list[str]:
+    """The roofs of each GPU: measured beside theoretical where both are known."""
+    lines = []
+    several = len({roof.device for roof in data.roofs}) > 1
+    measured = any(roof.measured > 0 for roof in data.roofs)
+    longest = min(max((columns_wide(roof.label) for roof in data.roofs), default=0), width - 32)
+    for device, roofs in groupby(data.roofs, key=lambda roof: roof.device):
+        heading = f"{'roof':<{longest}}{_GAP}{'measured':>14}{_GAP if measured else ''}{'theoretical':>14}"
+        if not measured:
+            heading = f"{'roof':<{longest}}{_GAP}{'theoretical':>14}"
+        if several:
+            lines += _wrapped(device, width)
+        lines.append(_paint(heading, _BOLD, color))
+        for roof in roofs:
+            values = [roof.measured, roof.theoretical] if measured else [roof.theoretical]
+            texts = [f"{format_value(value, roof.unit, 3) if value == value else '':>14}" for value in values]
+            label = shorten(roof.label, longest)
+            lines.append((label + " " * (longest - columns_wide(label)) + _GAP + _GAP.join(texts)).rstrip())
+    return lines
+
+
+def _absent(data: Summary, width: int) -> list[str]:
+    """Kernels without points: how many, why, how much time, and what their report lacks."""
+    lines: list[str] = []
+    by_status: dict[str, list[Absent]] = {}
+    for one in data.absent:
+        by_status.setdefault(one.status, []).append(one)
+    for status, members in by_status.items():
+        share = captions.percent(sum(one.share for one in members if one.share == one.share))
+        why = captions.WHY.get(status, status)
+        what = "kernel" if members[0].launch < 0 else "launch"
+        lines += _wrapped(f"{captions.plural(len(members), what)} {why}, {share} of the time:", width)
+        for one in members[:_ABSENT_MOST]:
+            text = f"  {one.kernel}, {time_text(one.seconds)}, {captions.percent(one.share)}"
+            lines += _wrapped(f"{text}; lacks {one.missing}" if one.missing else text, width, "    ")
+        if len(members) > _ABSENT_MOST:
+            lines.append(f"  and {len(members) - _ABSENT_MOST} more")
+    return lines

@@ -1,0 +1,30 @@
+"""Reading and writing `.ncu-rep` files, the reports of Nsight Compute, with nothing of NVIDIA's installed."""
+
+from __future__ import annotations
+
+from ncu_roofline.report.kernel import Device, Kernel, Launch
+from ncu_roofline.report.metrics import Instances, Metrics, Value
+from ncu_roofline.report.reader import Report, read_report
+from ncu_roofline.report.rules import FocusMetric, RuleMessage, RuleResult
+from ncu_roofline.report.session import Process, Session
+from ncu_roofline.report.writer import KernelData, ReportData, encode_report, write_report
+
+__all__ = [
+    "Device",
+    "FocusMetric",
+    "Instances",
+    "Kernel",
+    "KernelData",
+    "Launch",
+    "Metrics",
+    "Process",
+    "Report",
+    "ReportData",
+    "RuleMessage",
+    "RuleResult",
+    "Session",
+    "Value",
+    "encode_report",
+    "read_report",
+    "write_report",
+]

@@ -1,0 +1,169 @@
+"""The frame of a report: length-prefixed records in blocks, found without decoding the records themselves.
+
+    file    = MAGIC, record(FileHeader), block ... to the end of the file
+    record  = little-endian uint32 length, then one message of that length
+    block   = record(BlockHeader), then its records back to back: sources, graphs, results by kind
+
+`scan` visits every length of the file, so that a file that passes is complete; it reads no payload.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.report import diagnose
+from ncu_roofline.report.diagnose import Data
+from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
+
+_LENGTH = struct.Struct("<I")
+_LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
+_COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """The bytes of a file, mapped into memory where the system can, and errors that name it."""
+
+    path: str
+    data: Data
+
+    def close(self) -> None:
+        """Give the mapping back; the bytes are gone then."""
+        if isinstance(self.data, mmap.mmap):
+            self.data.close()
+
+    def parse(self, name: str, offset: int, length: int) -> Any:
+        """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
+        return self.decode(name, self.data[offset : offset + length], offset)
+
+    def decode(self, name: str, data: bytes, offset: int) -> Any:
+        """``data``, which came from ``offset``, as the message ``name`` of the schema.  Raises RooflineError."""
+        try:
+            return message(name).FromString(data)
+        except damage_errors() as error:
+            raise self.damaged(offset, f"{name} does not parse ({error or type(error).__name__})") from error
+
+    def damaged(self, offset: int, cause: str) -> RooflineError:
+        """The error for bytes at ``offset`` that make no sense."""
+        return diagnose.damaged(self.path, offset, cause)
+
+
+class Block(NamedTuple):
+    """One block: byte offsets from the start of the file, and how many records of which sort it has.
+
+    ``records`` has (offset, length) of each record's message; ``counts`` goes with it, in the order of the format: sources,
+    graphs, then one number for each of `schema.KINDS`.
+    """
+
+    start: int
+    payload: int
+    end: int
+    records: tuple[tuple[int, int], ...]
+    counts: tuple[int, ...]
+    header: Any
+
+    def results(self) -> Iterator[tuple[int, int, int]]:
+        """(index into KINDS, offset, length) of each result."""
+        position = self.counts[0] + self.counts[1]
+        for kind, count in enumerate(self.counts[2:]):
+            if not count:
+                continue
+            for offset, length in self.records[position : position + count]:
+                yield kind, offset, length
+            position += count
+
+
+def open_raw(path: str | os.PathLike[str]) -> RawFile:
+    """The bytes of the file ``path``; what can't be mapped, such as a pipe, is read.  Raises RooflineError."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+                return RawFile(os.fspath(path), file.read())
+            return RawFile(os.fspath(path), mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise diagnose.cannot_open(path, error) from error
+
+
+def check_file_header(raw: RawFile) -> int:
+    """The offset of the first block.  Raises RooflineError if the file is no report of the known format version."""
+    head = raw.data[:4096]
+    if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
+        raise diagnose.not_a_report(raw.path, head, len(raw.data))
+    offset = len(MAGIC) + 4
+    length: int = _LENGTH.unpack_from(head, len(MAGIC))[0]
+    if length > _LONGEST_FILE_HEADER:
+        raise raw.damaged(len(MAGIC), f"a file header of {length} bytes")
+    if offset + length >= len(raw.data):
+        raise diagnose.cut_off_at_start(raw.path, len(raw.data))
+    header = raw.parse("FileHeader", offset, length)
+    if header.version != FORMAT_VERSION:
+        raise diagnose.bad_version(raw.path, header.version)
+    return offset + length
+
+
+def scan(raw: RawFile) -> Iterator[Block]:
+    """All blocks of the file.  Raises RooflineError where the file is not complete to its last byte."""
+    start = check_file_header(raw)
+    whole = 0
+    while start < len(raw.data):
+        block = _block(raw, start, whole)
+        yield block
+        whole += sum(block.counts[2:])
+        start = block.end
+
+
+def _block(raw: RawFile, start: int, whole: int) -> Block:
+    data, size = raw.data, len(raw.data)
+    length = _LENGTH.unpack_from(data, start)[0] if start + 4 <= size else 0
+    payload = start + 4 + length
+    if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
+        raise diagnose.bad_header(raw.path, data, start, whole)
+    try:
+        header = message("BlockHeader").FromString(data[start + 4 : payload])
+    except damage_errors() as error:
+        raise diagnose.bad_header(raw.path, data, start, whole) from error
+    counts = tuple([getattr(header, counter) for counter in _COUNTERS])
+    end = payload + header.payload_size
+    records = _records(data, payload, end, sum(counts)) if end <= size else None
+    if records is None:
+        raise diagnose.bad_payload(raw.path, data, (payload, end), counts, whole)
+    return Block(start, payload, end, records, counts, header)
+
+
+def _records(data: Data, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:
+    """(offset, length) of ``count`` records that fill the bytes from ``position`` to ``end``, or None if they don't."""
+    if 4 * count > end - position:
+        return None
+    records = []
+    for _ in range(count):
+        if position + 4 > end:
+            return None
+        length = _LENGTH.unpack_from(data, position)[0]
+        records.append((position + 4, length))
+        position += 4 + length
+    return tuple(records) if position == end else None
+
+
+def frame(data: bytes) -> bytes:
+    """``data`` as a record: with its length in front."""
+    return _LENGTH.pack(len(data)) + data
+
+
+def file_start() -> bytes:
+    """What every report begins with."""
+    return MAGIC + frame(message("FileHeader")(version=FORMAT_VERSION).SerializeToString())
+
+
+def pack_block(header: Any, records: list[bytes]) -> bytes:
+    """A block of serialized ``records``; ``header`` is a BlockHeader that counts them, its payload size is set here."""
+    payload = b"".join(map(frame, records))
+    header.payload_size = len(payload)
+    return frame(header.SerializeToString()) + payload

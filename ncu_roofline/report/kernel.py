@@ -1,0 +1,224 @@
+"""One profiled result: a kernel, or a range, graph or command list that was profiled as a whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ncu_roofline.report.framing import RawFile
+from ncu_roofline.report.metrics import Layouts, MetricRecord, Metrics, Value, read_record
+from ncu_roofline.report.nvtx import range_names
+from ncu_roofline.report.rules import RuleResult, read_rule
+from ncu_roofline.report.schema import Kind, text
+from ncu_roofline.report.session import Process
+
+DEVICE_PREFIX = "device__attribute_"
+Dim3 = tuple[int, int, int]
+
+
+class Place(NamedTuple):
+    """Where a result is: its kind, and the bytes of its record in the file."""
+
+    kind: Kind
+    offset: int
+    length: int
+    process: Process
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a result says about itself besides metrics, sections and rules.
+
+    ``grid`` is in blocks, ``block`` in threads (x, y, z), both None for anything but a single kernel.  ``created`` is in
+    seconds since 1970 (UTC), ``clock_locked`` says whether ncu had locked the clocks to base; None where the report is silent.
+    ``nvtx`` has the names of the NVTX ranges around it, outermost first.
+    """
+
+    kind: str
+    function_name: str
+    name: str
+    mangled_name: str = ""
+    grid: Dim3 | None = None
+    block: Dim3 | None = None
+    stream: int | None = None
+    context: int | None = None
+    created: int | None = None
+    clock_locked: bool | None = None
+    nvtx: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Device:
+    """The GPU of a result; ``compute_capability`` is (major, minor), ``index`` counts the GPUs of the machine.
+
+    ``attributes`` has the other facts by name without prefix, e.g. ``attributes["multiprocessor_count"]``.
+    """
+
+    name: str
+    compute_capability: tuple[int, int] | None = None
+    index: int | None = None
+    attributes: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What all results of one report need to be decoded."""
+
+    raw: RawFile
+    layouts: Layouts
+
+    def record(self, place: Place) -> MetricRecord:
+        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
+        return read_record(self.layouts, self.raw, place.kind, place.offset, place.length)
+
+
+class Kernel:
+    """One result of a report; decoded when asked for, and only what is asked for.
+
+    Every property raises RooflineError for damaged bytes, and ValueError once the report is closed.
+    """
+
+    def __init__(self, source: Source, place: Place, index: int) -> None:
+        self.index = index
+        self.kind = place.kind.name
+        self.process = place.process
+        self._source = source
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.index}: {self.name}>"
+
+    @functools.cached_property
+    def launch(self) -> Launch:
+        """Names, grid, block, stream, NVTX ranges."""
+        return read_launch(self._source.raw, self._place)
+
+    @property
+    def function_name(self) -> str:
+        """The bare name of the function."""
+        return self.launch.function_name
+
+    @property
+    def name(self) -> str:
+        """The demangled name with its signature; for results of other kinds the name that ncu gives them."""
+        return self.launch.name
+
+    @property
+    def mangled_name(self) -> str:
+        """The name in the binary."""
+        return self.launch.mangled_name
+
+    @property
+    def nvtx(self) -> tuple[str, ...]:
+        """Names of the NVTX ranges around the launch, outermost first."""
+        return self.launch.nvtx
+
+    @functools.cached_property
+    def metrics(self) -> Metrics:
+        """Metrics by full name."""
+        return Metrics(self._source.raw, self._source.record(self._place))
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU it ran on, as far as its metrics tell; None if they don't name one."""
+        return device_of(self.metrics)
+
+    @property
+    def sections(self) -> tuple[bytes, ...]:
+        """The sections it was collected with, as serialized ProfilerSection messages; not kept, so that memory stays small."""
+        return tuple(self._parse(self._place.kind.body_message).sections)
+
+    @property
+    def rule_results(self) -> tuple[RuleResult, ...]:
+        """What the rules of ncu said about it."""
+        body = self._parse(self._place.kind.body_message)
+        raw, offset = self._source.raw, self._place.offset
+        return tuple(read_rule(raw.decode("RuleResult", data, offset)) for data in getattr(body, "rules", ()))
+
+    def _parse(self, message: str) -> Any:
+        return self._source.raw.parse(message, self._place.offset, self._place.length)
+
+
+def read_launch(raw: RawFile, place: Place) -> Launch:
+    """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
+    head = raw.parse(place.kind.head_message, place.offset, place.length)
+    kind = place.kind.name
+    names, launched = _NAMES.get(kind, _other_names)(kind, head)
+    return Launch(
+        kind,
+        *names,
+        grid=_dim3(launched, "grid"),
+        block=_dim3(launched, "block"),
+        stream=_optional(head, "stream"),
+        context=_optional(head, "context"),
+        created=_optional(head, "created"),
+        clock_locked=head.clock.locked if head.HasField("clock") else None,
+        nvtx=range_names(raw.decode("Nvtx", head.nvtx, place.offset), head.thread_id) if head.nvtx else (),
+    )
+
+
+def _kernel_names(_kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
+    function, demangled, mangled = text(head.function), text(head.demangled), text(head.mangled)
+    return (function or demangled, demangled or function, mangled), head
+
+
+def _cmdlist_names(kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
+    name = text(head.display_name) or kind
+    return (name, name, ""), head.launches[0] if len(head.launches) == 1 else None
+
+
+def _other_names(kind: str, _head: Any) -> tuple[tuple[str, str, str], Any]:
+    return (kind, kind, ""), None
+
+
+# How to name a result of a kind: (function, demangled, mangled), and the message that has its grid and block.
+_NAMES = {"kernel": _kernel_names, "cmdlist": _cmdlist_names}
+
+
+def _dim3(message: Any, name: str) -> Dim3 | None:
+    if message is None or not message.HasField(name):
+        return None
+    size = getattr(message, name)
+    return size.x, size.y, size.z
+
+
+def _optional(message: Any, name: str) -> int | None:
+    if name not in message.DESCRIPTOR.fields_by_name or not message.HasField(name):
+        return None
+    number: int = getattr(message, name)
+    return number
+
+
+def device_of(metrics: Mapping[str, Value]) -> Device | None:
+    """The GPU that these metrics describe, or None if they name none."""
+    name = metrics.get(f"{DEVICE_PREFIX}display_name")
+    if not isinstance(name, str):
+        return None
+    major, minor, index = (
+        metrics.get(f"{DEVICE_PREFIX}{key}") for key in ("compute_capability_major", "compute_capability_minor", "device_index")
+    )
+    known = isinstance(major, int) and isinstance(minor, int)
+    return Device(
+        name=name.rstrip("\0"),
+        compute_capability=(int(major), int(minor)) if known and major is not None and minor is not None else None,
+        index=index if isinstance(index, int) else None,
+        attributes=Attributes(metrics),
+    )
+
+
+class Attributes(Mapping[str, Value]):
+    """The metrics that begin with ``device__attribute_``, without that prefix."""
+
+    def __init__(self, metrics: Mapping[str, Value]) -> None:
+        self._metrics = metrics
+
+    def __getitem__(self, name: str) -> Value:
+        return self._metrics[DEVICE_PREFIX + name]
+
+    def __iter__(self) -> Any:
+        return (name[len(DEVICE_PREFIX) :] for name in self._metrics if name.startswith(DEVICE_PREFIX))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

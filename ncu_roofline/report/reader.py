@@ -1,0 +1,214 @@
+"""Opening a report: what is in it and where, with nothing decoded that is not asked for."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, overload
+
+from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
+from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
+from ncu_roofline.report.metrics import Layout, Layouts, Value, decode_column, plain_value
+from ncu_roofline.report.schema import KINDS, text
+from ncu_roofline.report.session import Process, Session, read_process, read_session
+
+_COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
+_DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
+
+
+class _Kernels(Sequence[Kernel]):
+    """Made when looked at and not kept: a report of 10,000 kernels costs the memory of one."""
+
+    def __init__(self, source: Source, places: Sequence[Place], start: int = 0, step: int = 1) -> None:
+        self._source = source
+        self._places = places
+        self._indices = range(start, start + step * len(places), step)
+
+    @overload
+    def __getitem__(self, index: int) -> Kernel: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Kernel]: ...
+
+    def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
+        if isinstance(index, slice):
+            indices = self._indices[index]
+            return _Kernels(self._source, self._places[index], indices.start, indices.step)
+        return Kernel(self._source, self._places[index], self._indices[index])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} kernels>"
+
+
+class _Contents:
+    """What the block headers say, gathered over all blocks in file order."""
+
+    def __init__(self, raw: RawFile) -> None:
+        self._raw = raw
+        self._processes: dict[bytes, Process] = {}
+        self.strings: list[bytes] = []
+        self.places: list[Place] = []
+        self.sessions: list[bytes] = []
+        for block in scan(raw):
+            self._add(block)
+
+    def _add(self, block: Block) -> None:
+        header = block.header
+        self.strings.extend(header.strings.strings)
+        self.sessions.extend(header.session)
+        process = self._process(header.process, block.start)
+        for kind, offset, length in block.results():
+            self.places.append(Place(KINDS[kind], offset, length, process))
+
+    def _process(self, data: bytes, offset: int) -> Process:
+        if data not in self._processes:
+            self._processes[data] = read_process(self._raw.decode("Process", data, offset))
+        return self._processes[data]
+
+    def session_message(self) -> Any:
+        """The details of all blocks, merged: what protobuf does with joined messages."""
+        return self._raw.decode("Session", b"".join(self.sessions), 0)
+
+    def first_process(self) -> Process:
+        """The first process that a block names."""
+        return next((process for data, process in self._processes.items() if data), Process())
+
+
+class Report:
+    """An open report.  Use it in a ``with`` statement, or `close` it; kernels can't be decoded after that."""
+
+    def __init__(self, raw: RawFile) -> None:
+        contents = _Contents(raw)
+        merged = contents.session_message()
+        self.path = raw.path
+        self.session: Session = read_session(merged, contents.first_process())
+        self._session_devices = tuple(_session_device(device) for device in merged.devices)
+        self._raw = raw
+        strings = [data.decode("utf-8", "replace") for data in contents.strings]
+        self._source = Source(raw, Layouts(raw, strings))
+        self._names = frozenset(strings)
+        self._places = contents.places
+        self.kernels: Sequence[Kernel] = _Kernels(self._source, contents.places)
+
+    @property
+    def ncu_version(self) -> str:
+        """The release that wrote it, such as "2024.2.1.0", or "" if the report does not say."""
+        return self.session.ncu_version
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU of the first result that names one, else of the session, else None."""
+        for kernel in self.kernels:
+            device = kernel.device
+            if device is not None:
+                return device
+        return self._session_devices[0] if self._session_devices else None
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The GPUs of all results, in the order in which they first occur; those of the session if no result names one."""
+        columns = self.columns(_DEVICE_KEYS)
+        first: dict[tuple[Value | None, ...], int] = {}
+        for index, key in enumerate(zip(*columns.values(), strict=True)):
+            first.setdefault(key, index)
+        found = (self.kernels[index].device for index in first.values())
+        return tuple(dict.fromkeys(device for device in found if device is not None)) or self._session_devices
+
+    @property
+    def metric_names(self) -> frozenset[str]:
+        """The names of all metrics that some kernel may have; the file's table of names, so it may hold a few more."""
+        return self._names
+
+    def launches(self) -> list[Launch]:
+        """`Kernel.launch` of all `kernels`.  Raises RooflineError for damaged bytes."""
+        return [read_launch(self._raw, place) for place in self._places]
+
+    def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
+        """For each metric name its values over all `kernels`, None where a kernel lacks it; the fast way to read many kernels.
+
+        Raises RooflineError for damaged bytes.
+        """
+        result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
+        for start in range(0, len(self), _COLUMN_ROWS):
+            self._fill(result, range(start, min(start + _COLUMN_ROWS, len(self))))
+        return result
+
+    def _fill(self, result: dict[str, list[Value | None]], rows: range) -> None:
+        groups: dict[Layout, _Group] = {}
+        for row in rows:
+            place = self._places[row]
+            record = self._source.record(place)
+            if record.layout not in groups:
+                groups[record.layout] = _Group(record.layout, result)
+            groups[record.layout].add(row, record.items)
+        for group in groups.values():
+            group.decode(self._raw, self._places[rows.start].offset, result)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"<Report {self.path}: {len(self)} kernels>"
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._raw.close()
+
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class _Group:
+    """The wanted metrics of results that have one layout, still serialized."""
+
+    def __init__(self, layout: Layout, names: Iterable[str]) -> None:
+        self._names = [name for name in names if name in layout.index]
+        self._pick = _picker([layout.index[name] for name in self._names])
+        self._rows: list[int] = []
+        self._items: list[tuple[bytes, ...]] = []
+
+    def add(self, row: int, items: Sequence[bytes]) -> None:
+        self._rows.append(row)
+        self._items.append(self._pick(items))
+
+    def decode(self, raw: RawFile, offset: int, result: dict[str, list[Value | None]]) -> None:
+        for name, column in zip(self._names, zip(*self._items, strict=True), strict=True):
+            target = result[name]
+            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
+                target[row] = value
+
+
+def _picker(positions: list[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
+    if len(positions) > 1:
+        return operator.itemgetter(*positions)
+    return lambda items: tuple([items[position] for position in positions])
+
+
+def _session_device(device: Any) -> Device:
+    metrics = {text(attribute.name): plain_value(attribute.value) for attribute in device.attributes}
+    known = {name: value for name, value in metrics.items() if value is not None}
+    known.setdefault(f"{DEVICE_PREFIX}display_name", text(device.name))
+    found = device_of(known)
+    return found if found is not None else Device(text(device.name))
+
+
+def read_report(path: str | os.PathLike[str]) -> Report:
+    """Open the report ``path``: a `.ncu-rep` of any release from 2019 on.
+
+    Reads the block headers only; the file is checked to be complete to its last byte.  Raises RooflineError, which says what
+    the file is instead, or where it is damaged.
+    """
+    raw = open_raw(path)
+    try:
+        return Report(raw)
+    except BaseException:
+        raw.close()
+        raise

@@ -1,0 +1,162 @@
+"""Expressions of derived metrics: `operand op operand`, and the longer form that stock sections use since 2025.1.
+
+    expression := term (("+" | "-") term)*          nan_as_zero(expression) since 2025.3
+    term       := factor (("*" | "/") factor)*      a factor may be a parenthesised expression since 2025.1
+    factor     := ["-"] (number | metric | "(" expression ")" | "nan_as_zero" "(" expression ")")
+
+Values follow the Customization Guide, "Derived Metrics": the left operand decides the kind of the result (unsigned 64-bit
+integer or double) and the right one is converted; division by an integer 0 gives the left operand; a text on the left is
+returned unchanged.  A missing operand makes the result missing (None).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+Value = float | int | str | None
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()]))|\s*(?P<bad>\S)", re.ASCII
+)
+_MAX_LENGTH = 10_000
+_MAX_DEPTH = 50
+_UINT64 = 2**64
+_NAN_AS_ZERO = "nan_as_zero"
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_PRECEDENCE = ("+-", "*/")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression: the metrics it reads and its steps in postfix order."""
+
+    names: tuple[str, ...]
+    steps: tuple[tuple[str, Value], ...]
+
+    def evaluate(self, value_of: Callable[[str], Value]) -> Value:
+        """The value, with `value_of(metric)` for each metric; None if any operand is missing or the result has no value."""
+        stack: list[Value] = []
+        for action, argument in self.steps:
+            if action == "number":
+                stack.append(argument)
+            elif action == "name":
+                stack.append(value_of(str(argument)))
+            elif action in ("negate", _NAN_AS_ZERO):
+                stack.append(_unary(action, stack.pop()))
+            else:
+                right = stack.pop()
+                stack.append(_binary(action, stack.pop(), right))
+        return stack.pop()
+
+
+@lru_cache(maxsize=1024)
+def parse_expression(text: str) -> Expression:
+    """Parse an expression.  Raises ValueError for anything that is not one, or is nested or long beyond reason."""
+    if len(text) > _MAX_LENGTH:
+        raise ValueError("expression is too long")
+    parser = _Parser(text)
+    parser.chain(0, 0)
+    if parser.kind:
+        raise ValueError(f"unexpected {parser.text!r} in expression {text!r}")
+    names = dict.fromkeys(str(argument) for action, argument in parser.steps if action == "name")
+    return Expression(tuple(names), tuple(parser.steps))
+
+
+class _Parser:
+    """Recursive descent; chains are loops, so only parentheses nest."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens = _TOKEN.finditer(source)
+        self.steps: list[tuple[str, Value]] = []
+        self.kind = self.text = ""
+        self.advance()
+
+    def advance(self) -> None:
+        match = next(self.tokens, None)
+        self.kind = (match.lastgroup or "") if match else ""
+        self.text = match[self.kind] if match and self.kind else ""
+        if self.kind == "bad":
+            raise ValueError(f"unexpected {self.text!r} in expression {self.source!r}")
+
+    def chain(self, rank: int, depth: int) -> None:
+        """Operands of one precedence, from left to right."""
+        if depth > _MAX_DEPTH:
+            raise ValueError("expression is nested too deeply")
+        if rank == len(_PRECEDENCE):
+            self.factor(depth)
+            return
+        self.chain(rank + 1, depth)
+        while self.text and self.text in _PRECEDENCE[rank]:
+            action = self.text
+            self.advance()
+            self.chain(rank + 1, depth)
+            self.steps.append((action, None))
+
+    def factor(self, depth: int) -> None:
+        kind, text = self.kind, self.text
+        self.advance()
+        if kind == "number":
+            self.steps.append((kind, int(text) if text.isdigit() else float(text)))
+        elif kind == "name" and not (text == _NAN_AS_ZERO and self.text == "("):
+            self.steps.append((kind, text))
+        elif text == "-":
+            self.chain(len(_PRECEDENCE), depth + 1)
+            self.steps.append(("negate", None))
+        elif text == "(":
+            self.parenthesis(depth)
+        elif text == _NAN_AS_ZERO:
+            self.advance()
+            self.parenthesis(depth)
+            self.steps.append((_NAN_AS_ZERO, None))
+        else:
+            raise ValueError(f"operand missing in expression {self.source!r}")
+
+    def parenthesis(self, depth: int) -> None:
+        self.chain(0, depth + 1)
+        if self.text != ")":
+            raise ValueError(f"unbalanced parenthesis in expression {self.source!r}")
+        self.advance()
+
+
+def _unary(action: str, value: Value) -> Value:
+    if value is None or isinstance(value, str):
+        return value
+    if action == "negate":
+        return -float(value)  # unsigned integers have no negative
+    return 0.0 if math.isnan(value) else value
+
+
+def _binary(action: str, left: Value, right: Value) -> Value:
+    if left is None or right is None or isinstance(left, str):
+        return left if right is not None else None
+    if isinstance(right, str):
+        return None
+    if action == "/" and isinstance(right, int) and right == 0:
+        return left
+    return _integers(action, left, right) if isinstance(left, int) else _doubles(action, left, float(right))
+
+
+def _integers(action: str, left: int, right: float) -> Value:
+    """Unsigned 64-bit arithmetic; a result outside the range has no value."""
+    if not math.isfinite(right):
+        return None
+    right = int(right)
+    if action == "/":
+        return left if right == 0 else int(left // right)
+    result = _ARITHMETIC[action](left, right)
+    return int(result) if 0 <= result < _UINT64 else None
+
+
+def _doubles(action: str, left: float, right: float) -> float:
+    """IEEE arithmetic: a division by zero gives infinity or NaN, as on the machine."""
+    if action != "/":
+        return _ARITHMETIC[action](left, right)
+    if right:
+        return left / right
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1.0, right)

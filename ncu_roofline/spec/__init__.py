@@ -1,0 +1,9 @@
+"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, from data files."""
+
+from __future__ import annotations
+
+from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.spec.loading import load_spec, read_spec
+from ncu_roofline.spec.validation import SpecError
+
+__all__ = ["Architecture", "Binding", "BoardRule", "Level", "Precision", "Spec", "SpecError", "load_spec", "read_spec"]

@@ -1,0 +1,174 @@
+"""From the TOML files in ``ncu_roofline/data`` to a `Spec`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from ncu_roofline.spec.consistency import Origin, check
+from ncu_roofline.spec.description import ROOF_FACTORS, UNITS_PER, Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.spec.validation import Fields, bad
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+CLOCKS = ("sm", "l1tex", "lts", "dram", "")
+SOURCES = ("binding", "derived", "embedded")
+
+
+@lru_cache(maxsize=1)
+def load_spec() -> Spec:
+    """The specification that comes with the package, read once."""
+    return read_spec(resources.files("ncu_roofline") / "data")
+
+
+def read_spec(folder: Traversable) -> Spec:
+    """Read and check the three folders of data files.
+
+    `SpecError` names file and key of the first mistake.
+    """
+    origin = Origin({}, {}, {})
+    precisions = [item for fields in _files(folder, "precisions") for item in _precisions(fields, origin)]
+    levels = [_level(fields, origin) for fields in _files(folder, "levels")]
+    factors = {roof: ROOF_FACTORS[name] for p in precisions for name, roof in zip(p.roofs, p.roof_ids(), strict=False)}
+    architectures = [_architecture(fields, factors, origin) for fields in _files(folder, "architectures")]
+    spec = Spec(
+        architectures=tuple(sorted(architectures, key=lambda item: item.compute_capability)),
+        precisions=tuple(sorted(precisions, key=lambda item: item.order)),
+        levels=tuple(sorted(levels, key=lambda item: item.order)),
+    )
+    check(spec, origin)
+    return spec
+
+
+def _files(folder: Traversable, kind: str) -> Iterator[Fields]:
+    paths = sorted((folder / kind).iterdir(), key=lambda path: path.name)
+    for path in paths:
+        if path.name.endswith(".toml"):
+            name = f"{kind}/{path.name}"
+            try:
+                yield Fields(name, tomllib.loads(path.read_text(encoding="utf-8")))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                bad(name, "(whole file)", str(error))
+
+
+def _precisions(file: Fields, origin: Origin) -> Iterator[Precision]:
+    for fields in file.tables("precision"):
+        roofs = fields.texts("roofs", required=False)
+        for roof in roofs:
+            if roof not in ROOF_FACTORS:
+                fields.fail("roofs", f"{roof!r} is none of {', '.join(ROOF_FACTORS)}")
+        precision = Precision(
+            id=fields.text("id"),
+            label=fields.text("label"),
+            kind=fields.text("kind", allowed=("core", "tensor")),
+            unit=fields.text("unit", allowed=("flop", "op")),
+            order=fields.integer("order"),
+            bindings=_bindings(fields, "sm"),
+            roofs=roofs,
+            part_of=fields.text("part_of", ""),
+            disjoint=fields.flag("disjoint"),
+        )
+        fields.finish()
+        origin.add(origin.precisions, precision.id, fields)
+        yield precision
+    file.finish()
+
+
+def _level(fields: Fields, origin: Origin) -> Level:
+    clock = fields.text("clock", allowed=CLOCKS)
+    level = Level(
+        id=fields.text("id"),
+        label=fields.text("label"),
+        order=fields.integer("order"),
+        bindings=_bindings(fields, clock),
+    )
+    fields.finish()
+    origin.add(origin.levels, level.id, fields)
+    return level
+
+
+def _bindings(owner: Fields, clock: str) -> tuple[Binding, ...]:
+    return tuple(binding for fields in owner.tables("bindings") for binding in _binding(fields, clock))
+
+
+def _binding(fields: Fields, clock: str) -> Iterator[Binding]:
+    """One for each range of compute capabilities."""
+    counters = fields.weights("counters", required=True)
+    assert counters is not None
+    binding = Binding(
+        since=(0, 0),
+        until=(0, 0),
+        counters=counters,
+        peak=fields.weights("peak", required=False),
+        clock=fields.text("clock", clock, allowed=CLOCKS),
+        source=fields.text("source", "binding", allowed=SOURCES),
+        note=fields.text("note", ""),
+        lower_bound=fields.flag("lower_bound"),
+        includes=fields.texts("includes", required=False),
+        collect=fields.flag("collect"),
+    )
+    if (binding.lower_bound or binding.source != "binding") and not binding.note:
+        fields.fail("note", "must say what a derived count or a lower bound leaves out")
+    if binding.peak and not binding.clock:
+        fields.fail("clock", "is needed for a peak")
+    ranges = fields.ranges("capabilities")
+    fields.finish()
+    return (replace(binding, since=since, until=until) for since, until in ranges)
+
+
+def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> Architecture:
+    architecture = Architecture(
+        compute_capability=fields.capability("compute_capability"),
+        name=fields.text("name"),
+        chips=fields.texts("chips"),
+        products=fields.texts("products"),
+        lacks=frozenset(fields.texts("lacks", required=False)),
+        costly=frozenset(fields.texts("costly", required=False)),
+        peaks=_peaks(fields, factors),
+        bandwidth=_bandwidth(fields.table("bandwidth")) if fields.has("bandwidth") else {},
+        boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
+        notes=fields.texts("notes", required=False),
+    )
+    fields.finish()
+    origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)
+    return architecture
+
+
+def _peaks(fields: Fields, factors: dict[str, float]) -> dict[str, float]:
+    """A peak stated for a precision with several roofs is that of its first; the others follow by their factors."""
+    stated = fields.numbers("peaks") if fields.has("peaks") else {}
+    peaks: dict[str, float] = {}
+    for name, value in stated.items():
+        family = {roof: factor for roof, factor in factors.items() if roof.rpartition(".")[0] == name}
+        peaks.update({roof: factor * value for roof, factor in family.items()} if family else {name: value})
+    return peaks
+
+
+def _bandwidth(table: Fields) -> dict[str, tuple[float, str]]:
+    found = {}
+    for level in table.names():
+        entry = table.table(level)
+        found[level] = entry.number("bytes"), entry.text("per", allowed=tuple(UNITS_PER))
+        entry.finish()
+    return found
+
+
+def _board(fields: Fields, factors: dict[str, float]) -> BoardRule:
+    rule = BoardRule(
+        names=fields.texts("names"),
+        peaks=_peaks(fields, factors),
+        absent=fields.texts("absent", required=False),
+        note=fields.text("note"),
+    )
+    fields.finish()
+    return rule

@@ -1,0 +1,53 @@
+"""The unit table: how SI values are written for people.
+
+Everything inside the program is SI (FLOP, byte, second, Hz and their quotients); only this module scales.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+_PREFIXES = {-12: "p", -9: "n", -6: "\N{MICRO SIGN}", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: its symbol and whether SI prefixes (decimal, powers of 1000) go with it."""
+
+    symbol: str
+    prefixed: bool = True
+
+
+UNITS = {
+    "flop": Unit("FLOP"),
+    "flop/s": Unit("FLOP/s"),
+    "op": Unit("OP"),
+    "op/s": Unit("OP/s"),
+    "byte": Unit("B"),
+    "byte/s": Unit("B/s"),
+    "flop/byte": Unit("FLOP/B", prefixed=False),
+    "op/byte": Unit("OP/B", prefixed=False),
+    "second": Unit("s"),
+    "hertz": Unit("Hz"),
+    "percent": Unit("%", prefixed=False),
+    "ratio": Unit("", prefixed=False),
+}
+
+
+def format_value(value: float, unit: str, digits: int = 4) -> str:
+    """``value`` in base units of ``unit`` (a key of UNITS) with SI prefix: ``format_value(2.5e12, "flop/s")`` is "2.5 TFLOP/s".
+
+    NaN is written as "n/a": a missing value never looks like a number.  Raises KeyError for an unknown unit.
+    """
+    entry = UNITS[unit]
+    if math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return f"{'-' if value < 0 else ''}\N{INFINITY} {entry.symbol}".rstrip()
+    exponent = 0
+    if entry.prefixed and value != 0:
+        exponent = min(max(3 * math.floor(math.log10(abs(value)) / 3), min(_PREFIXES)), max(_PREFIXES))
+        if f"{abs(value) / 10.0**exponent:.{digits}g}" == f"{1000:.{digits}g}":  # 999.99 k reads 1 M
+            exponent = min(exponent + 3, max(_PREFIXES))
+    return f"{value / 10.0**exponent:.{digits}g} {_PREFIXES[exponent]}{entry.symbol}".rstrip()

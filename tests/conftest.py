@@ -1,0 +1,45 @@
+"""Fixtures shared by all tests: real reports, real ncu releases, Chromium; each skipped aloud where it is absent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_reports() -> dict[str, Path]:
+    """Real reports by file name, from $NCU_ROOFLINE_REPORTS or the folder that developers keep beside the checkout."""
+    folder = Path(os.environ.get("NCU_ROOFLINE_REPORTS", ROOT.parent / "shared" / "data" / "reports"))
+    found = {path.name: path for path in sorted(folder.glob("*.ncu-rep"))}
+    if not found:
+        pytest.skip("no collection of real reports (set NCU_ROOFLINE_REPORTS to a folder of .ncu-rep files)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def ncu_releases() -> dict[str, Path]:
+    """The ncu binaries of real releases ("2024.2" -> path), from $NCU_ROOFLINE_NCU_RELEASES or ~/.cache/ncu-releases."""
+    folder = Path(os.environ.get("NCU_ROOFLINE_NCU_RELEASES", Path.home() / ".cache" / "ncu-releases"))
+    found = {}
+    for release in sorted(folder.glob("20*")):
+        binaries = [path for path in release.glob("**/target/*/ncu") if path.is_file()]
+        if binaries:
+            found[release.name] = binaries[0]
+    if not found:
+        pytest.skip("no Nsight Compute releases (set NCU_ROOFLINE_NCU_RELEASES to a folder with one folder per release)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium or Chrome, from $CHROMIUM or the PATH."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    found = os.environ.get("CHROMIUM") or next((path for name in names if (path := shutil.which(name))), None)
+    if not found:
+        pytest.skip("no Chromium on this machine (set CHROMIUM to its path)")
+    return found

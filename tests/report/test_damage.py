@@ -1,0 +1,221 @@
+"""Whatever is not a whole report ends in one sentence that says why; damage never in anything but a `RooflineError`."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.report import read_report
+from ncu_roofline.report.framing import file_start, frame, open_raw, scan
+from ncu_roofline.report.schema import MAGIC, message
+from tests.report.factory import block, encoded, file_of, result, saxpy, write
+
+NOT_REPORTS = {
+    "empty": (b"", "the file is empty"),
+    "text": (b"hello\nworld\n", "it is a text file"),
+    "utf-8 text": ("grüße\n".encode() * 2000, "it is a text file"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull"),
+    "html": (b"\n<!DOCTYPE html>\n<html></html>", "it is a web page"),
+    "gzip": (b"\x1f\x8b\x08\x00data", "compressed with gzip. Unpack"),
+    "zip": (b"PK\x03\x04data", "zip archive. Unpack"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed with zstd"),
+    "sqlite": (b"SQLite format 3\0" + bytes(100), "SQLite database"),
+    "csv": (b'"ID","Process ID","Process Name"\n', "CSV that 'ncu --csv' printed"),
+    "elf": (b"\x7fELF\x02\x01", "an executable"),
+    "binary": (bytes(range(256)), "does not begin with"),
+    "one byte": (b"N", "cut off after 1 bytes"),
+    "magic only": (MAGIC, "cut off after 4 bytes"),
+    "file header only": (file_start(), "cut off after 10 bytes"),
+    "newer": (MAGIC + frame(b"\x08\x08") + bytes(8), "format version 8 is newer.* Update ncu-roofline"),
+    "older": (MAGIC + frame(b"\x08\x01") + bytes(8), "format version 1 is older"),
+    "bad file header": (MAGIC + frame(b"\x08") + bytes(8), "damaged at byte 8"),
+    "long file header": (MAGIC + b"\xff\xff\xff\xff" + bytes(8), "file header of 4294967295 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_REPORTS)
+def test_what_is_not_a_report(tmp_path: Path, name: str) -> None:
+    data, expected = NOT_REPORTS[name]
+    with pytest.raises(RooflineError, match=expected) as caught:
+        read_report(write(tmp_path, data))
+    assert str(caught.value).startswith(f"Cannot read {tmp_path / 'x.ncu-rep'}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_nsight_systems(tmp_path: Path) -> None:
+    with pytest.raises(RooflineError, match="Nsight Systems"):
+        read_report(write(tmp_path, bytes(range(100)), "x.nsys-rep"))
+
+
+def test_missing_folder_and_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, encoded([]))
+    with pytest.raises(RooflineError, match=r"no such file. Did you mean .*x\.ncu-rep\?"):
+        read_report(tmp_path / "x")
+    with pytest.raises(RooflineError, match=r"no such file\. Check"):
+        read_report(str(tmp_path / "y"))
+    with pytest.raises(RooflineError, match="null"):
+        read_report("a\0b")
+    if sys.platform != "win32":
+        with pytest.raises(RooflineError, match="it is a folder"):
+            read_report(tmp_path)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(RooflineError, match="permission denied"):
+        read_report(tmp_path / "x.ncu-rep")
+
+
+def test_a_cut_off_file_says_where_and_what_is_whole(tmp_path: Path) -> None:
+    data = encoded([saxpy(i) for i in range(3)])
+    blocks = list(scan(open_raw(write(tmp_path, data))))
+    third = [found for found in blocks if sum(found.counts)][2]
+    for end in (third.start + 2, third.start + 4, third.start + 9, third.payload + 3, third.end - 1):
+        with pytest.raises(RooflineError, match=rf"cut off at byte {end}.*\(2 whole kernels before it\)"):
+            read_report(write(tmp_path, data[:end]))
+
+
+def test_whole_kernels_inside_the_cut_block_count(tmp_path: Path) -> None:
+    data = file_of(block([b"source", result([]), result([(0, 5)])], sources=1, kernels=2))
+    with pytest.raises(RooflineError, match=r"\(1 whole kernel before it\)"):
+        read_report(write(tmp_path, data[:-1]))
+
+
+@pytest.mark.parametrize("garbage", [bytes(4), bytes(5000), b"garbage behind it", b"\x04\0\0\0junk", b"{}"])
+def test_trailing_garbage(tmp_path: Path, garbage: bytes) -> None:
+    data = encoded([saxpy()])
+    with pytest.raises(RooflineError, match=rf"byte {len(data)}\b.*\(1 whole kernel before it\)|cut off"):
+        read_report(write(tmp_path, data + garbage))
+
+
+@pytest.mark.parametrize("change", [-3, -1, 1, 4, 1000])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_wrong_payload_size(tmp_path: Path, change: int, last: bool) -> None:
+    records = [result([(0, 1)]), result([(0, 2)])]
+    payload = b"".join(map(frame, records))
+    header = message("BlockHeader")(sources=0, kernels=2, payload_size=len(payload) + change)
+    data = file_of(frame(header.SerializeToString()) + payload, *(() if last else (block(),)))
+    with pytest.raises(RooflineError, match=r"2 records in \d+ bytes, but|cut off"):
+        read_report(write(tmp_path, data))
+
+
+def test_an_absurd_number_of_records(tmp_path: Path) -> None:
+    header = message("BlockHeader")(kernels=2**32 - 1, ranges=2**32 - 1, payload_size=0)
+    with pytest.raises(RooflineError, match="8589934590 records"):
+        read_report(write(tmp_path, file_of(frame(header.SerializeToString()))))
+
+
+def test_an_absurd_length(tmp_path: Path) -> None:
+    data = file_of(block(), struct.pack("<I", 2**32 - 1) + b"\x08\x00")
+    with pytest.raises(RooflineError, match="lacks 4294967293 bytes"):
+        read_report(write(tmp_path, data))
+
+
+def test_damage_inside_a_result_shows_when_it_is_read(tmp_path: Path) -> None:
+    data = file_of(block([b"\x6a\x7f"], kernels=1))
+    with read_report(write(tmp_path, data)) as report:
+        for read in (
+            lambda: report.kernels[0].metrics,
+            lambda: report.kernels[0].name,
+            lambda: report.kernels[0].sections,
+            lambda: report.columns(["a"]),
+            lambda: report.launches(),
+            lambda: report.device,
+        ):
+            with pytest.raises(RooflineError, match=r"damaged at byte \d+.*Copy the file again"):
+                read()
+
+
+def read_everything(path: Path) -> None:
+    """All there is; any exception but a `RooflineError` is a bug."""
+    try:
+        with read_report(path) as report:
+            report.columns(report.metric_names)
+            str((report.session, report.device, report.devices, report.launches(), report.session.application))
+            for kernel in report.kernels:
+                str((kernel.nvtx, kernel.rule_results, kernel.sections, kernel.device, kernel.launch))
+                str([(name, kernel.metrics.get(name), kernel.metrics.instances(name)) for name in kernel.metrics.names()])
+    except RooflineError:
+        pass
+
+
+def flip(data: bytes, generator: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(generator.choice((1, 1, 4))):
+        changed[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+    return bytes(changed)
+
+
+def written_report() -> bytes:
+    kernels = [saxpy(i, nvtx=("a",), instances={"i": [(1, 2), ("A", 3.5)]}) for i in range(3)]
+    return encoded([*kernels, saxpy(kind="range"), saxpy(kind="graph"), saxpy(kind="cmdlist")])
+
+
+def test_bit_flips(tmp_path: Path) -> None:
+    data, generator = written_report(), random.Random(1)
+    for _ in range(400):
+        read_everything(write(tmp_path, flip(data, generator)))
+
+
+def test_truncation_anywhere_is_noticed_on_opening(tmp_path: Path) -> None:
+    data = written_report()
+    path = write(tmp_path, data)
+    starts = {found.start for found in scan(open_raw(path))}  # a file cut between two blocks is a whole report
+    for end in range(len(data)):
+        if end not in starts or end == min(starts):
+            with pytest.raises(RooflineError):
+                read_report(write(tmp_path, data[:end]))
+
+
+@pytest.mark.reports
+def test_damaged_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> None:
+    generator = random.Random(2)
+    small = sorted(real_reports.values(), key=os.path.getsize)[:8:2]
+    for path in small:
+        data = path.read_bytes()
+        starts = {found.start for found in scan(open_raw(path))}
+        for _ in range(50):
+            read_everything(write(tmp_path, flip(data, generator)))
+        for _ in range(50):
+            end = generator.randrange(len(data))
+            if end not in starts:
+                with pytest.raises(RooflineError):
+                    read_report(write(tmp_path, data[:end]))
+
+
+BLOCKS = st.one_of(
+    st.binary(max_size=200),
+    st.builds(frame, st.binary(max_size=100)),
+    st.builds(
+        lambda records, strings, **counts: block(records, strings, **counts),
+        st.lists(st.binary(max_size=60), max_size=4),
+        st.lists(st.text(max_size=5), max_size=4),
+        kernels=st.integers(0, 4),
+        ranges=st.integers(0, 1),
+        process=st.binary(max_size=20),
+        session=st.lists(st.binary(max_size=40), max_size=2),
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(BLOCKS, max_size=4))
+@example([block([b"\x6a\x02\x08\x05", b"\x6a\x02\x10\x05"], ["a"], kernels=2)])
+def test_arbitrary_bytes(tmp_path: Path, blocks: list[bytes]) -> None:
+    read_everything(write(tmp_path, file_of(*blocks)))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=300))
+def test_arbitrary_records(tmp_path: Path, data: bytes) -> None:
+    for kind in ("kernels", "ranges", "cmdlists", "graph_results"):
+        read_everything(write(tmp_path, file_of(block([data], ["a", "b"], **{kind: 1}))))

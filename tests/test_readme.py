@@ -1,0 +1,73 @@
+"""Every command in the README runs, and so does its Python."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.cli import main
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line.partition("  #")[0].strip()
+    for language, text in BLOCKS
+    if language == "sh"
+    for line in text.splitlines()
+    if line.startswith("ncu-roofline")
+]
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder where the demo has run, with its report also under the name that the README's examples use."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    shutil.copy(tmp_path / "ncu-roofline-demo" / "gpp-v100.ncu-rep", tmp_path / "report.ncu-rep")
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_there_are_commands_and_python() -> None:
+    assert len(COMMANDS) >= 6
+    assert PYTHON
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command(command: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split(command)
+    before = set(demo.rglob("*"))
+    assert main(words[1:]) == 0
+    if "-o" in words:
+        assert (demo / words[words.index("-o") + 1]) in set(demo.rglob("*")) - before
+    else:
+        assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("text", PYTHON)
+def test_python(text: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scope: dict[str, object] = {}
+    exec(text, scope)
+    assert "sigma_gpp_gpu" in capsys.readouterr().out
+    assert bytes(scope["svg"]).startswith(b"<?xml")  # type: ignore[call-overload]
+    assert demo.is_dir()
+
+
+@pytest.mark.parametrize("mark", ["demo", "tests"])
+def test_set_up_blocks_are_where_continuous_integration_reads_them(mark: str) -> None:
+    block = re.search(rf"^<!-- {mark} -->\n```sh\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    assert block
+    assert len(block[1].splitlines()) == 1
+
+
+def test_commands_of_the_table_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in re.findall(r"^\| `(\w+)", README, flags=re.MULTILINE):
+        with pytest.raises(SystemExit) as exit_:
+            main([command, "--help"])
+        assert exit_.value.code == 0
+        assert capsys.readouterr().out
