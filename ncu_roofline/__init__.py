@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ncu_roofline.model import Roofline, roofline
-    from ncu_roofline.render import render
+    from ncu_roofline.rendering import render
     from ncu_roofline.report import Report, read_report
 
 __all__ = ["Report", "Roofline", "__version__", "read_report", "render", "roofline"]
@@ -19,7 +19,7 @@ _HOMES = {
     "Report": "ncu_roofline.report",
     "Roofline": "ncu_roofline.model",
     "read_report": "ncu_roofline.report",
-    "render": "ncu_roofline.render",
+    "render": "ncu_roofline.rendering",
     "roofline": "ncu_roofline.model",
 }
 

@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> int:
     """Copy the sample into the folder, render it there, and say what is what."""
     from ncu_roofline.ceilings import read_ceilings
     from ncu_roofline.model import roofline
-    from ncu_roofline.render import render, text_table
+    from ncu_roofline.rendering import render, text_table
 
     folder = Path(args.out)
     try:

@@ -69,7 +69,7 @@ def _levels() -> list[dict[str, str]]:
 
 
 def _formats() -> list[dict[str, str]]:
-    from ncu_roofline.render import RENDERERS
+    from ncu_roofline.rendering import RENDERERS
 
     return [{"format": name, "suffixes": _words(row.suffixes), "holds": row.about} for name, row in RENDERERS.items()]
 

@@ -11,7 +11,7 @@ from ncu_roofline.errors import UsageError
 
 def run(args: argparse.Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
-    from ncu_roofline.render import RENDERERS, format_for, render
+    from ncu_roofline.rendering import RENDERERS, format_for, render
 
     output_format = args.format or format_for(args.output)
     if output_format not in RENDERERS:

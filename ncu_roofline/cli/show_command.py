@@ -15,7 +15,7 @@ MINIMUM_WIDTH = 60
 
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
-    from ncu_roofline.render import render, text_table
+    from ncu_roofline.rendering import render, text_table
 
     result = read_roofline(args)
     if args.json:

@@ -64,7 +64,7 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
         for chart in charts_of(report.kernels[int(m.launch[row])], m.capability[row]):
             half = stock_half_factor(chart, m.ncu_version[row])
             for point in chart.points:
-                (precision, _), (_, level) = classify(point.work_metrics), classify(point.traffic_metrics)
+                precision, level = _known(classify(point.work_metrics)[0], precisions), classify(point.traffic_metrics)[1]
                 note = f"from the report's own chart {chart.section}"
                 if precision in precisions and not has_work[row]:
                     value = point.work * m.seconds[row] * half.point
@@ -82,6 +82,15 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
         summands=_filled(m.summands, work, len(m)),
         traffic=_filled(m.traffic, traffic, len(m)),
     )
+
+
+def _known(precision: str, precisions: set[str]) -> str:
+    """The precision, or what it is a kind of where the spec does not tell them apart; sparse work stays sparse."""
+    sparse = ".sparse" if precision.endswith(".sparse") else ""
+    name = precision.removesuffix(".sparse")
+    while name and name + sparse not in precisions:
+        name = name.rpartition(".")[0]
+    return name + sparse if name else ""
 
 
 def _any_known(quantities: Iterable[Quantity], count: int) -> Any:

@@ -61,6 +61,7 @@ class _Rows:
             self.intensity = self.work / self.traffic
             self.performance = self.work / self.seconds
         self.present = (self.work > 0) & (self.traffic > 0) & (self.seconds > 0)
+        self.present &= np.isfinite(self.intensity) & np.isfinite(self.performance)
         weights = np.where(known, m.seconds, np.nan)
         self.peak = grouping.mean(work.roof.value, weights)
         self.peak_theoretical = grouping.mean(work.roof.theoretical, weights)

@@ -17,12 +17,12 @@ from ncu_roofline.model.embedded import filled_from_charts, with_charts
 from ncu_roofline.model.embedded_frames import embedded_points, embedded_roofs
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.grouping import group
-from ncu_roofline.model.kernels import CORE_LEVELS, kernels_table
+from ncu_roofline.model.kernels import kernels_table
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.model.works import MIXED
+from ncu_roofline.model.shown import Shown
 from ncu_roofline.report import Report, read_report
 from ncu_roofline.spec import load_spec
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 SOURCES = ("auto", "embedded")
 _DTYPES = {"str": object, "int": np.int64, "float": np.float64}
-# Shown when no launch has any work: a chart without points still shows what the GPU could do.
-_DEFAULT_PRECISIONS = ("fp64", "fp32")
 
 Table = dict[str, np.ndarray[Any, Any]]
 
@@ -104,9 +102,8 @@ def roofline(
     files = _ceilings(ceilings)
     _check_ceilings(files, measurements)
     selected = selection.launches(measurements)
-    if embedded:
-        return _embedded(selected, selection)
-    return _build(selected, files, clock, by, selection)
+    with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
+        return _embedded(selected, selection) if embedded else _build(selected, files, clock, by, selection)
 
 
 def measurements_of(report: Source | Sequence[Source], *, charts: bool = False, label: str = "") -> Measurements:
@@ -129,8 +126,10 @@ def measurements_of(report: Source | Sequence[Source], *, charts: bool = False, 
 
 def _measured(report: Report, label: str, charts: bool) -> Measurements:
     spec = load_spec()
-    measurements = filled_from_charts(report, measure(report, label, spec), spec)
-    return with_charts(report, measurements) if charts else measurements
+    name = label.encode("utf-8", "replace").decode()  # a path need not be text
+    with np.errstate(all="ignore"):
+        measurements = filled_from_charts(report, measure(report, name, spec), spec)
+        return with_charts(report, measurements) if charts else measurements
 
 
 def _ceilings(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:
@@ -156,10 +155,7 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
     grouping = group(m, by)
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
     points = _ordered(tables, columns.POINTS)
-    drawn = set(points["precision"]) - {MIXED} or {name for name in _DEFAULT_PRECISIONS if select.wants(name)}
-    drawn |= {parent for p in spec.precisions if p.id in drawn and (parent := p.part_of)}
-    shown = [level for level in levels if level in CORE_LEVELS or level in set(points["level"])]
-    rows = roofs.rows(spec, sorted(drawn), shown)
+    rows = roofs.rows(spec, Shown(points, spec, select))
     return Roofline(
         points, _of_rows(rows, columns.ROOFS), _of_columns(kernels_table(m, grouping, spec, levels), columns.KERNELS)
     )

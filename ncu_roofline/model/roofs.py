@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,16 @@ CLOCKS = ("profiled", "max")
 _OWN_CLOCK = ("dram", "system")
 _NOT_AT_SM_CLOCK = ("l2", *_OWN_CLOCK)
 _ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+
+
+class Shown(Protocol):
+    """Which roofs of a GPU model are wanted."""
+
+    def precisions(self, device: str) -> set[str]:
+        """Precision ids."""
+
+    def levels(self, device: str) -> set[str]:
+        """Level ids."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,8 @@ class Roofs:
         is_measured = np.isfinite(measured)
         return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
 
-    def rows(self, spec: Spec, precisions: Sequence[str], levels: Sequence[str]) -> list[dict[str, Any]]:
-        """Rows of the roofs frame: theoretical and measured ones, per GPU model."""
+    def rows(self, spec: Spec, shown: Shown) -> list[dict[str, Any]]:
+        """Rows of the roofs frame: theoretical and measured ones, per GPU model, as far as ``shown`` asks for them."""
         compute, bandwidth = self.compute(), self.bandwidth()
         rows = []
         keys = list(zip(self._m.device, self._m.capability, strict=True))
@@ -84,6 +94,7 @@ class Roofs:
             index = np.flatnonzero([one == key for one in keys])
             where = _Where(self._m, index, key, self._clock)
             measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
+            precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
             for precision in spec.precisions:
                 if precision.id in precisions:
                     for roof_id in precision.roof_ids():

@@ -32,16 +32,18 @@ _FAMILIES = tuple(
     (re.compile(pattern), family)
     for pattern, family in ((r"^utc", ".tcgen05"), (r"^[a-z]?gmma$", ".wgmma"), (r"^[a-z]+mma$", ".mma"))
 )
-# One counter for several source types is named by the one that matters: Turing has FP16 only, Blackwell adds narrow types.
+# One counter for several source types: on Turing only FP16 exists; the narrow types of Blackwell are one precision of the spec.
 _SOURCES = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
         (r"^fp16_bf16_tf32(_|$)", "fp16"),
-        (r"^fp4_fp6_fp8(_|$)", "fp8"),
-        (r"^fp4_fp6(_|$)", "fp6"),
+        (r"^fp4_fp6_fp8(_|$)", "fp8fp6fp4"),
+        (r"^fp4_fp6(_|$)", "fp6fp4"),
         (r"^(?P<source>fp64|fp32|tf32|bf16|fp16|fp8|fp6|fp4|int8|int4|int1)(_|$)", ""),
     )
 )
+
+_SPARSE = ".sparse"
 
 _TENSOR_INSTRUCTIONS = tuple(
     (re.compile(pattern), name)
@@ -85,16 +87,16 @@ def _tensor(op: str, source: str) -> str:
         match = pattern.match(source)
         if match:
             family = next((suffix for rule, suffix in _FAMILIES if rule.match(op)), "")
-            sparse = ".sparse" if "sparsity_on" in source else ""
+            sparse = _SPARSE if "sparsity_on" in source else ""
             return f"tensor.{known or match['source']}{family}{sparse}"
     return "tensor"
 
 
 def _shared(ids: set[str]) -> str:
-    """The dotted prefix that all ids have in common."""
+    """The dotted prefix that all ids have in common, sparse if all of them are."""
     common: list[str] = []
-    for parts in zip(*(one.split(".") for one in sorted(ids)), strict=False):
+    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in sorted(ids)), strict=False):
         if len(set(parts)) > 1:
             break
         common.append(parts[0])
-    return ".".join(common)
+    return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")

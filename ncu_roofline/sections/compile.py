@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ncu_roofline.sections.chart import NO_CLOCK, NO_VALUE, NOT_A_NUMBER, NOT_FOR_THIS_CHIP
 from ncu_roofline.sections.definitions import Expression, parse_expression
-from ncu_roofline.sections.filters import EVERYWHERE, ArchFilter, SectionMetric
+from ncu_roofline.sections.filters import ArchFilter, SectionMetric
 from ncu_roofline.sections.tree import ChartPlan, ChartValue, ConstantValue, MetricValue, PerSecondValue, Section, Style
 
 
@@ -72,7 +72,7 @@ def compile_section(section: Section, arch: int) -> Program:
 def _surroundings(section: Section, plan: ChartPlan, arch: int) -> ArchFilter | None:
     """The filters around a chart as one, or None if one of them hides it."""
     around = section.filter
-    for inner in (EVERYWHERE, *plan.filters):
+    for inner in plan.filters:
         around = inner.inside(around)
         if not around.matches(arch):
             return None

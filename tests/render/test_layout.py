@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncu_roofline.render import layout
-from ncu_roofline.render.layout import Box, Obstacles, View, overlap
+from ncu_roofline.rendering import layout
+from ncu_roofline.rendering.layout import Box, Obstacles, View, overlap
 
 VIEW = View(0.01, 100.0, 1e9, 1e13, 400.0, 200.0)
 

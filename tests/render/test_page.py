@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.render import page
-from ncu_roofline.render.page_data import clean, clean_block, embed_json, number
-from ncu_roofline.render.page_facts import facts, percent
+from ncu_roofline.rendering import page
+from ncu_roofline.rendering.page_data import clean, clean_block, embed_json, number
+from ncu_roofline.rendering.page_facts import facts, percent
 from tests.render.frames import FakeRoofline, make_roofline
 
 HOSTILE = "<img src=x onerror=alert(1)></script><!--\u2028{{7*7}}{% x %}<b>\"'&amp; \x00\x1b[31m\u202e\ud800"
@@ -68,7 +68,7 @@ def rows(markup: Markup, frame: str) -> list[dict[str, Any]]:
 
 def hostile(roofline: FakeRoofline) -> FakeRoofline:
     """The same with a hostile text in every text column that is no id."""
-    ids = set("level precision unit kind origin status binds roof_origin locality_to roof clock_basis".split())
+    ids = {"level", "precision", "unit", "kind", "origin", "status", "binds", "roof", "roof_origin", "locality_to"}
     frames = [frame.copy() for frame in (roofline.points, roofline.roofs, roofline.kernels)]
     for frame in frames:
         for name in frame.columns:
@@ -192,6 +192,12 @@ def test_sections_in_words() -> None:
     assert "77.7 % of the maximum SM clock" in markup.text
 
 
+def test_entries_may_lack_keys() -> None:
+    markup = Markup(page.render_html(make_roofline(1), explanations=[{"command": "ncu ./app"}], advice=[{"text": "words"}]))
+    assert "ncu ./app" in markup.text
+    assert "words" in markup.text
+
+
 def test_absent_sections() -> None:
     markup = Markup(page.render_html(make_roofline(3, zero_flop=0, clocks=False)))
     ids = {attributes.get("id") for _, attributes in markup.elements}
@@ -250,7 +256,7 @@ def test_title() -> None:
 
 
 def test_plotly_is_found_without_importing_it() -> None:
-    code = "import sys; from ncu_roofline.render.page import plotly_js; plotly_js(); sys.exit('plotly' in sys.modules)"
+    code = "import sys; from ncu_roofline.rendering.page import plotly_js; plotly_js(); sys.exit('plotly' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from ncu_roofline.render.page import render_html
+from ncu_roofline.rendering.page import render_html
 from tests.render.frames import FakeRoofline, make_roofline
 from tests.render.test_page import HOSTILE, hostile
 
@@ -334,7 +334,7 @@ def test_hostile_texts_show_literally(open_page: Open) -> None:
     labels = page.locator("#chart .annotation-text").all_text_contents()
     assert any("<b>roof</b>&lt;i&gt;" in label for label in labels)
     assert any(label.startswith("<b>a</b>") for label in labels)
-    assert page.locator("img, #chart a, #details b, #table b").count() == 0
+    assert page.locator("img, #chart .annotation a, #details b, #table b").count() == 0
 
 
 def test_without_points(open_page: Open) -> None:
@@ -357,6 +357,17 @@ def test_without_roofs_and_with_missing_numbers(open_page: Open) -> None:
     assert dots(page) == 11
     assert "1 points without work or traffic" in page.locator("#status").inner_text()
     assert "n/a" in page.locator("#table tbody").inner_text()
+
+
+def test_points_of_no_known_level_or_precision(open_page: Open) -> None:
+    roofline = make_roofline(3, levels=("l1", "dram"))
+    roofline.points["level"] = roofline.points["level"].replace("l1", "")
+    roofline.points["precision"] = ""
+    page = open_page(roofline)
+    assert dots(page) == 6
+    page.locator("#table tbody tr").first.click()
+    assert "other" in page.locator("#details thead").inner_text()
+    assert page.locator("[data-precision]").all_text_contents() == ["other"]
 
 
 def test_two_devices_and_two_reports(open_page: Open) -> None:

@@ -20,12 +20,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ncu_roofline.render import captions, render
-from ncu_roofline.render.layout import Box, overlap
-from ncu_roofline.render.panels import chart
-from ncu_roofline.render.picture import figure, settings
-from ncu_roofline.render.plan import Sizes, plan_panel, roof_texts, view_of
-from ncu_roofline.render.style import LEVELS, MARKERS, THEMES, level_order, level_style, precision_label
+from ncu_roofline.rendering import captions, render
+from ncu_roofline.rendering.layout import Box, overlap
+from ncu_roofline.rendering.panels import chart
+from ncu_roofline.rendering.picture import figure, settings
+from ncu_roofline.rendering.plan import Sizes, plan_panel, roof_texts, view_of
+from ncu_roofline.rendering.style import LEVELS, MARKERS, THEMES, level_order, level_style, precision_label
 from tests.render.frames import A100, FakeRoofline, make_roofline
 
 FOUR = ("fp64", "fp32", "fp16", "tensor.fp16")
@@ -74,9 +74,6 @@ def box_of(text: Text) -> Box:
 def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
     boxes = [(one.get_text(), box_of(one)) for one in texts]
     return [(a, b) for i, (a, box_a) in enumerate(boxes) for b, box_b in boxes[:i] if overlap(box_a, box_b)]
-
-
-# -- what is drawn ----------------------------------------------------------------------------------------------------------
 
 
 def test_panels_by_precision_group() -> None:
@@ -155,9 +152,6 @@ def test_system_memory_only_where_it_has_dots() -> None:
     assert chart(fewer).levels == ("l1", "dram")
 
 
-# -- where it is drawn ------------------------------------------------------------------------------------------------------
-
-
 def test_roofs_meet_at_the_ridge_points() -> None:
     plan = plan_of(make_roofline(3))
     roofs = {roof.id: roof for roof in plan.panel.roofs}
@@ -207,9 +201,6 @@ def test_walls() -> None:
     plan = plan_of(FakeRoofline(roofline.points, pd.concat([roofline.roofs, wall], ignore_index=True), roofline.kernels))
     assert [line.ends[0][0] for line in plan.lines if line.kind == "wall"] == [0.25]
     assert [label.box.angle for label in plan.labels if label.text.startswith("stride 1")] == [90.0]
-
-
-# -- texts ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -310,9 +301,6 @@ def test_percentages() -> None:
     ]  # fmt: skip
 
 
-# -- style ------------------------------------------------------------------------------------------------------------------
-
-
 def luminance(colour: str) -> float:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -354,9 +342,6 @@ def test_ids_read_well() -> None:
     labels = [precision_label(p) for p in ("fp64", "tensor.fp16.wgmma", "tensor.fp16.mma", "tensor.fp6fp4", "mixed")]
     assert labels == ["FP64", "Tensor FP16 wgmma", "Tensor FP16 mma.sync", "Tensor FP6/FP4", "All pipes"]
     assert level_order({"zz", "dram", "l1", "noc"}) == ["l1", "dram", "noc", "zz"]
-
-
-# -- bytes ------------------------------------------------------------------------------------------------------------------
 
 
 def test_png() -> None:
@@ -401,10 +386,9 @@ def test_unknown_theme() -> None:
 
 def test_no_pyplot_and_no_display() -> None:
     code = (
-        "import sys; from tests.render.frames import make_roofline; from ncu_roofline.render import render;"
+        "import sys; from tests.render.frames import make_roofline; from ncu_roofline.rendering import render;"
         "assert not {'matplotlib', 'plotly'} & set(sys.modules);"
         "render(make_roofline(2), 'png'); assert 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(filter(None, sys.path)), "MPLBACKEND": "TkAgg"}
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "MPLBACKEND": "TkAgg"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

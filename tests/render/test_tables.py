@@ -18,10 +18,10 @@ import pytest
 from ncu_roofline import render as package
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
-from ncu_roofline.render import RENDERERS, format_for, render, text_table
-from ncu_roofline.render.markdown import escape
-from ncu_roofline.render.summary import intensity_text, summary
-from ncu_roofline.render.text import columns_wide
+from ncu_roofline.rendering import RENDERERS, format_for, render, text_table
+from ncu_roofline.rendering.markdown import escape
+from ncu_roofline.rendering.summary import intensity_text, summary
+from ncu_roofline.rendering.text import columns_wide
 from tests.render.frames import FakeRoofline, make_roofline
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -68,9 +68,6 @@ def test_golden_csv(table: str) -> None:
     check_golden(f"{table}.csv", render(make_roofline(2, levels=("l2", "dram")), "csv", table=table))
 
 
-# -- the table of formats ---------------------------------------------------------------------------------------------------
-
-
 def test_formats_and_suffixes() -> None:
     assert list(RENDERERS) == ["html", "png", "svg", "pdf", "csv", "json", "parquet", "md", "text"]
     suffixes = [suffix for row in RENDERERS.values() for suffix in row.suffixes]
@@ -102,9 +99,6 @@ def test_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         RooflineError, match=r"Cannot render parquet: .*pyarrow is not installed.*pip install 'ncu-roofline\[parquet\]'"
     ):
         render(make_roofline(1), "parquet")
-
-
-# -- data -------------------------------------------------------------------------------------------------------------------
 
 
 def strict_json(data: bytes) -> dict[str, Any]:
@@ -176,9 +170,6 @@ def test_parquet_round_trip() -> None:
     assert table.column("intensity").to_pylist() == roofline.points["intensity"].tolist()
     assert table.column("locality").null_count == 2
     assert table.schema.field("work").metadata[b"unit"] == b"flop"
-
-
-# -- tables for people ------------------------------------------------------------------------------------------------------
 
 
 def test_summary_has_one_row_per_kernel_and_precision() -> None:

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 
 import pytest
-from ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
 from ncu_roofline.report import read_report
 from ncu_roofline.sections import Chart, Dropped, Point, Roof, evaluate_charts, parse_section
 from ncu_roofline.sections.chart import NOT_A_NUMBER, NOT_POSITIVE
+from tests.sections.ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
 CHARTS = {  # report: charts per kernel, kernels
     "a100-ncu2020.3-full-1": (1, 1),

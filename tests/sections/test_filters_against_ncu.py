@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu_details import print_details, read_details
-from section_factory import chart, metric, one, per_second, point, roof, section
 
 from ncu_roofline.report import KernelData, ReportData, write_report
 from ncu_roofline.sections import Chart, evaluate_charts, parse_section
+from tests.sections.ncu_details import print_details, read_details
+from tests.sections.section_factory import chart, metric, one, per_second, point, roof, section
 
 pytestmark = pytest.mark.ncu
 

@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import pytest
-from section_factory import DRAM_CLOCK, SM_CLOCK, chart, constant, metric, one, per_second, point, roof, section
 
 from ncu_roofline.sections import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics, parse_section
 from ncu_roofline.sections.chart import (
@@ -19,6 +18,8 @@ from ncu_roofline.sections.chart import (
     NOT_FOR_THIS_CHIP,
     NOT_POSITIVE,
 )
+from ncu_roofline.sections.compile import compile_section
+from tests.sections.section_factory import DRAM_CLOCK, SM_CLOCK, chart, constant, metric, one, per_second, point, roof, section
 
 METRICS: dict[str, float | int | str] = {
     SM_CLOCK: 1.5e9,
@@ -219,6 +220,21 @@ def _definitions(fields: dict[str, Any]) -> bytes:
 def test_endless_chain_of_definitions_has_no_value() -> None:
     chain = {f"d{i}": f"d{i + 1} * 2" for i in range(5000)}
     assert drop(chart(points=(point(one("d0"), BYTES),)), definitions=chain).reason == MISSING
+
+
+def test_definitions_that_multiply_are_evaluated_once_each() -> None:
+    definitions = (
+        {"loop": "loop + loop + loop + loop"} | {f"d{i}": f"d{i + 1} + d{i + 1} + d{i + 1}" for i in range(15)} | {"d15": "add"}
+    )
+    got = only(chart(points=(point(one("loop"), BYTES, "loop"), point(one("d0"), BYTES, "d0"))), definitions=definitions)
+    assert [one.reason for one in got.dropped] == [MISSING]
+    assert got.points[0].work == 3.0 * 3**15
+
+
+def test_sections_are_compiled_once_per_chip() -> None:
+    got = parse_section(section(chart(roofs=(roof(PEAK, BANDWIDTH),))))
+    assert compile_section(got, 80) is compile_section(got, 80)
+    assert compile_section(got, 80) is not compile_section(got, 90)
 
 
 def test_needed_metrics() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from section_factory import chart, constant, one, per_second, point, roof, section
 
 from ncu_roofline.sections import Chart, classify, evaluate_charts, parse_section, stock_half_factor
+from tests.sections.section_factory import chart, constant, one, per_second, point, roof, section
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
 
@@ -34,8 +34,8 @@ SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
         ("sm__ops_path_tensor_src_int8.sum", "tensor.int8"),
         ("sm__ops_path_tensor_src_int1.sum", "tensor.int1"),
         ("sm__ops_path_tensor_src_fp8_dst_fp16.sum", "tensor.fp8"),
-        ("sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum", "tensor.fp8"),
-        ("sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum", "tensor.fp6"),
+        ("sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum", "tensor.fp8fp6fp4"),
+        ("sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum", "tensor.fp6fp4"),
         ("sm__ops_path_tensor_src_fp4_dst_fp32.sum", "tensor.fp4"),
         ("sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off.sum", "tensor.bf16.mma"),
         ("sm__ops_path_tensor_op_imma_src_int8_sparsity_on.sum", "tensor.int8.mma.sparse"),
@@ -44,7 +44,7 @@ SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
         ("sm__ops_path_tensor_op_igmma_src_int8_sparsity_on.sum", "tensor.int8.wgmma.sparse"),
         ("sm__ops_path_tensor_op_bgmma_src_int1.sum", "tensor.int1.wgmma"),
         ("sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off.sum", "tensor.tf32.tcgen05"),
-        ("sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32.sum", "tensor.fp8.tcgen05"),
+        ("sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32.sum", "tensor.fp8fp6fp4.tcgen05"),
         ("sm__ops_path_tensor_src_future9_dst_fp32.sum", "tensor"),
     ],
 )
@@ -95,6 +95,10 @@ def test_mixtures() -> None:
     ops = "sm__ops_path_tensor_op_{}.sum"
     assert classify([ops.format("hmma_src_fp16_dst_fp32"), ops.format("hgmma_src_fp16")])[0] == "tensor.fp16"
     assert classify([ops.format("hmma_src_fp16_dst_fp32"), ops.format("imma_src_int8")])[0] == "tensor"
+    on, off = "_src_fp16_sparsity_on", "_src_fp16_sparsity_off"
+    assert classify([ops.format(f"hmma{on}"), ops.format(f"hgmma{on}")])[0] == "tensor.fp16.sparse"
+    assert classify([ops.format(f"hgmma{on}"), ops.format(f"hgmma{off}")])[0] == "tensor.fp16.wgmma"
+    assert classify([ops.format(f"hmma{on}"), ops.format("imma_src_int8_sparsity_on")])[0] == "tensor"
     assert classify([]) == ("", "")
 
 

@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 import pytest
-from section_factory import chart, constant, metric, one, per_second, point, roof, section
 
 from ncu_roofline.sections import evaluate_charts, parse_section
 from ncu_roofline.sections.filters import ArchFilter, ArchRange, MetricName, SectionMetric
 from ncu_roofline.sections.schema import messages
 from ncu_roofline.sections.tree import Axis, ConstantValue, MetricValue, PerSecondValue, Style
+from tests.sections.section_factory import chart, constant, metric, one, per_second, point, roof, section
 
 FULL = section(
     chart(

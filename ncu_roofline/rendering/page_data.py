@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, Column
-from ncu_roofline.render.panels import Frames
-from ncu_roofline.render.style import level_order, level_style, precision_label, precision_order
+from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.style import level_order, level_style, precision_label, precision_order
 from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = ("report", "launch", "kernel", "device")
+_OTHER = "other"  # label of points that an embedded chart gives without saying of what
 _DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
 
@@ -57,7 +58,7 @@ def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
         "theme": theme,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "levels": levels(frames),
-        "precisions": [{"id": p, "label": precision_label(p)} for p in precisions(frames)],
+        "precisions": [{"id": p, "label": precision_label(p) if p else _OTHER} for p in precisions(frames)],
         "columns": {column.name: [column.unit, column.meaning] for column in (*KERNELS, *POINTS)},
         "kernels": _packed(kernels, KERNELS, texts),
         "points": {**_packed(points, POINTS, texts), "owner": owners},
@@ -67,15 +68,15 @@ def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
 
 
 def levels(frames: Frames) -> list[dict[str, str]]:
-    """Levels that have points or roofs, innermost first, each with label and colours."""
-    present = {clean(v) for v in (*frames.points["level"], *frames.roofs["level"])} - {""}
-    styles = [(level, level_style(level)) for level in level_order(present)]
-    return [{"id": level, "label": style.label, "light": style.light, "dark": style.dark} for level, style in styles]
+    """Levels that have points or roofs, innermost first, each with label and colours; "" only if a point has no level."""
+    ids = {clean(v) for v in frames.points["level"]} | {clean(v) for v in frames.roofs["level"] if v}
+    styles = [(level, level_style(level)) for level in level_order(ids)]
+    return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
 
 
 def precisions(frames: Frames) -> list[str]:
     """Precisions that have points, widest first, "mixed" last."""
-    return sorted({clean(v) for v in frames.points["precision"]} - {""}, key=precision_order)
+    return sorted({clean(v) for v in frames.points["precision"]}, key=precision_order)
 
 
 def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""What the page says in words, from the frames: header, kernels without floating-point work, what is missing, the roofs' origin."""
+"""What the page says in words, from the frames: header, kernels without floating-point work, what is missing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.model.columns import KERNELS, ROOFS, Column
-from ncu_roofline.render.page_data import clean, levels
-from ncu_roofline.render.panels import Frames
-from ncu_roofline.render.style import LEVELS, level_style, precision_label
+from ncu_roofline.rendering.page_data import clean, levels
+from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.style import LEVELS, level_style, precision_label
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:

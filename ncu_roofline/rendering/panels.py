@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.render.style import level_order, precision_label, precision_order
+from ncu_roofline.rendering.style import level_order, precision_label, precision_order
 
 if TYPE_CHECKING:
     import pandas as pd

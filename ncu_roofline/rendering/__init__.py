@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.errors import RooflineError
 
 if TYPE_CHECKING:
-    from ncu_roofline.render.panels import Frames
+    from ncu_roofline.rendering.panels import Frames
 
 __all__ = ["RENDERERS", "Renderer", "format_for", "render", "text_table"]
 
@@ -36,21 +36,21 @@ class Renderer:
 _LOOK = ("title", "theme", "top")
 RENDERERS = {
     "html": Renderer(
-        "ncu_roofline.render.page",
+        "ncu_roofline.rendering.page",
         "render_html",
         (".html", ".htm"),
         "interactive page in one file, works offline",
         ("title", "theme", "explanations", "advice"),
     ),
-    "png": Renderer("ncu_roofline.render.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True),
-    "svg": Renderer("ncu_roofline.render.picture", "render_svg", (".svg",), "chart for the web and for editing", _LOOK),
+    "png": Renderer("ncu_roofline.rendering.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True),
+    "svg": Renderer("ncu_roofline.rendering.picture", "render_svg", (".svg",), "chart for the web and for editing", _LOOK),
     "pdf": Renderer(
-        "ncu_roofline.render.picture", "render_pdf", (".pdf",), "chart for papers, TrueType fonts", _LOOK, binary=True
+        "ncu_roofline.rendering.picture", "render_pdf", (".pdf",), "chart for papers, TrueType fonts", _LOOK, binary=True
     ),
-    "csv": Renderer("ncu_roofline.render.data", "render_csv", (".csv",), "one table, SI units", ("table",)),
-    "json": Renderer("ncu_roofline.render.data", "render_json", (".json",), "points, roofs and kernels with their units", ()),
+    "csv": Renderer("ncu_roofline.rendering.data", "render_csv", (".csv",), "one table, SI units", ("table",)),
+    "json": Renderer("ncu_roofline.rendering.data", "render_json", (".json",), "points, roofs and kernels with their units", ()),
     "parquet": Renderer(
-        "ncu_roofline.render.data",
+        "ncu_roofline.rendering.data",
         "render_parquet",
         (".parquet", ".pq"),
         "one table with units as metadata",
@@ -60,10 +60,10 @@ RENDERERS = {
         extra="parquet",
     ),
     "md": Renderer(
-        "ncu_roofline.render.markdown", "render_md", (".md", ".markdown"), "tables for GitHub and GitLab", ("title",)
+        "ncu_roofline.rendering.markdown", "render_md", (".md", ".markdown"), "tables for GitHub and GitLab", ("title",)
     ),
     "text": Renderer(
-        "ncu_roofline.render.text", "render_text", (".txt", ".text"), "the table of `show`", ("width", "ascii_only")
+        "ncu_roofline.rendering.text", "render_text", (".txt", ".text"), "the table of `show`", ("width", "ascii_only")
     ),
 }
 
@@ -93,6 +93,6 @@ def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A00
 
 def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
     """The terminal table of `ncu-roofline show`."""
-    from ncu_roofline.render.text import text_table as make
+    from ncu_roofline.rendering.text import text_table as make
 
     return make(roofline, width=width, color=color, ascii_only=ascii_only)

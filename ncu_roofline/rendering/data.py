@@ -10,7 +10,7 @@ from typing import Any
 
 from ncu_roofline.model import columns
 from ncu_roofline.model.names import clean
-from ncu_roofline.render.panels import Frames, column
+from ncu_roofline.rendering.panels import Frames, column
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 1

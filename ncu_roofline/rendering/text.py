@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ncu_roofline.model.names import shorten
-from ncu_roofline.render import captions
-from ncu_roofline.render.panels import Frames
-from ncu_roofline.render.summary import (
+from ncu_roofline.rendering import captions
+from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.summary import (
     Absent,
     Row,
     Summary,

@@ -45,7 +45,6 @@ function tableColumns() {
   return [
     { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
     ...(several("report") ? [text("report", "Report", (row) => row.kernel.report)] : []),
-    ...(several("device") ? [text("device", "GPU", (row) => row.kernel.device)] : []),
     ...(several("launch") ? [number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch))] : []),
     ...(kernels.some((kernel) => kernel.launches > 1)
       ? [number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches))]
@@ -108,7 +107,7 @@ function tableRow(row, focusable) {
     return element(index ? "td" : "th", attributes, column.show(row));
   });
   const faded = state.isolated !== null && !chosen;
-  const attributes = { "data-row": row.index, tabindex: focusable ? 0 : -1, class: chosen ? "chosen" : faded ? "faded" : null, "aria-selected": String(chosen) };
+  const attributes = { "data-row": row.index, tabindex: focusable ? 0 : -1, class: chosen ? "chosen" : faded ? "faded" : null, "aria-current": chosen && "true" };
   return element("tr", attributes, ...cells);
 }
 

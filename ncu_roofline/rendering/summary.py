@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.render import captions
-from ncu_roofline.render.panels import Frames, column, kernel_labels, rows
-from ncu_roofline.render.style import level_order, level_style, precision_label, precision_order
+from ncu_roofline.rendering import captions
+from ncu_roofline.rendering.panels import Frames, column, kernel_labels, rows
+from ncu_roofline.rendering.style import level_order, level_style, precision_label, precision_order
 from ncu_roofline.units import format_value
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from pathlib import PurePath
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.render.panels import Chart, Frames, column, rows
+from ncu_roofline.rendering.panels import Chart, Frames, column, rows
 from ncu_roofline.units import format_value
 
 CLOCK_WARNING = 0.9

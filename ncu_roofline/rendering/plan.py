@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ncu_roofline.model.names import shorten
-from ncu_roofline.render import layout
-from ncu_roofline.render.captions import percent
-from ncu_roofline.render.layout import Box, Obstacles, View
-from ncu_roofline.render.panels import Chart, Kernel, Panel, Roof, Series
+from ncu_roofline.rendering import layout
+from ncu_roofline.rendering.captions import percent
+from ncu_roofline.rendering.layout import Box, Obstacles, View
+from ncu_roofline.rendering.panels import Chart, Kernel, Panel, Roof, Series
 from ncu_roofline.units import format_value
 
 Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
@@ -200,7 +200,7 @@ def _direct_names(kernels: Sequence[Kernel]) -> dict[str, str]:
 
 
 def _numbers(kernels: Sequence[Kernel]) -> dict[str, str]:
-    from ncu_roofline.render.style import MARKERS
+    from ncu_roofline.rendering.style import MARKERS
 
     return {kernel.label: str(index + 1) for index, kernel in enumerate(kernels)} if len(kernels) > len(MARKERS) else {}
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.render.page_data import clean, clean_block, embed_json, payload
-from ncu_roofline.render.page_facts import facts
-from ncu_roofline.render.panels import Frames
+from ncu_roofline.rendering.page_data import clean, clean_block, embed_json, payload
+from ncu_roofline.rendering.page_facts import facts
+from ncu_roofline.rendering.panels import Frames
 
+_EXPLANATION = ("report", "text", "command")
+_ADVICE = ("kernel", "rule", "type", "title", "text")
 THEMES = ("auto", "light", "dark")
 # One classic script, in this order: later files use what earlier ones define.
 _SCRIPTS = (
@@ -52,8 +54,8 @@ def render_html(
         title=heading,
         theme=theme,
         facts=facts(roofline),
-        explanations=_texts(explanations),
-        advice=_texts(advice),
+        explanations=_texts(explanations, _EXPLANATION),
+        advice=_texts(advice, _ADVICE),
         version=__version__,
         policy=_policy(plotly, script),
         style=_asset("page.css"),
@@ -82,7 +84,7 @@ def _for_script(text: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("ncu_roofline.render").joinpath(name).read_text(encoding="utf-8")
+    return files("ncu_roofline.rendering").joinpath(name).read_text(encoding="utf-8")
 
 
 def _environment() -> Any:
@@ -99,8 +101,8 @@ def _policy(*scripts: str) -> str:
     return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
-def _texts(entries: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
-    return [{key: clean_block(value) for key, value in entry.items()} for entry in entries]
+def _texts(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{key: clean_block(entry.get(key) or "") for key in keys} for entry in entries]
 
 
 def _default_title(roofline: Frames) -> str:
