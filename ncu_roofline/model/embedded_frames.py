@@ -12,7 +12,6 @@ import numpy as np
 
 from ncu_roofline.model.grouping import Grouping
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.points import capability_text
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.sections import Chart, Point, Roof, Wall, classify, stock_half_factor
 
@@ -80,8 +79,7 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
 
 
 def _where(m: Measurements, launch: int) -> Row:
-    capability = capability_text(m.capability[launch : launch + 1])[0]
-    return {"report": m.report[launch], "device": m.device[launch], "compute_capability": capability}
+    return {"report": m.report[launch], "device": m.device[launch], "compute_capability": m.capability_text[launch]}
 
 
 def _meaning(work: tuple[str, ...], traffic: tuple[str, ...]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ncu_roofline.model.grouping import Grouping
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.points import CLOCK_WARNING, capability_text
+from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.works import total_flops
 from ncu_roofline.spec import Spec
 
@@ -36,7 +36,7 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
         "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
         "kernel": np.array(grouping.label, dtype=object),
         "device": m.device[first],
-        "compute_capability": capability_text(m.capability[first]),
+        "compute_capability": m.capability_text[first],
         "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
         "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
         "launches": np.bincount(grouping.index, minlength=grouping.count).astype(np.int64),

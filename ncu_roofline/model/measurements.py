@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,13 @@ class Measurements:
 
     def __len__(self) -> int:
         return len(self.launch)
+
+    @cached_property
+    def capability_text(self) -> TextArray:
+        """(9, 0) as "9.0", unknown ones as ''."""
+        result = np.empty(len(self), dtype=object)
+        result[:] = [f"{major}.{minor}" if major else "" for major, minor in self.capability]
+        return result
 
     def take(self, index: IntArray) -> Measurements:
         """The launches of ``index``, in its order."""

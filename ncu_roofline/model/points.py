@@ -108,7 +108,7 @@ class _Rows:
             "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
             "kernel": labels[keep],
             "device": m.device[first],
-            "compute_capability": capability_text(m.capability[first]),
+            "compute_capability": m.capability_text[first],
             "precision": np.full(len(keep), self.work_of.precision, dtype=object),
             "level": np.full(len(keep), self.level, dtype=object),
             "launches": self.launches[keep].astype(np.int64),
@@ -162,18 +162,15 @@ class _Rows:
         work, traffic = self.work_of.quantity, self.traffic_of
         low_clock = ratio < CLOCK_WARNING
         partial = self.coverage[np.flatnonzero(self.present)] < 1.0 - 1e-9
-        combos: dict[tuple[int, int, bool, bool], tuple[str, str, str]] = {}
-        rows = []
-        for key in zip(
-            work.choice[who].tolist(), traffic.choice[who].tolist(), low_clock.tolist(), partial.tolist(), strict=True
-        ):
-            if key not in combos:
-                combos[key] = self._text(*key)
-            rows.append(combos[key])
-        result = np.empty((len(rows), 3), dtype=object)
-        if rows:
-            result[:] = rows
-        return result[:, 0], result[:, 1], result[:, 2]
+        # One small number per combination, so that counting finds the few that occur (choices begin at -1).
+        width = len(traffic.origins) + 1
+        code = ((work.choice[who] + 1) * width + traffic.choice[who] + 1) * 4 + low_clock * 2 + partial
+        texts = np.empty((int(code.max(initial=0)) + 1, 3), dtype=object)
+        for one in np.flatnonzero(np.bincount(code)).tolist():
+            choices, flags = divmod(one, 4)
+            texts[one] = self._text(choices // width - 1, choices % width - 1, flags >= 2, flags % 2 == 1)
+        rows = texts[code]
+        return rows[:, 0], rows[:, 1], rows[:, 2]
 
     def _text(self, work_choice: int, traffic_choice: int, low_clock: bool, partial: bool) -> tuple[str, str, str]:
         origins = [self.work_of.quantity.origins[work_choice], self.traffic_of.origins[traffic_choice]]
@@ -200,8 +197,3 @@ def _add_binding(rows: list[_Rows], grouping: Grouping) -> None:
         binds = np.where(better, np.where(one.memory_binds, one.level, one.work_of.roof_id[one.representative]), binds)
     for one in rows:
         one.lowest, one.binds = lowest, binds
-
-
-def capability_text(capability: Any) -> Any:
-    """(9, 0) as "9.0", for an array of them; unknown ones as ''."""
-    return np.array([f"{major}.{minor}" if major else "" for major, minor in capability], dtype=object)

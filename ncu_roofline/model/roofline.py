@@ -65,7 +65,10 @@ class Roofline:
 def _frame(table: Table) -> pd.DataFrame:
     import pandas as pd
 
-    frame: pd.DataFrame = pd.DataFrame(dict(table), copy=False)
+    # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
+    frame: pd.DataFrame = pd.DataFrame(
+        {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
+    )
     return frame
 
 

@@ -39,6 +39,11 @@ class RawFile:
         if isinstance(self.data, mmap.mmap):
             self.data.close()
 
+    def release(self) -> None:
+        """Let the system take back the pages read so far (they stay readable): a large file then costs little memory."""
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.data.madvise(mmap.MADV_DONTNEED)
+
     def parse(self, name: str, offset: int, length: int) -> Any:
         """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
         return self.decode(name, self.data[offset : offset + length], offset)

@@ -56,6 +56,7 @@ class _Contents:
         self.sessions: list[bytes] = []
         for block in scan(raw):
             self._add(block)
+        raw.release()
 
     def _add(self, block: Block) -> None:
         header = block.header
@@ -126,7 +127,11 @@ class Report:
 
     def launches(self) -> list[Launch]:
         """`Kernel.launch` of all `kernels`.  Raises RooflineError for damaged bytes."""
-        return [read_launch(self._raw, place) for place in self._places]
+        found: list[Launch] = []
+        for start in range(0, len(self), _COLUMN_ROWS):
+            found += [read_launch(self._raw, place) for place in self._places[start : start + _COLUMN_ROWS]]
+            self._raw.release()
+        return found
 
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
         """For each metric name its values over all `kernels`, None where a kernel lacks it; the fast way to read many kernels.
@@ -136,6 +141,7 @@ class Report:
         result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
         for start in range(0, len(self), _COLUMN_ROWS):
             self._fill(result, range(start, min(start + _COLUMN_ROWS, len(self))))
+            self._raw.release()
         return result
 
     def _fill(self, result: dict[str, list[Value | None]], rows: range) -> None:

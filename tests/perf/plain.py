@@ -1,4 +1,4 @@
-"""The baseline of the reading benchmark: every metric of every result through plain protobuf messages, as a script would do it."""
+"""The baseline of the reading benchmark: every metric through plain protobuf messages, as a script would do it."""
 
 from __future__ import annotations
 
