@@ -182,4 +182,4 @@ def _number(value: object) -> float:
 
 def _short(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= 40 else f"{text[:37]}\N{HORIZONTAL ELLIPSIS}"

@@ -9,6 +9,7 @@ from functools import partial
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
 from ncu_roofline.errors import printable
+from ncu_roofline.metricnames import compact
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import Availability, Explanation, explain
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
@@ -55,23 +56,3 @@ def _row(row: Availability, launches: int) -> str:
         return f"{row.label:12} missing"
     note = f"; {row.notes}" if row.notes else ""
     return f"{row.label:12} {row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"
-
-
-def compact(metrics: str) -> str:
-    """Metric names that differ in the middle only, written once with braces as a shell would: a__{ld,st}.sum."""
-    return "; ".join(_braced(group.split(", ")) for group in metrics.split("; "))
-
-
-def _braced(names: list[str]) -> str:
-    before = _common_start(names)
-    after = _common_start([name[len(before) :][::-1] for name in names])[::-1]
-    if len(names) < 2 or len(before) < 4:
-        return ", ".join(names)
-    middles = (name[len(before) : len(name) - len(after)] for name in names)
-    return f"{before}{{{','.join(middles)}}}{after}"
-
-
-def _common_start(names: list[str]) -> str:
-    first, last = min(names), max(names)
-    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[:length]

@@ -25,6 +25,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _show(commands)
     _render(commands)
     _explain(commands)
+    _advise(commands)
+    _annotate(commands)
+    _check(commands)
     _list(commands)
     args = parser.parse_args(argv)
     args.run = _runner(args.command)
@@ -92,6 +95,68 @@ def _explain(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
+def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _add(
+        commands,
+        "advise",
+        "run rules, ours or any folder's, on existing reports and print what they say",
+        epilog="Rules are Python programs and run with your rights: name only folders that you trust.",
+    )
+    _reports(parser)
+    _launch_filters(parser)
+    parser.set_defaults(precision=(), level=())
+    parser.add_argument(
+        "--rules",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
+    )
+    parser.add_argument("--all-rules", action="store_true", help="also rules of sections that the report was not made with")
+    parser.add_argument(
+        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
+
+
+def _annotate(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _add(commands, "annotate", "write our charts and advice into a copy of a report, for ncu-ui and ncu --import")
+    parser.add_argument("report", metavar="REPORT", help="report file (.ncu-rep); it is not changed")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the copy to write, a .ncu-rep")
+    parser.add_argument(
+        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
+    )
+    parser.add_argument("--no-rules", action="store_true", help="charts only, no advice")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+
+
+def _check(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _add(
+        commands,
+        "check",
+        "lint section files of Nsight Compute: syntax, releases, metric names per chip, charts, replay passes",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="section files, globs or folders (default: the sections that come with ncu-roofline)",
+    )
+    parser.add_argument(
+        "--chip",
+        type=_names,
+        action="extend",
+        default=[],
+        metavar="CHIP,...",
+        help="chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
+    )
+    parser.add_argument(
+        "--ncu", default="", metavar="VERSION", help="release to check for, as 2024.2 (default: every one from 2020.3 on)"
+    )
+    parser.add_argument("--passes", action="store_true", help="print the replay passes of each file and of all together")
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
+
+
 def _list(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "list", "list what is known: " + ", ".join(LISTS))
     parser.add_argument("what", choices=LISTS, help="what to list")
@@ -109,7 +174,7 @@ def _reports(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _filters(parser: argparse.ArgumentParser) -> None:
+def _launch_filters(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("filters")
     group.add_argument(
         "--kernel", type=_regex, default="", metavar="REGEX", help="kernels whose name matches (searched anywhere in it)"
@@ -117,6 +182,11 @@ def _filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--launch", type=_ranges, default=(), metavar="N,N-M", help="launches by position in the report, from 0")
     group.add_argument("--nvtx", type=_regex, default="", metavar="REGEX", help="launches inside NVTX ranges that match")
     group.add_argument("--top", type=_positive, default=0, metavar="N", help="only the N with the longest run time")
+    return group
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    group = _launch_filters(parser)
     group.add_argument(
         "--precision",
         type=_words,
@@ -169,6 +239,10 @@ def _regex(text: str) -> str:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:

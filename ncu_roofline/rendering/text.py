@@ -151,7 +151,7 @@ def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tup
             if not spare.spare or (spare.spare == 1 and least > _KERNEL_MIN):
                 break
             kept.remove(spare)
-    natural["kernel"] = max(min(natural["kernel"], _room(kept, natural, width)), 8)
+    natural["kernel"] = min(natural["kernel"], max(_room(kept, natural, width), 8))
     return kept, [natural[column.header] for column in kept]
 
 

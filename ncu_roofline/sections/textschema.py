@@ -271,7 +271,7 @@ def release_of(text: str) -> Release:
 
 
 def release_text(release: Release) -> str:
-    """"2024.2"."""
+    """ "2024.2"."""
     return "{}.{}".format(*release)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ncu_roofline import render as package
+from ncu_roofline import rendering as package
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
 from ncu_roofline.rendering import RENDERERS, format_for, render, text_table

@@ -1,0 +1,78 @@
+// One kernel source, two machines: PTX under nvcc, a counting model of the GPU (cpu/) under a host compiler.
+#pragma once
+#include "table.hpp"
+
+#if defined(__CUDACC__)
+#define BENCH_MACHINE gpu
+#define BENCH_FN __device__ __forceinline__
+#define BENCH_UNROLL _Pragma("unroll")
+#define BENCH_LOOP _Pragma("unroll 1")  // the hot loop: exactly one per kernel, its trip count is known at run time only
+#define BENCH_KERNEL(NAME, THREADS, BLOCKS) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#else
+#define BENCH_MACHINE cpu
+#define BENCH_FN inline
+#define BENCH_UNROLL
+#define BENCH_LOOP
+#define BENCH_KERNEL(NAME, THREADS, BLOCKS) inline void NAME([[maybe_unused]] const bench::Args args)
+#endif
+
+namespace bench::BENCH_MACHINE {
+
+// Compute capability x 10 that this pass compiles for; the model has every instruction.  `kExists` keeps a kernel's body out of
+// targets that lack its instructions.
+#if defined(__CUDA_ARCH__)
+constexpr int kTarget = __CUDA_ARCH__ / 10;
+template <int Since, int Until> constexpr bool kExists = kTarget >= Since && (Until == 0 || kTarget <= Until);
+#elif defined(__CUDACC__)
+template <int, int> constexpr bool kExists = false;
+#else
+template <int, int> constexpr bool kExists = true;
+#endif
+// The feature sets named 90a, 100a, 103a: the compiler has no other name for wgmma and tcgen05.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDACC__)
+constexpr bool kHasWgmma = true;
+#else
+constexpr bool kHasWgmma = false;
+#endif
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL) || !defined(__CUDACC__)
+constexpr bool kHasTcgen05 = true;
+#else
+constexpr bool kHasTcgen05 = false;
+#endif
+
+// Groups of words as one load takes them, and packed pairs of numbers.
+struct alignas(8) Vector2 { uint32_t x, y; };
+struct alignas(16) Vector4 { uint32_t x, y, z, w; };
+struct alignas(32) Vector8 { uint32_t word[8]; };
+struct Half2Value { uint32_t bits; };
+struct Bfloat2Value { uint32_t bits; };
+struct Float2Value { uint64_t bits; };
+enum class Path { streaming, read_only, past_l1, through_l1 };  // ld.global .cs, .L1::no_allocate, .cg, .ca
+
+}  // namespace bench::BENCH_MACHINE
+
+#if defined(__CUDACC__)
+#include "ops_gpu.cuh"
+#else
+#include "../cpu/ops_cpu.hpp"
+#endif
+
+namespace bench::BENCH_MACHINE {
+
+BENCH_FN uint32_t grid_thread() { return block() * threads() + thread(); }
+
+// Whole blocks are timed by their thread 0; stamps go to memory at once, so that none stays in registers over the hot loop.
+BENCH_FN void stamp_start(const Args& args) {
+  if (thread() == 0) {
+    args.stamps[block()].start_cycles = clock_cycles();
+    args.stamps[block()].start_ns = clock_nanoseconds();
+  }
+}
+BENCH_FN void stamp_end(const Args& args) {
+  if (thread() == 0) {
+    args.stamps[block()].end_cycles = clock_cycles();
+    args.stamps[block()].end_ns = clock_nanoseconds();
+  }
+}
+
+}  // namespace bench::BENCH_MACHINE

@@ -1,0 +1,189 @@
+// The primitives as PTX.  Their counted twins for the CPU model: cpu/ops_cpu.hpp.
+#pragma once
+#include <type_traits>
+
+#include "shapes.hpp"
+
+namespace bench::gpu {
+
+BENCH_FN uint32_t thread() { return threadIdx.x; }
+BENCH_FN uint32_t threads() { return blockDim.x; }
+BENCH_FN uint32_t block() { return blockIdx.x; }
+BENCH_FN uint32_t blocks() { return gridDim.x; }
+BENCH_FN void barrier() { __syncthreads(); }
+BENCH_FN uint64_t clock_cycles() {
+  uint64_t value;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
+  return value;
+}
+BENCH_FN uint64_t clock_nanoseconds() {
+  uint64_t value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+
+// ---- arithmetic.  The _rn intrinsics and explicit .rn are never contracted, whatever -fmad says.
+BENCH_FN double multiply_add(double x, double y, double z) { return __fma_rn(x, y, z); }
+BENCH_FN double multiply(double x, double y) { return __dmul_rn(x, y); }
+BENCH_FN double add(double x, double y) { return __dadd_rn(x, y); }
+BENCH_FN double divide(double x, double y) { return __ddiv_rn(x, y); }
+BENCH_FN float multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+BENCH_FN float multiply(float x, float y) { return __fmul_rn(x, y); }
+BENCH_FN float add(float x, float y) { return __fadd_rn(x, y); }
+BENCH_FN float divide(float x, float y) { return __fdiv_rn(x, y); }
+
+BENCH_FN Half2Value multiply_add(Half2Value x, Half2Value y, Half2Value z) {
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits), "r"(z.bits));
+  return x;
+}
+BENCH_FN Half2Value multiply(Half2Value x, Half2Value y) {
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+  return x;
+}
+BENCH_FN Half2Value add(Half2Value x, Half2Value y) {
+  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+  return x;
+}
+// As the compiler's headers divide: in FP32 by an approximate reciprocal; no arithmetic of the FP16 kind.
+BENCH_FN Half2Value divide(Half2Value x, Half2Value y) {
+  asm("{.reg .b16 xl, xh, yl, yh; .reg .f32 a, b, c, d;\n"
+      "mov.b32 {xl, xh}, %1; mov.b32 {yl, yh}, %2;\n"
+      "cvt.f32.f16 a, xl; cvt.f32.f16 b, xh; cvt.f32.f16 c, yl; cvt.f32.f16 d, yh;\n"
+      "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
+      "cvt.rn.f16.f32 xl, a; cvt.rn.f16.f32 xh, b; mov.b32 %0, {xl, xh};}"
+      : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+  return x;
+}
+BENCH_FN Bfloat2Value multiply_add(Bfloat2Value x, Bfloat2Value y, Bfloat2Value z) {
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits), "r"(z.bits));
+  return x;
+}
+// sm_80 ... sm_89 have no packed BF16 multiply and add: an FMA with -0 or 1, as the compiler's headers do it.
+BENCH_FN Bfloat2Value multiply(Bfloat2Value x, Bfloat2Value y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+#else
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits), "r"(0x80008000u));
+#endif
+  return x;
+}
+BENCH_FN Bfloat2Value add(Bfloat2Value x, Bfloat2Value y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+#else
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(0x3f803f80u), "r"(y.bits));
+#endif
+  return x;
+}
+BENCH_FN Bfloat2Value divide(Bfloat2Value x, Bfloat2Value y) {
+  asm("{.reg .b32 xl, xh, yl, yh; .reg .f32 a, b, c, d; .reg .b16 l, h;\n"
+      "shl.b32 xl, %1, 16; and.b32 xh, %1, 0xffff0000; shl.b32 yl, %2, 16; and.b32 yh, %2, 0xffff0000;\n"
+      "mov.b32 a, xl; mov.b32 b, xh; mov.b32 c, yl; mov.b32 d, yh;\n"
+      "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
+      "cvt.rn.bf16.f32 l, a; cvt.rn.bf16.f32 h, b; mov.b32 %0, {l, h};}"
+      : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+  return x;
+}
+BENCH_FN Float2Value multiply_add(Float2Value x, Float2Value y, Float2Value z) {
+  asm("fma.rn.f32x2 %0, %1, %2, %3;" : "=l"(x.bits) : "l"(x.bits), "l"(y.bits), "l"(z.bits));
+  return x;
+}
+BENCH_FN uint32_t multiply_add(uint32_t x, uint32_t y, uint32_t z) {
+  asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(x) : "r"(x), "r"(y), "r"(z));
+  return x;
+}
+
+BENCH_FN uint32_t float_bits(float x) { return __float_as_uint(x); }
+BENCH_FN float bits_float(uint32_t x) { return __uint_as_float(x); }
+
+// ---- memory
+#define BENCH_LOAD4(MODIFIER, V, P) \
+  asm volatile("ld.global" MODIFIER ".v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(V.x), "=r"(V.y), "=r"(V.z), "=r"(V.w) : "l"(P))
+template <Path P> BENCH_FN void load(Vector4& v, const void* p) {
+  if constexpr (P == Path::streaming) BENCH_LOAD4(".cs", v, p);
+  if constexpr (P == Path::read_only) BENCH_LOAD4(".L1::no_allocate", v, p);
+  if constexpr (P == Path::past_l1) BENCH_LOAD4(".cg", v, p);
+  if constexpr (P == Path::through_l1) BENCH_LOAD4(".ca", v, p);
+}
+template <Path> BENCH_FN void load(uint32_t& v, const void* p) { asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(p)); }
+template <Path> BENCH_FN void load(Vector2& v, const void* p) {
+  asm volatile("ld.global.ca.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+}
+template <Path> BENCH_FN void load(Vector8& v, const void* p) {
+  asm volatile("ld.global.v8.b32 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8];"
+               : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]), "=r"(v.word[4]), "=r"(v.word[5]),
+                 "=r"(v.word[6]), "=r"(v.word[7]) : "l"(p));
+}
+template <Path P> BENCH_FN void store(void* p, const Vector4& v) {
+  if constexpr (P == Path::streaming)
+    asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  else
+    asm volatile("st.global.cg.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+// ptxas spreads a batch of loads among their uses and leaves 4-5 in flight; a clock value read after the batch and folded into
+// the sum (it changes nothing but once in 2^32 cases, and then the check says so) keeps the batch whole.
+BENCH_FN uint32_t after_loads() {
+  uint32_t now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now == 0x9e3779b9u;
+}
+
+BENCH_FN unsigned char* dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char bench_shared[];
+  return bench_shared;
+}
+BENCH_FN uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+BENCH_FN void load_shared(Vector4& v, uint32_t address) {
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+}
+// ---- asynchronous copies and barriers in shared memory
+BENCH_FN void barrier_init(uint32_t bar) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory"); }
+BENCH_FN void barrier_wait(uint32_t bar, uint32_t phase) {
+  uint32_t done = 0;
+  while (!done)
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(done) : "r"(bar), "r"(phase) : "memory");
+}
+BENCH_FN void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+BENCH_FN void fence_shared_for_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+
+// ---- tensor cores, one warp
+#define BENCH_MMA_OPERANDS_214(L, T) \
+  " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" : L(c[0]), L(c[1]), L(c[2]), L(c[3]) : T(a[0]), T(a[1]), T(b[0])
+#define BENCH_MMA_OPERANDS_212(L, T) " {%0,%1}, {%2,%3}, {%4}, {%0,%1};" : L(c[0]), L(c[1]) : T(a[0]), T(a[1]), T(b[0])
+#define BENCH_MMA_OPERANDS_112(L, T) " {%0,%1}, {%2}, {%3}, {%0,%1};" : L(c[0]), L(c[1]) : T(a[0]), T(b[0])
+#define BENCH_MMA_OPERANDS_424(L, T) \
+  " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+  : L(c[0]), L(c[1]), L(c[2]), L(c[3]) : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
+#define BENCH_MMA_OPERANDS_422(L, T) \
+  " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};" \
+  : L(c[0]), L(c[1]) : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
+#define BENCH_MMA_OPERANDS_844(L, T) \
+  " {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};" \
+  : L(c[0]), L(c[1]), L(c[2]), L(c[3]) \
+  : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(a[4]), T(a[5]), T(a[6]), T(a[7]), T(b[0]), T(b[1]), T(b[2]), T(b[3])
+#define BENCH_MMA_OPERANDS_VOLTA(L, T) \
+  " {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};" \
+  : L(c[0]), L(c[1]), L(c[2]), L(c[3]), L(c[4]), L(c[5]), L(c[6]), L(c[7]) \
+  : T(a[0]), T(a[1]), T(b[0]), T(b[1])
+#define BENCH_LETTER_IN_Double "d"
+#define BENCH_LETTER_IN_Half "r"
+#define BENCH_LETTER_IN_Bfloat "r"
+#define BENCH_LETTER_IN_Tf32 "r"
+#define BENCH_LETTER_IN_Int8 "r"
+#define BENCH_LETTER_IN_Fp8 "r"
+// volatile keeps the order +B, -B
+#define BENCH_MMA_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                                                \
+  template <class Tag> BENCH_FN auto mma(NAME::Register (&c)[NAME::kC], const NAME::Input (&a)[NAME::kA],               \
+                                         const NAME::Input (&b)[NAME::kB]) -> std::enable_if_t<std::is_same_v<Tag, NAME>> { \
+    asm volatile("mma.sync.aligned." PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT));                    \
+  }
+BENCH_MMA_SHAPES(BENCH_MMA_OP)
+#undef BENCH_MMA_OP
+
+}  // namespace bench::gpu

@@ -1,0 +1,4 @@
+#include "../kernels/vector.cuh"
+#include "unit.hpp"
+
+BENCH_UNIT(vector, bench::gpu::vector_rows)

@@ -1,0 +1,76 @@
+"""The results of our rules in the form in which a report stores them, fit for the release that made it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from os import PathLike
+
+from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
+from ncu_roofline.annotate.sections import OVERVIEW, identifier
+from ncu_roofline.report import Kernel, RuleMessage, RuleResult
+from ncu_roofline.rules import RuleOutcome, RuleSet, load_rules
+from ncu_roofline.sections import parse_section
+
+# The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
+OPTIMIZATION_SINCE = (2024, 1)
+
+_NOT_COLLECTED = "none"  # how our rules name metrics that the report lacks: nothing to be done about that now
+_RULE_PREFIX = "NcuRoofline"
+_HOMES = {
+    "HierarchicalDoubleRooflineChart": identifier("fp64"),
+    "HierarchicalSingleRooflineChart": identifier("fp32"),
+    "HierarchicalHalfRooflineChart": identifier("fp16"),
+}
+_LINK = re.compile(r"@section:([^:@]*):")
+
+
+class Adviser:
+    """Rules, loaded once for all kernels of a report."""
+
+    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str) -> None:
+        self._rules: RuleSet = load_rules(folders)
+        self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
+
+    def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
+        """What the rules say about a kernel, but for rules whose results the report has already.
+
+        ``own_sections`` are the identifiers of the sections that the kernel gets: results show in these.
+        """
+        known = {rule.identifier for rule in kernel.rule_results}
+        present = {_identifier(data) for data in kernel.sections} | set(own_sections)
+        outcomes = (one for one in self._rules.run(kernel) if one.identifier not in known)
+        return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
+
+    def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:
+        return RuleResult(
+            identifier=OWN_IDENTIFIER.decode() + outcome.identifier.removeprefix(_RULE_PREFIX),
+            name=outcome.name,
+            section=_home(outcome.section, present),
+            messages=tuple(self._message(one, present) for one in outcome.messages if one.type != _NOT_COLLECTED),
+        )
+
+    def _message(self, said: RuleMessage, present: set[str]) -> RuleMessage:
+        text = _LINK.sub(lambda link: f"@section:{_home(link.group(1), present)}:", said.text)
+        if said.type == "optimization" and not self._optimization:
+            return replace(said, type="warning", text=text)
+        return replace(said, text=text)
+
+
+def _home(section: str, present: set[str]) -> str:
+    """The section itself if the report has it, else what stands for it."""
+    return next((one for one in (section, _HOMES.get(section, "")) if one in present), OVERVIEW)
+
+
+def _identifier(data: bytes) -> str:
+    try:
+        return parse_section(data).identifier
+    except ValueError:
+        return ""
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """(2024, 1) of "2024.1.0.0"; (0,), hence old, for a text that is no version."""
+    words = version.split(".")[:2]
+    return tuple(map(int, words)) if len(words) == 2 and all(word.isdecimal() for word in words) else (0,)

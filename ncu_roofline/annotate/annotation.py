@@ -1,0 +1,119 @@
+"""`annotate()`: a report in, the bytes of the annotated copy out, and an account of what could be derived."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from ncu_roofline.annotate.advice import Adviser
+from ncu_roofline.annotate.append import Addition, appended, early_results
+from ncu_roofline.annotate.plan import LaunchPlan, plans
+from ncu_roofline.annotate.sections import OVERVIEW, identifier, sections
+from ncu_roofline.annotate.strip import is_annotated, stripped
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import write_atomically
+from ncu_roofline.model import Measurements, measurements_of
+from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.model.kernels import CORE_PRECISIONS
+from ncu_roofline.report import Kernel, Report, RuleResult
+from ncu_roofline.report.framing import RawFile, open_raw
+from ncu_roofline.spec import load_spec
+
+PathName = str | os.PathLike[str]
+
+
+@dataclass
+class Account:
+    """What was written: how many launches got a chart of which precision (id), which rule said how many messages.
+
+    ``explanation`` says which work and traffic could be derived, and from what; ``worked`` counts the launches with work of a
+    precision, ``early`` the results in which ncu-ui will show n/a, because the file names some of its metrics only behind them.
+    """
+
+    explanation: Explanation
+    early: int = 0
+    worked: Counter[str] = field(default_factory=Counter)
+    charts: Counter[str] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
+
+    def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
+        """One more launch."""
+        self.worked.update(chart.id for chart in plan.charts)
+        self.charts.update(chart.id for chart in plan.charts if chart.drawn)
+        for rule in rules:
+            self.messages[rule.name] += len(rule.messages)
+
+
+def annotate(
+    path: PathName,
+    write: Callable[[Iterator[bytes]], None],
+    ceilings: Sequence[Ceilings] = (),
+    rules: Sequence[PathName] = (),
+) -> Account:
+    """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
+
+    ``rules`` are folders or files of rules, whose code runs.  An earlier annotation is replaced.  Raises RooflineError for
+    what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
+    """
+    with ExitStack() as stack:
+        raw = stack.enter_context(closing(_without_annotation(path, stack)))
+        report = Report(raw)
+        _check(report)
+        m = measurements_of(report, label=os.fspath(path))
+        account = Account(_explained(report, m), early=early_results(raw))
+        adviser = Adviser(rules, report.ncu_version) if rules else None
+        with np.errstate(all="ignore"):
+            names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
+            write(appended(raw, names, _additions(report.kernels, plans(m, ceilings), adviser, account)))
+    return account
+
+
+def _without_annotation(path: PathName, stack: ExitStack) -> RawFile:
+    """The report as it was before an earlier run, in a file that lives as long as ``stack``."""
+    raw = open_raw(path)
+    try:
+        if not is_annotated(raw):
+            return raw
+        folder = stack.enter_context(TemporaryDirectory())
+        copy = Path(folder) / "report"
+        write_atomically(copy, stripped(raw), overwrite=False)
+    except BaseException:
+        raw.close()
+        raise
+    raw.close()
+    return RawFile(os.fspath(path), open_raw(copy).data)
+
+
+def _check(report: Report) -> None:
+    """The same as for other commands: a report in which there is nothing to say anything about is refused."""
+    if not len(report):
+        next_step = "Profile again, and check that ncu's filters let some kernel pass."
+        raise RooflineError("Cannot annotate", report.path, "it holds no profiled kernel", next_step)
+    if not report.metric_names:
+        next_step = "Profile again with metrics, for instance with `ncu --set full`."
+        raise RooflineError("Cannot annotate", report.path, "its kernels carry no metrics", next_step)
+
+
+def _explained(report: Report, m: Measurements) -> Explanation:
+    """About the plain precisions, the tensor types in use and all levels."""
+    spec = load_spec()
+    used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
+    return explain(report, m, (*CORE_PRECISIONS, *used), [level.id for level in spec.levels])
+
+
+def _additions(
+    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser | None, account: Account
+) -> Iterator[Addition]:
+    for kernel, plan in zip(kernels, planned, strict=True):
+        own = [OVERVIEW, *(identifier(chart.id) for chart in plan.charts)]
+        rules = adviser.results(kernel, own) if adviser else ()
+        account.add(plan, rules)
+        yield Addition(plan.metrics, sections(plan), rules)

@@ -1,0 +1,234 @@
+"""What is known of one launch, for its charts: texts (in `ChartPlan`, the same for many launches) and numbers (as metrics)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ncu_roofline import __version__
+from ncu_roofline.annotate import naming
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.model import Measurements, Roofline, roofline
+from ncu_roofline.model.kernels import CORE_LEVELS
+from ncu_roofline.model.measurements import Origin, Quantity
+from ncu_roofline.report import Value
+from ncu_roofline.spec import Level, Precision, load_spec
+from ncu_roofline.units import format_value
+
+_ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+GIGA = 1e9
+_FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cycle are of this one
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured roof in operations or bytes per second, and whose it is."""
+
+    value: float
+    provenance: str
+
+
+@dataclass(frozen=True)
+class RoofPlan:
+    """A compute roof or a bandwidth roof: ``theory`` says where the theoretical one comes from, "" if there is none."""
+
+    id: str
+    label: str
+    theory: str
+    measured: Measured | None = None
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """A memory level: how its traffic was counted ("" if it was not), whether there was any, and its roof."""
+
+    id: str
+    label: str
+    derivation: str
+    moved: bool
+    roof: RoofPlan
+
+
+@dataclass(frozen=True)
+class WorkPlan:
+    """A precision whose work was counted, and how."""
+
+    id: str
+    label: str
+    unit: str
+    derivation: str
+
+
+@dataclass(frozen=True)
+class ChartPlan:
+    """The chart of one precision."""
+
+    id: str
+    label: str
+    unit: str
+    derivation: str
+    roofs: tuple[RoofPlan, ...]
+    levels: tuple[LevelPlan, ...]
+    placed: bool  # whether the launch has a place under a roof: what binds it and how much of it is attained
+    clock: str
+
+    @property
+    def drawn(self) -> bool:
+        """Whether viewers draw it: they want a dot, and a roof from metrics on both sides."""
+        return any(one.moved for one in self.levels) and any(
+            roof.theory and level.roof.theory for roof in self.roofs for level in self.levels
+        )
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """All charts of one launch, the levels and works that were counted, and the metrics that go with it."""
+
+    charts: tuple[ChartPlan, ...]
+    works: tuple[WorkPlan, ...]
+    levels: tuple[LevelPlan, ...]
+    metrics: tuple[tuple[str, Value], ...]
+
+
+def plans(m: Measurements, ceilings: Sequence[Ceilings]) -> Iterator[LaunchPlan]:
+    """One plan for each launch, in order.  Raises RooflineError for ceilings that fit none of the GPUs."""
+    planner = _Planner(m, ceilings, roofline(m, ceilings))
+    return (planner.plan(i) for i in range(len(m)))
+
+
+class _Planner:
+    def __init__(self, m: Measurements, ceilings: Sequence[Ceilings], model: Roofline) -> None:
+        self._m, self._ceilings, self._spec = m, ceilings, load_spec()
+        self._points = model.point_columns
+        # A precision's points of one launch differ in level only; what is taken from them here is the same for all.
+        pairs = zip(self._points["launch"].tolist(), self._points["precision"].tolist(), strict=True)
+        self._point = {pair: row for row, pair in enumerate(pairs)}
+        self._labels = {level.id: level.label for level in self._spec.levels}
+        self._labels |= {roof: _roof_label(p, roof) for p in self._spec.precisions for roof in p.roof_ids()}
+
+    def plan(self, i: int) -> LaunchPlan:
+        """The plan of the launch at position ``i``."""
+        clock, clock_text = self._clock(i)
+        file = next((one for one in self._ceilings if one.applies_to(self._m.device[i], self._m.capability[i])), None)
+        levels = tuple(plan for level in self._spec.levels if (plan := self._level(level, i, file)))
+        works = tuple(p for p in self._spec.precisions if self._counted(p, i))
+        charts = tuple(self._chart(p, i, levels, file, clock_text) for p in works if self._has_chart(p, i))
+        roofs = [roof for chart in charts for roof in chart.roofs] + [level.roof for level in levels]
+        metrics: list[tuple[str, Value]] = [(naming.MARK, f"ncu-roofline {__version__}"), (naming.CLOCK, clock)]
+        for p in works:
+            metrics += self._work_metrics(p.id, i)
+        for level in levels:
+            metrics += self._traffic_metrics(level, i)
+        metrics += [(naming.peak(roof.id), self._roof_value(roof.id, i) / clock) for roof in roofs if roof.theory]
+        metrics += [pair for chart in charts for pair in self._place(chart, i)]
+        return LaunchPlan(
+            charts=charts,
+            works=tuple(WorkPlan(p.id, p.label, p.unit, self._derivation(p, self._m.work, i)) for p in works),
+            levels=levels,
+            metrics=tuple((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value)),
+        )
+
+    def _clock(self, i: int) -> tuple[float, str]:
+        candidates = ((self._m.clock[i], "the profiled SM clock"), (self._m.clock_max[i], "the maximum SM clock"))
+        known = ((float(value), text) for value, text in candidates if math.isfinite(value) and value > 0)
+        return next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
+
+    def _counted(self, precision: Precision, i: int) -> bool:
+        """Whether the work of a precision is known; of tensor types only what is not zero, they are many."""
+        value = _value(self._m.work, precision.id, i)
+        return value > 0 or (value == 0 and precision.kind == "core")
+
+    def _has_chart(self, precision: Precision, i: int) -> bool:
+        return _value(self._m.work, precision.id, i) > 0 and math.isfinite(self._m.seconds[i])
+
+    def _derivation(self, item: Precision | Level, quantities: Mapping[str, Quantity], i: int) -> str:
+        origin = _origin(quantities, item.id, i)
+        return naming.count_text(self._spec, item, self._m.capability[i], origin) if origin else ""
+
+    def _roof_value(self, roof: str, i: int) -> float:
+        value = _value(self._m.compute, roof, i)
+        return value if math.isfinite(value) else _value(self._m.bandwidth, roof, i)
+
+    def _level(self, level: Level, i: int, file: Ceilings | None) -> LevelPlan | None:
+        derivation = self._derivation(level, self._m.traffic, i)
+        if not derivation and level.id not in CORE_LEVELS:
+            return None
+        roof = self._roof(level, level.id, self._m.bandwidth, i, file)
+        moved = _value(self._m.traffic, level.id, i) > 0
+        known = derivation or roof.theory or roof.measured
+        return LevelPlan(level.id, level.label, derivation, moved, roof) if known else None
+
+    def _roof(
+        self, item: Precision | Level, roof: str, quantities: Mapping[str, Quantity], i: int, file: Ceilings | None
+    ) -> RoofPlan:
+        origin = _origin(quantities, roof, i)
+        theory = naming.roof_text(self._spec, item, self._m.capability[i], origin) if origin else ""
+        if theory and roof.endswith(".nofma"):
+            theory = f"half of {theory}"
+        ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None
+        measured = None
+        if ceiling and file:
+            clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
+            measured = Measured(ceiling.value, f"{ceiling.id} of {file.provenance}{clock}")
+        return RoofPlan(roof, self._labels[roof], theory, measured)
+
+    def _chart(
+        self, precision: Precision, i: int, levels: tuple[LevelPlan, ...], file: Ceilings | None, clock: str
+    ) -> ChartPlan:
+        roofs = (self._roof(precision, one, self._m.compute, i, file) for one in precision.roof_ids())
+        return ChartPlan(
+            id=precision.id,
+            label=precision.label,
+            unit=precision.unit,
+            derivation=self._derivation(precision, self._m.work, i),
+            roofs=tuple(one for one in roofs if one.theory or one.measured),
+            levels=tuple(one for one in levels if one.moved or one.id in CORE_LEVELS),
+            clock=clock,
+            placed=self._binds(precision.id, i) != "",
+        )
+
+    def _work_metrics(self, precision: str, i: int) -> list[tuple[str, Value]]:
+        value = _value(self._m.work, precision, i)
+        rate = value / float(self._m.seconds[i])
+        return [
+            (naming.work(precision), value),
+            (naming.work_rate(precision), rate),
+            (naming.giga_rate(precision), rate / GIGA),
+        ]
+
+    def _traffic_metrics(self, level: LevelPlan, i: int) -> list[tuple[str, Value]]:
+        value = _value(self._m.traffic, level.id, i)
+        return [(naming.traffic(level.id), value), (naming.traffic_rate(level.id), value / float(self._m.seconds[i]))]
+
+    def _place(self, chart: ChartPlan, i: int) -> Iterator[tuple[str, Value]]:
+        """Where the launch stands in its chart: intensities, what binds it, how much of that it attains."""
+        work = _value(self._m.work, chart.id, i)
+        for level in chart.levels:
+            if level.moved:
+                yield naming.intensity(chart.id, level.id), work / _value(self._m.traffic, level.id, i)
+        if chart.placed:
+            row = self._point[i, chart.id]
+            yield naming.bound_by(chart.id), self._labels[self._binds(chart.id, i)]
+            yield naming.attained(chart.id), 100 * float(self._points["binding_fraction"][row])
+
+    def _binds(self, precision: str, i: int) -> str:
+        row = self._point.get((i, precision))
+        return "" if row is None else str(self._points["binds"][row])
+
+
+def _roof_label(precision: Precision, roof: str) -> str:
+    return f"{precision.label} {_ROOF_NAMES[roof.rpartition('.')[2]]}" if precision.roofs else precision.label
+
+
+def _value(quantities: Mapping[str, Quantity], key: str, i: int) -> float:
+    """The number of launch ``i``; NaN where it is missing."""
+    return float(quantities[key].values[i]) if key in quantities else math.nan
+
+
+def _origin(quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | None:
+    """Where the number of launch ``i`` comes from; None where it is missing."""
+    if key not in quantities:
+        return None
+    choice = int(quantities[key].choice[i])
+    return quantities[key].origins[choice] if choice >= 0 else None

@@ -1,0 +1,139 @@
+"""A GPU as the benchmark sees it, and which of several is meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ncu_roofline.bench.gpus import Capability, Gpu, capability, find_gpu
+from ncu_roofline.errors import RooflineError, UsageError
+
+LOCAL_RANKS = (
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "PMI_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "SLURM_LOCALID",
+)
+"""Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
+
+RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU or a MIG instance.  Clocks in Hz, 0 where unknown; ``facts`` is all that the runner said about it."""
+
+    index: int
+    name: str
+    uuid: str
+    compute_capability: Capability
+    sm_count: int
+    bus_bits: int
+    sm_clock_max: float
+    memory_clock_max: float
+    pci_bus_id: str
+    facts: Mapping[str, Any] = field(hash=False, compare=False, default_factory=dict)
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether this is a slice of a GPU."""
+        return self.uuid.startswith("MIG-") or " MIG " in f"{self.name} "
+
+    @property
+    def capability_text(self) -> str:
+        """Like "9.0"."""
+        return f"{self.compute_capability[0]}.{self.compute_capability[1]}"
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """Its row of the table of GPUs; None for a MIG instance, whose clocks are the GPU's but not its units."""
+        return None if self.is_mig else find_gpu(self.name, self.sm_count)
+
+
+def parse_device(facts: Mapping[str, Any]) -> Device:
+    """The device that a line of the runner describes.  ValueError if it lacks what is needed."""
+    uuid, name = facts.get("uuid"), facts.get("name")
+    if not isinstance(uuid, str) or not isinstance(name, str) or not uuid:
+        raise ValueError("a device has no name or uuid")
+    return Device(
+        index=int(facts.get("index", 0)),
+        name=name,
+        uuid=uuid,
+        compute_capability=capability(str(facts.get("cc"))),
+        sm_count=_count(facts, "sm_count"),
+        bus_bits=_count(facts, "bus_bits"),
+        sm_clock_max=_count(facts, "sm_clock_max_mhz") * 1e6,
+        memory_clock_max=_count(facts, "mem_clock_max_mhz") * 1e6,
+        pci_bus_id=str(facts.get("pci_bus_id", "")),
+        facts=facts,
+    )
+
+
+def _count(facts: Mapping[str, Any], key: str) -> int:
+    value = facts.get(key)
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else 0
+
+
+@dataclass(frozen=True)
+class Rank:
+    """This process among those that an MPI launcher started on the node; ``total`` counts all nodes', 0 where unknown."""
+
+    local: int
+    total: int
+
+
+def local_rank(environment: Mapping[str, str] | None = None) -> Rank | None:
+    """The rank that srun or mpirun gave this process; None where it runs alone."""
+    values = os.environ if environment is None else environment
+    local = next((int(values[name]) for name in LOCAL_RANKS if values.get(name, "").isdecimal()), None)
+    total = next((int(values[name]) for name in RANK_COUNTS if values.get(name, "").isdecimal()), 0)
+    if local is None or total == 1:
+        return None
+    return Rank(local, total)
+
+
+def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[Device, ...]:
+    """The devices that ``--device`` names: "auto", "all", indices and UUIDs (or their beginnings), with commas between.
+
+    "auto" is the first device, and under an MPI launcher the one of the local rank.  Raises UsageError for one that is not
+    there, RooflineError for a rank without a GPU of its own.
+    """
+    if wanted == "all":
+        return tuple(devices)
+    if wanted == "auto":
+        return (devices[0],) if rank is None else (_of_rank(devices, rank),)
+    chosen = [_one(devices, word.strip()) for word in wanted.split(",") if word.strip()]
+    if not chosen:
+        raise UsageError("Cannot use --device", wanted, "it names no GPU", "Give an index, a UUID or all.")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _of_rank(devices: Sequence[Device], rank: Rank) -> Device:
+    if len(devices) == 1:  # the launcher bound the rank to its GPU (--gpus-per-task); a lock tells if it did not
+        return devices[0]
+    if rank.local >= len(devices):
+        reason = f"rank {rank.local} of this node has no GPU of its own, there are {len(devices)}"
+        raise RooflineError("Cannot measure on", "this node", reason, f"Start {len(devices)} ranks per node.")
+    return devices[rank.local]
+
+
+def _one(devices: Sequence[Device], word: str) -> Device:
+    if word.isdecimal():
+        found = [device for device in devices if device.index == int(word)]
+    else:
+        bare = word.lower()
+        found = [device for device in devices if bare in (device.uuid.lower(), device.pci_bus_id.lower())]
+        found = found or [device for device in devices if _starts(device.uuid.lower(), bare)]
+    if len(found) == 1:
+        return found[0]
+    known = "; ".join(f"{device.index} {device.name} {device.uuid}" for device in devices)
+    reason = "several GPUs begin like that" if found else "there is no such GPU"
+    raise UsageError("Cannot use --device", word, reason, f"There are: {known}.")
+
+
+def _starts(uuid: str, text: str) -> bool:
+    return len(text) >= 4 and (uuid.startswith(text) or uuid.partition("-")[2].startswith(text))

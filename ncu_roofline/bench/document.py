@@ -1,0 +1,254 @@
+"""The ceilings file: schema ``ert-ceilings`` version 1, as `ncu_roofline.ceilings` reads it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline import __version__
+from ncu_roofline.bench.campaign import Outcome
+from ncu_roofline.bench.device import Device
+from ncu_roofline.bench.measuring import Record
+from ncu_roofline.bench.settings import LIMITS, Settings
+from ncu_roofline.bench.statistics import Summary, median, summarise
+from ncu_roofline.bench.telemetry import names
+from ncu_roofline.bench.theory import as_json, measured_clock, theory, units_of_device
+from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
+from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where measurements come from: the program's build, the driver's facts, whether the driver could be asked."""
+
+    build: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    telemetry: str
+
+
+def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, origin: Origin) -> dict[str, Any]:
+    """The whole file as plain values."""
+    link = _link(origin.identity)
+    ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
+    accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "ncu-roofline", "version": __version__, "git": "", "build": dict(origin.build)},
+        "host": host(),
+        "device": describe(device, origin.identity),
+        "settings": settings.key(),
+        "ceilings": ceilings,
+        "derived": {"machine_balance": machine_balance(accepted)},
+        "warnings": _warnings(device, settings, origin),
+    }
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """The file's text; not-a-number never gets into it."""
+    return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
+    """One entry of "ceilings"."""
+    kind, used = outcome.kind, standing(outcome)
+    head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
+    if not used:
+        verdict = without_value(outcome)
+        empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": verdict.word, "reasons": list(verdict.reasons)}
+        peak = theory(kind, units_of_device(device, link))
+        return {**head, **empty, "theory": as_json(peak, None, None), "variants": _variants(outcome)}
+    summary = summarise([record.values for record in used])
+    clocks = [clock for record in used for clock in record.clocks]
+    observed_link = max((tuple(r.observed["link"]) for r in used if r.observed.get("link")), default=None)
+    peak = theory(kind, units_of_device(device, observed_link or link))
+    memory = _observed(used, "memory_clock", median)
+    clock = measured_clock(kind, median(clocks) if clocks else None, memory)
+    verdict = judge_value(outcome, summary.value, peak, clock)
+    return {
+        **head,
+        **_numbers(summary),
+        "accepted": verdict.accepted,
+        "verdict": verdict.word,
+        "reasons": list(verdict.reasons),
+        **_circumstances(used, clocks, memory, device),
+        "per_sm_and_cycle": _per_cycle(summary.value, clocks, device) if kind.domain == "sm" else None,
+        "theory": as_json(peak, clock, summary.value),
+        "data": settings.data,
+        "variants": _variants(outcome),
+    }
+
+
+def _numbers(summary: Summary) -> dict[str, Any]:
+    return {
+        "value": summary.value,
+        "ci95": list(summary.interval),
+        "min": summary.lowest,
+        "max": summary.highest,
+        "p05": summary.p05,
+        "p95": summary.p95,
+        "cv": summary.cv,
+        "trials": summary.trials,
+        "sessions": summary.sessions,
+        "between_session_cv": summary.between,
+        "outliers": summary.outliers,
+    }
+
+
+def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: float | None, device: Device) -> dict[str, Any]:
+    last, reasons = used[-1], 0
+    for record in used:
+        reasons |= int(record.observed.get("reasons") or 0)
+    verified = [record.verified for record in used if record.verified is not None]
+    work = "bytes" if last.unit == "B/s" else "launches" if last.unit == "s" else "operations"
+    return {
+        "variant": {"kernel": last.variant, **last.launch},
+        "work": {work: last.work},
+        "seconds_median": median(last.seconds),
+        "attempts": max(record.attempts for record in used),
+        "discarded": sum(record.discarded for record in used),
+        "clock": {
+            "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
+            "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
+            "mem_mhz": memory / 1e6 if memory else None,
+            "mem_mhz_max": device.memory_clock_max / 1e6 or None,
+            "method": "clock64/globaltimer" if clocks else None,
+        },
+        "power_w": _observed(used, "power", median),
+        "energy_j": _observed(used, "energy", sum),
+        "temp_c": {"gpu": _observed(used, "temperature", max), "mem": _observed(used, "memory_temperature", max)},
+        "throttle": {
+            "reasons": names(reasons),
+            "power_us": _scaled(_observed(used, "power_violation", sum), 1e6),
+            "thermal_us": _scaled(_observed(used, "thermal_violation", sum), 1e6),
+        },
+        "verified": {"checksum": all(verified) if verified else None, "sass": None},
+    }
+
+
+def _observed(used: Sequence[Record], key: str, combine: Any) -> float | None:
+    values = [record.observed[key] for record in used if record.observed.get(key) is not None]
+    return float(combine(values)) if values else None
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _per_cycle(value: float, clocks: Sequence[float], device: Device) -> float | None:
+    return value / (median(clocks) * device.sm_count) if clocks and device.sm_count else None
+
+
+def _variants(outcome: Outcome) -> list[dict[str, Any]]:
+    rows = []
+    for record in (*outcome.sweep, *outcome.sessions):
+        rows.append(
+            {
+                "kernel": record.variant,
+                "role": record.role,
+                "session": record.session,
+                "value": record.value if record.values else None,
+                "attempts": record.attempts,
+                "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
+                "values": record.values,
+                "sm_mhz": [clock / 1e6 for clock in record.clocks],
+            }
+        )
+    return rows
+
+
+def describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """The "device" of a file: the runner's facts, the driver's beside them."""
+    facts = {key: value for key, value in device.facts.items() if key not in ("error", "mig")}
+    enabled = bool(identity.get("mig_enabled")) or device.is_mig
+    own = {key: value for key, value in identity.items() if key != "mig_enabled" and (value is not None or key not in facts)}
+    mig = {
+        "enabled": enabled,
+        "profile": device.name.partition(" MIG ")[2] or None if device.is_mig else None,
+        "sm_fraction": None if device.is_mig else 1.0,
+    }
+    return {**facts, **own, "cc": device.capability_text, "mig": mig}
+
+
+def host() -> dict[str, Any]:
+    """The "host" of a file."""
+    return {
+        "name": platform.node(),
+        "cpu": _processor(),
+        "kernel": platform.release(),
+        "container": _container(),
+        "time_utc": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines: Iterable[str] = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    found = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(found, platform.processor())
+
+
+def _container() -> str | None:
+    if os.environ.get("APPTAINER_NAME") or os.environ.get("SINGULARITY_NAME"):
+        return "apptainer"
+    marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
+    return next((name for path, name in marks.items() if os.path.exists(path)), None)
+
+
+def _link(identity: Mapping[str, Any]) -> tuple[int, int] | None:
+    link = identity.get("pcie") or {}
+    generation, lanes = link.get("gen_max"), link.get("width_max")
+    return (generation, lanes) if generation and lanes else None
+
+
+def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
+    found = []
+    if origin.telemetry:
+        found.append(f"no power, temperature and throttle reasons: {origin.telemetry}")
+    others = origin.identity.get("other_processes")
+    if others:
+        found.append(f"{others} other processes used this GPU")
+    ecc = origin.identity.get("ecc")
+    if ecc and ecc["current"] != ecc["pending"]:
+        found.append("ECC changes at the next reboot: measure again then")
+    if device.is_mig:
+        found.append("a MIG instance: its share of memory bandwidth, L2 and power is not known, other instances may disturb it")
+    if settings.data == "zeros":
+        found.append("measured on zeros, which flatters: less power, higher clocks")
+    return found
+
+
+def summary_line(content: Mapping[str, Any]) -> str:
+    """How many ceilings stand and how many do not, for people."""
+    entries = content["ceilings"]
+    accepted = sum(entry["accepted"] for entry in entries)
+    refused = [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None]
+    failed = [entry["id"] for entry in entries if entry["verdict"] == "failed"]
+    wide = [e["id"] for e in entries if e["accepted"] and e["between_session_cv"] > LIMITS.between]
+    parts = [f"{accepted} ceilings"]
+    for label, ids in (("not accepted", refused), ("failed", failed), ("spread above 1 % between sessions", wide)):
+        if ids:
+            parts.append(f"{label}: {', '.join(ids)}")
+    return "; ".join(parts)
+
+
+__all__ = ["Origin", "Verdict", "as_text", "ceiling", "describe", "document", "host", "summary_line"]

@@ -1,0 +1,126 @@
+"""Statistics of repeated measurements: pure functions of lists of numbers.
+
+The median stands for a run, order statistics give its confidence interval (no normal distribution is assumed: trials share a
+thermal state, so the interval of a mean would be too narrow), and the median absolute deviation tells outliers.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_MAD_TO_SIGMA = 1.4826
+# A timer ticks; trials that agree to this share of the median are equal, and none of them is an outlier.
+_RESOLUTION = 2e-4
+
+
+def median(values: Sequence[float]) -> float:
+    """The median; NaN of nothing."""
+    return statistics.median(values) if values else math.nan
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which ``share`` of the values lie, interpolated; NaN of nothing."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Distribution-free confidence interval of the median: two order statistics.
+
+    The number of values below the true median is binomial(n, 1/2).  With fewer than six values no pair reaches 95 %, and
+    the whole range is returned.  (NaN, NaN) of nothing.
+    """
+    if not values:
+        return math.nan, math.nan
+    ordered, count = sorted(values), len(values)
+    tail, rank = 0.0, 0
+    while rank < count // 2:
+        tail += math.comb(count, rank) / 2.0**count
+        if 2 * tail > 1 - confidence:
+            break
+        rank += 1
+    rank = max(rank, 1)
+    return ordered[rank - 1], ordered[count - rank]
+
+
+def outliers(values: Sequence[float], limit: float = 5.0) -> list[bool]:
+    """Which values lie more than ``limit`` MAD-sigmas from the median."""
+    if not values:
+        return []
+    middle = median(values)
+    sigma = max(_MAD_TO_SIGMA * median([abs(value - middle) for value in values]), _RESOLUTION * abs(middle))
+    return [abs(value - middle) > limit * sigma for value in values]
+
+
+def variation(values: Sequence[float]) -> float:
+    """Coefficient of variation: standard deviation over mean; 0 of fewer than two values."""
+    if len(values) < 2:
+        return 0.0
+    mean = statistics.fmean(values)
+    return statistics.stdev(values) / abs(mean) if mean else math.inf
+
+
+def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int = 5) -> int | None:
+    """First index from which ``window`` successive clocks differ by less than ``tolerance``; None if there is none."""
+    for start in range(len(clocks) - window + 1):
+        part = clocks[start : start + window]
+        if all(math.isfinite(clock) and clock > 0 for clock in part) and max(part) - min(part) < tolerance * max(part):
+            return start
+    return None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a ceiling's sessions give: the median of the session medians, and how far all of it spreads.
+
+    ``interval`` reaches from the lowest to the highest end of the sessions' own intervals, so that it holds what differs
+    between sessions, too.  ``cv`` is the largest within a session, outliers left out; ``between`` that of the medians.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    lowest: float
+    highest: float
+    p05: float
+    p95: float
+    cv: float
+    between: float
+    outliers: int
+    trials: int
+    sessions: int
+
+
+def summarise(sessions: Sequence[Sequence[float]]) -> Summary:
+    """Summary of the values of each session; sessions without values are left out.  ValueError if none is left."""
+    used = [list(values) for values in sessions if values]
+    if not used:
+        raise ValueError("no values")
+    everything = [value for values in used for value in values]
+    intervals = [median_interval(values) for values in used]
+    medians = [median(values) for values in used]
+    return Summary(
+        value=median(medians),
+        interval=(min(low for low, _ in intervals), max(high for _, high in intervals)),
+        lowest=min(everything),
+        highest=max(everything),
+        p05=quantile(everything, 0.05),
+        p95=quantile(everything, 0.95),
+        cv=max(variation(kept(values)) for values in used),
+        between=variation(medians),
+        outliers=sum(sum(outliers(values)) for values in used),
+        trials=len(everything),
+        sessions=len(used),
+    )
+
+
+def kept(values: Sequence[float]) -> list[float]:
+    """The values that are no outliers."""
+    return [value for value, out in zip(values, outliers(values), strict=True) if not out]

@@ -1,0 +1,206 @@
+"""What a ceiling could be at most: the data sheet's units times a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.device import Device
+from ncu_roofline.bench.gpus import Gpu, link_rates, rates
+from ncu_roofline.spec import Architecture, load_spec
+from ncu_roofline.spec.description import ROOF_FACTORS
+
+# The instruction family that reaches the tensor peak of a generation; older and smaller chips have mma.sync only.
+_FULL_RATE = {(9, 0): "wgmma", (10, 0): "tcgen05", (10, 3): "tcgen05", (11, 0): "tcgen05"}
+_LEVELS = {"l1": "l1", "smem": "shared", "l2": "l2", "dram": "dram"}
+# Chips whose host link is NVLink-C2C: the PCI Express link that the driver reports does not carry the copies.
+_COHERENT = ("GH200", "GB200", "GB300", "GB10")
+
+
+@dataclass(frozen=True)
+class Theory:
+    """A peak: ``per_cycle`` operations or bytes of the whole device and cycle of the ceiling's clock.
+
+    ``vendor_clock`` in Hz: the clock behind the vendor's figure.  ``uncertain``: a measurement above it disproves it.
+    ``slow`` says why the ceiling stays below 80 % of it, "" where it should not.
+    """
+
+    per_cycle: float
+    vendor_clock: float
+    formula: str
+    uncertain: bool = False
+    slow: str = ""
+
+    @property
+    def value(self) -> float:
+        """The peak at the vendor's clock."""
+        return self.per_cycle * self.vendor_clock
+
+    def at(self, clock: float | None) -> float:
+        """The peak at a measured clock in Hz, at the vendor's where none was measured."""
+        return self.per_cycle * (clock or self.vendor_clock)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What theory needs to know of a device; clocks in Hz, 0 or None where unknown."""
+
+    architecture: Architecture | None
+    name: str
+    sm_count: int
+    bus_bits: int
+    core_clock: float
+    tensor_clock: float
+    memory_clock: float
+    l2_slices: int = 0
+    is_mig: bool = False
+    link: tuple[int, int] | None = None
+
+
+def units_of_device(device: Device, link: tuple[int, int] | None = None) -> Units:
+    """Of a device at hand; ``link``: PCI Express generation and lanes."""
+    gpu = device.gpu
+    return Units(
+        architecture=load_spec().architecture(device.compute_capability),
+        name=device.name,
+        sm_count=device.sm_count,
+        bus_bits=device.bus_bits,
+        core_clock=gpu.core_clock if gpu else device.sm_clock_max,
+        tensor_clock=gpu.tensor_clock if gpu else device.sm_clock_max,
+        memory_clock=device.memory_clock_max,
+        l2_slices=gpu.l2_slices if gpu else 0,
+        is_mig=device.is_mig,
+        link=link,
+    )
+
+
+def units_of_gpu(gpu: Gpu) -> Units:
+    """Of a row of the table of GPUs."""
+    return Units(
+        architecture=load_spec().architecture(gpu.compute_capability),
+        name=gpu.names[0],
+        sm_count=gpu.sm_count,
+        bus_bits=gpu.bus_bits,
+        core_clock=gpu.core_clock,
+        tensor_clock=gpu.tensor_clock,
+        memory_clock=gpu.memory_clock,
+        l2_slices=gpu.l2_slices,
+    )
+
+
+def theory(kind: CeilingKind, units: Units) -> Theory | None:
+    """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part."""
+    if kind.domain == "link":
+        return _link(kind, units)
+    if units.architecture is None or kind.unit == "s":
+        return None
+    found = _bandwidth(kind, units) if kind.unit == "B/s" else _compute(kind, units)
+    return found if found and found.value > 0 else None
+
+
+def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
+    level = _LEVELS.get(kind.level)
+    if units.architecture is None or level not in units.architecture.bandwidth:
+        return None
+    product, per = units.architecture.bandwidth[level]
+    if per == "sm":
+        return Theory(product * units.sm_count, units.core_clock, f"{product:g} B x {units.sm_count} SMs x SM clock")
+    if units.is_mig:  # an instance has a share of the bus and of L2, and the driver tells neither
+        return None
+    if per == "bus":
+        return Theory(product * units.bus_bits, units.memory_clock, f"2 x memory clock x {units.bus_bits} bit / 8")
+    formula = f"{product:g} B x {units.l2_slices} slices x SM clock"
+    slow = "all L2 slices at once are more than the crossbar in front of them delivers"
+    return Theory(product * units.l2_slices, units.core_clock, formula, uncertain=True, slow=slow)
+
+
+def _link(kind: CeilingKind, units: Units) -> Theory | None:
+    if units.link is None or units.is_mig or any(name in units.name for name in _COHERENT):
+        return None
+    generation, lanes = units.link
+    if generation not in link_rates():
+        return None
+    ways = 2 if kind.id == "host.bidir" else 1
+    slow = "the host's memory, its CPU socket or a switch limits the link"
+    formula = f"{'2 x ' if ways == 2 else ''}PCI Express {generation} x{lanes}, line code taken off"
+    # Virtual machines report links that are not there: what is above disproves the link, not the measurement.
+    return Theory(ways * lanes * link_rates()[generation], 1.0, formula, uncertain=True, slow=slow)
+
+
+def _compute(kind: CeilingKind, units: Units) -> Theory | None:
+    family, _, mix = kind.id.partition(".")
+    if family == "tensor":
+        return _tensor(kind.id, units)
+    factor = ROOF_FACTORS.get(mix, 1.0 if mix == "mad" else None)
+    if factor is None or units.architecture is None:  # a division is a routine of the compiler
+        return None
+    peak, uncertain = units.architecture.peak(family, units.name), False
+    if peak is None:
+        for rate in rates():
+            if rate.id == family and units.architecture.compute_capability in rate.per_sm:
+                peak, uncertain = rate.per_sm[units.architecture.compute_capability], rate.uncertain
+    if peak is None:
+        return None
+    if mix == "nofma" and family in ("fp16", "bf16"):
+        slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
+        return _per_sm(peak * factor, units, units.core_clock, True, slow)
+    return _per_sm(peak * factor, units, units.core_clock, uncertain, "")
+
+
+def _tensor(ceiling: str, units: Units) -> Theory | None:
+    _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
+    architecture = units.architecture
+    if architecture is None or not name:
+        return None
+    best = _FULL_RATE.get(architecture.compute_capability, "mma")
+    ids = [f"tensor.{name}.{family}", *_roof_ids(name)]
+    found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
+    if found is None:
+        return None
+    slow = ""
+    if family != best and name != "fp64" and not found[0].endswith(f".{family}"):
+        slow = f"{family} is not the full-rate instruction of this architecture, {best} is"
+    # The vendors' FP64 tensor figures stand at the clock of the CUDA cores (H100 SXM: 66.9 = 132 x 256 x 1980 MHz).
+    return _per_sm(found[1], units, units.core_clock if name == "fp64" else units.tensor_clock, False, slow)
+
+
+def _roof_ids(name: str) -> tuple[str, ...]:
+    if name == "fp16":
+        return "tensor.fp16.acc32", "tensor.fp16"
+    if name == "fp16_acc16":
+        return "tensor.fp16.acc16", "tensor.fp16"
+    return (f"tensor.{name}", "tensor.fp8fp6fp4") if name == "fp8" else (f"tensor.{name}",)
+
+
+def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str) -> Theory:
+    formula = f"{peak:g} per SM and cycle x {units.sm_count} SMs x SM clock"
+    return Theory(peak * units.sm_count, clock, formula, uncertain, slow)
+
+
+def measured_clock(kind: CeilingKind, sm_clock: float | None, memory_clock: float | None) -> float | None:
+    """The measured clock in Hz that a ceiling runs at; None for latencies, the host link and where it was not measured."""
+    return {"sm": sm_clock, "memory": memory_clock}.get(kind.domain)
+
+
+def as_json(found: Theory | None, clock: float | None, value: float | None) -> dict[str, Any]:
+    """The "theory" of a ceiling in a ceilings file; ``fraction`` is of the theory at the measured clock."""
+    if found is None:
+        return {"value": None, "at_measured_clock": None, "formula": None, "fraction": None, "fraction_vendor_clock": None}
+    at_clock = found.at(clock)
+    return {
+        "value": found.value,
+        "at_measured_clock": at_clock,
+        "formula": found.formula,
+        "uncertain": found.uncertain,
+        "vendor_clock_mhz": found.vendor_clock / 1e6 if found.vendor_clock != 1.0 else None,
+        "fraction": value / at_clock if value is not None else None,
+        "fraction_vendor_clock": value / found.value if value is not None else None,
+    }
+
+
+def table(gpu: Gpu, kinds: Mapping[str, CeilingKind]) -> dict[str, float]:
+    """Peaks of a GPU of the table in SI units, by ceiling id; ceilings without a theory are left out."""
+    units = units_of_gpu(gpu)
+    return {name: found.value for name, kind in kinds.items() if (found := theory(kind, units)) is not None}

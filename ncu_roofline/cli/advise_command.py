@@ -1,0 +1,183 @@
+"""`ncu-roofline advise`: what rules say about existing reports, offline."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shutil
+import tempfile
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from ncu_roofline import pack
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
+from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.model import Selection, measurements_of
+from ncu_roofline.report import RuleMessage, read_report
+from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, advise, load_rules, plain_text
+from ncu_roofline.units import format_value
+
+_TYPES = {"optimization": "try", "warning": "note"}
+_MINIMUM_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class ReportAdvice:
+    """The advice on one report, its GPUs, and rule files that could not be used."""
+
+    report: str
+    ncu_version: str
+    devices: tuple[tuple[str, tuple[int, int]], ...]
+    kernels: tuple[KernelAdvice, ...]
+    problems: tuple[RuleProblem, ...]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the advice; exit code 1 only if a report could not be read."""
+    ceilings = [read_ceilings(path) for path in args.ceilings]
+    if ceilings and args.rules:
+        reason = "they are for the rules that come with ncu-roofline"
+        raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
+    with _folders(args.rules, ceilings) as folders:
+        load_rules(folders)  # says at once what is wrong with a folder
+        work = partial(_advise, select=selection(args), folders=folders, collected_only=bool(args.rules) and not args.all_rules)
+        found, failed = for_each_report(args, work)
+    if not any(one.kernels for one in found):
+        raise no_launch(args)
+    _check_ceilings(ceilings, found)
+    for problem in dict.fromkeys(problem for one in found for problem in one.problems):
+        say(f"ncu-roofline: Left out {problem.path}: {problem.reason}.")
+    if args.json:
+        write_text(json.dumps([_as_dict(one) for one in found], indent=2))
+    else:
+        width = max(shutil.get_terminal_size((100, 24)).columns, _MINIMUM_WIDTH)
+        write_text("\n\n".join(_text(one, width) for one in found))
+    return 1 if failed else 0
+
+
+@contextlib.contextmanager
+def _folders(given: Sequence[str], ceilings: Sequence[Ceilings]) -> Iterator[tuple[str, ...]]:
+    """The rule folders to use; ours are rendered anew where measured ceilings have to go in."""
+    if given:
+        yield tuple(given)
+    elif not ceilings:
+        yield (str(pack.folder("rules")),)
+    else:
+        from ncu_roofline.generate.rules import render_rules
+
+        with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
+            for name, text in render_rules(ceilings=ceilings).items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            yield (folder,)
+
+
+def _advise(path: str, select: Selection, folders: Sequence[str], collected_only: bool) -> ReportAdvice:
+    with read_report(path) as report:
+        check_kernels(report)
+        measurements = select.launches(measurements_of(report, label=path))
+        rules = load_rules(folders)
+        return ReportAdvice(
+            report=path,
+            ncu_version=report.ncu_version,
+            devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
+            kernels=advise(report, rules, measurements, collected_only=collected_only),
+            problems=rules.problems,
+        )
+
+
+def _check_ceilings(ceilings: Sequence[Ceilings], found: Sequence[ReportAdvice]) -> None:
+    devices = dict.fromkeys(device for one in found for device in one.devices)
+    for one in ceilings:
+        if not any(one.applies_to(*device) for device in devices):
+            names = ", ".join(name for name, _ in devices)
+            reason = f"they were measured on {one.device or 'an unnamed GPU'}, and the reports are from {names}"
+            raise RooflineError("Cannot use ceilings", one.path, reason, "Give ceilings measured on the GPU of the reports.")
+
+
+def _text(one: ReportAdvice, width: int) -> str:
+    devices = ", ".join(name for name, _ in one.devices) or "no GPU named"
+    launches = f"{len(one.kernels)} launch{'' if len(one.kernels) == 1 else 'es'}"
+    head = f"{one.report}: {launches}, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
+    blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
+    return "\n\n".join(blocks)
+
+
+def _kernel_text(one: KernelAdvice, width: int) -> str:
+    facts = [f"launch {one.launch}", f"grid {one.grid}" if one.grid else "", f"block {one.block}" if one.block else ""]
+    facts.append(format_value(one.seconds, "second", 3) if one.seconds > 0 else "")
+    lines = [printable(f"{one.kernel} ({', '.join(fact for fact in facts if fact)})")]
+    for outcome, message in one.messages():
+        if message.type != "none":
+            lines += _message_lines(outcome, message, width)
+    if len(lines) == 1:
+        lines.append("  nothing to say")
+    return "\n".join(lines)
+
+
+def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> list[str]:
+    title = message.title or outcome.name
+    gain = ""
+    if message.speedup is not None:
+        of_what = "of the run time" if message.speedup_type == "global" else "of one unit's time"
+        gain = f", up to {message.speedup:.0f} % {of_what}"
+    head = f"  {_TYPES.get(message.type, message.type)}: {title} [{outcome.identifier}{gain}]"
+    return [printable(head), *_wrapped(plain_text(message.text), width, "      ")]
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [line for part in text.splitlines() for line in wrapper.wrap(printable(part))]
+
+
+def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:
+    """What rules could not say, once for all launches, and which rules did not run."""
+    silent = Counter(
+        (outcome.identifier, plain_text(message.text))
+        for one in kernels
+        for outcome, message in one.messages()
+        if message.type == "none"
+    )
+    lines = []
+    for (rule, text), count in silent.items():
+        lines += _wrapped(f"{rule} ({count} of {len(kernels)} launches): {text}", width, "  ")
+    skipped = Counter(outcome.reason for one in kernels for outcome in one.skipped())
+    rules = {outcome.identifier for one in kernels for outcome in one.skipped()}
+    blocks = ["\n".join(["Without advice:", *lines])] if lines else []
+    if skipped:
+        reasons = "; ".join(sorted(skipped))
+        note = f"{len(rules)} rules did not run: {reasons}. --all-rules runs those of other sections as well."
+        blocks.append("\n".join(_wrapped(note, width, "")))
+    return blocks
+
+
+def _as_dict(one: ReportAdvice) -> dict[str, object]:
+    return {
+        "report": one.report,
+        "ncu_version": one.ncu_version,
+        "kernels": [
+            {
+                "launch": kernel.launch,
+                "kernel": kernel.kernel,
+                "name": kernel.name,
+                "rules": [_outcome_dict(outcome) for outcome in kernel.outcomes],
+            }
+            for kernel in one.kernels
+        ],
+    }
+
+
+def _outcome_dict(outcome: RuleOutcome) -> dict[str, object]:
+    fields = asdict(outcome)
+    del fields["path"]
+    for message in fields["messages"]:
+        message["plain"] = plain_text(message["text"])
+    return fields

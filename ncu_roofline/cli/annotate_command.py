@@ -1,0 +1,76 @@
+"""`ncu-roofline annotate`: a copy of a report that shows our charts and advice in Nsight Compute."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ncu_roofline.annotate import Account, annotate
+from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.outputs import check_output, say, write_text
+from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.files import write_atomically
+from ncu_roofline.metricnames import compact
+from ncu_roofline.model.explanations import Availability
+from ncu_roofline.pack import folder
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the copy and list what could be derived."""
+    _check_output(args.report, args.output, args.force)
+    ceilings = [read_ceilings(path) for path in args.ceilings]
+    account = annotate(
+        args.report,
+        lambda chunks: write_atomically(args.output, chunks, overwrite=args.force),
+        ceilings,
+        [] if args.no_rules else [folder("rules")],
+    )
+    say(f"Wrote {args.output}")
+    write_text(_text(args.report, account))
+    return 0
+
+
+def _check_output(report: str, output: str, force: bool) -> None:
+    if not report:
+        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
+    if os.path.exists(output) and os.path.exists(report) and os.path.samefile(report, output):
+        raise RooflineError("Cannot write", output, "it is the report itself", "Give the copy another name.")
+    check_output(output, force)
+
+
+def _text(path: str, account: Account) -> str:
+    one = account.explanation
+    devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
+    lines = [f"{path}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
+    lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
+    lines += [f"  {row.label:14} {_level(row, one.launches)}" for row in one.levels]
+    messages = sum(account.messages.values())
+    lines += [f"  {'advice':14} {messages} messages of {len(account.messages)} rules"]
+    lines += [f"  {'note':14} {note}" for note in one.notes]
+    if account.early:
+        text = f"ncu-ui may show n/a in the first {account.early} results: the report names some metrics only behind them"
+        lines.append(f"  {'note':14} {text}; `ncu --import` shows all")
+    if one.missing or one.partial:
+        lines.append(f"`ncu-roofline explain {path}` gives the ncu command that counts what could not be derived.")
+    return "\n".join(map(printable, lines))
+
+
+def _work(row: Availability, account: Account) -> str:
+    if not row.launches:
+        return "not derived: the report has no counters for it"
+    if not account.worked[row.id]:
+        return f"no work ({_origin(row)})"
+    of = f"{account.charts[row.id]} of {account.explanation.launches} launches"
+    less = account.worked[row.id] - account.charts[row.id]
+    lacking = f"; {less} more with work, but without traffic or a roof" if less else ""
+    return f"chart in {of}{lacking} ({_origin(row)})"
+
+
+def _level(row: Availability, launches: int) -> str:
+    if not row.launches:
+        return "not derived: the report has no counters for it"
+    return f"dots in {row.launches} of {launches} launches ({_origin(row)})"
+
+
+def _origin(row: Availability) -> str:
+    return f"{row.source}: {compact(row.metrics)}" + (f"; {row.notes}" if row.notes else "")

@@ -1,0 +1,8 @@
+"""Sections and rules for Nsight Compute, made from the specification."""
+
+from __future__ import annotations
+
+from ncu_roofline.generate.dialects import BASE, Dialect, dialect_of
+from ncu_roofline.generate.sections import render_sections
+
+__all__ = ["BASE", "Dialect", "dialect_of", "render_sections"]

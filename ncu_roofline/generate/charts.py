@@ -1,0 +1,159 @@
+"""The roofline charts: which roofs, points and walls they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
+from ncu_roofline.generate.lower import Lowering, Reading
+from ncu_roofline.generate.measured import Measured
+from ncu_roofline.spec import Level, Precision
+
+# Measured roofs of a level are a lighter tone of its colour.  The same palette as the rest of the program draws with.
+LEVEL_COLORS = {
+    "l1": ("#0072B2", "#3FA7E6"),
+    "shared": ("#3B9CCB", "#8AD0F7"),
+    "l2": ("#00875F", "#1FC494"),
+    "dram": ("#C65100", "#FF8642"),
+    "system": ("#B4578C", "#E59ACB"),
+}
+_OTHER_LEVEL = ("#8A6D00", "#E6B800")
+_NO_FMA_COLOR = "#6B6B6B"
+_TENSOR_COLOR = "#7A4FBF"
+_VARIANT_COLOR = "#B79BEF"
+_WALL_COLOR = "#8A6D00"
+_PER_SECTOR = 1 / 32  # a memory transaction is a sector of 32 bytes
+
+
+class ChartMaker:
+    """Makes the charts of one section."""
+
+    def __init__(self, lowering: Lowering, measured: Measured) -> None:
+        self.lowering, self.measured = lowering, measured
+        self.levels = lowering.spec.levels
+
+    def core(self, precision: Precision, tensor: Precision | None) -> Chart:
+        """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
+        label = precision.label
+        roofs = self._level_roofs(precision, self.levels, f"{label} FMA")
+        roofs += self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", _NO_FMA_COLOR)
+        points = self._points(precision, self.levels)
+        if tensor:
+            roofs += self._flat_roofs(tensor, tensor.id, tensor.label, _TENSOR_COLOR)
+            points += self._points(tensor, self.levels)
+        return Chart(f"{label} roofline", "Arithmetic intensity [FLOP/byte]", "Performance [FLOP/s]", roofs, points)
+
+    def tensor(self, precisions: Sequence[Precision]) -> Chart:
+        """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it."""
+        levels = _without_patching(self.lowering, self.levels)
+        roofs: tuple[Roof, ...] = ()
+        points: tuple[Point, ...] = ()
+        for precision in precisions:
+            if precision.part_of:
+                roofs += self._flat_roofs(precision, precision.id, precision.label, _VARIANT_COLOR)
+            else:
+                roofs += self._level_roofs(precision, levels, precision.label)
+            if not precision.part_of or (precision.disjoint and self.lowering.dialect.exact):
+                points += self._points(precision, levels)
+        return Chart("Tensor roofline", "Arithmetic intensity [OP/byte]", "Performance [OP/s]", roofs, points)
+
+    def instructions(self) -> Chart:
+        """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""
+        per_second = "smsp__inst_executed.sum.per_second"
+        clock = "sm__cycles_elapsed.avg.per_second"
+        # Of the executed instructions no peak is recorded in reports, of the issue slots it is: 1 per scheduler and cycle.
+        peak = self._value("sm__inst_issued.sum.peak_sustained", clock)
+        work = Reading(self._value(per_second), self.lowering.chips)
+        self.lowering.collect("smsp__inst_executed.sum")
+        roofs, points = [], []
+        for level in _without_patching(self.lowering, self.levels):
+            color = _color(level)
+            for traffic in self.lowering.bandwidth(level, _PER_SECTOR):
+                roofs.append(Roof(peak, traffic.value, f"{level.label} transactions, instruction issue", color))
+            points += self._cross(work, self.lowering.traffic(level, _PER_SECTOR), f"All instructions at {level.label}", color)
+        loads = self._value("smsp__sass_inst_executed_op_global_ld.sum.per_second")
+        sectors = self._value("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second")
+        points.append(Point(loads, sectors, "Global loads: one instruction per sectors it asks for", _TENSOR_COLOR))
+        walls = tuple(Wall(1 / count, label, _WALL_COLOR) for count, label in _WALLS)
+        return Chart(
+            "Instruction roofline",
+            "Warp instructions per memory transaction of 32 bytes",
+            "Warp instructions per second",
+            tuple(roofs),
+            tuple(points),
+            walls,
+        )
+
+    def _value(self, name: str, clock: str = "") -> Value:
+        metric = self.lowering.metric({name: self.lowering.chips})
+        return Value((metric,), self.lowering.metric({clock: self.lowering.chips}) if clock else None)
+
+    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> tuple[Roof, ...]:
+        """The precision's highest roof with each level's bandwidth, theoretical and measured."""
+        roof_id = precision.roof_ids()[0]
+        roofs = []
+        for level in levels:
+            color, lighter = LEVEL_COLORS.get(level.id, _OTHER_LEVEL)
+            peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
+            roofs += self._pairs(peaks, bandwidths, f"{level.label} bandwidth, {what} peak", color, precision)
+            works = self.measured.compute(self.lowering, precision, roof_id)
+            traffics = self.measured.bandwidth(self.lowering, level)
+            if works and not traffics and level is self.levels[0]:
+                traffics = bandwidths
+            label = f"{level.label} bandwidth, {what}, {self.measured.label(level.id, roof_id)}"
+            roofs += self._pairs(works or peaks, traffics, label, lighter, precision)
+        return tuple(roofs)
+
+    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> tuple[Roof, ...]:
+        """A compute roof with the innermost level's bandwidth, theoretical and measured."""
+        level = self.levels[0]
+        peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
+        roofs = self._pairs(peaks, bandwidths, f"{what} peak", color, precision)
+        works = self.measured.compute(self.lowering, precision, roof_id)
+        traffics = self.measured.bandwidth(self.lowering, level) or bandwidths
+        roofs += self._pairs(works, traffics, f"{what}, {self.measured.label('', roof_id)}", color, precision)
+        return tuple(roofs)
+
+    def _pairs(
+        self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision
+    ) -> list[Roof]:
+        conditions = [(None, self.lowering.chips)]
+        if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and precision.id != "tensor.fp16":
+            conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
+        return [
+            Roof(work.value, traffic.value, label, color, condition)
+            for work in works
+            for traffic in traffics
+            for condition, chips in conditions
+            if work.chips & traffic.chips & chips
+        ]
+
+    def _points(self, precision: Precision, levels: Iterable[Level]) -> tuple[Point, ...]:
+        works = self.lowering.work(precision)
+        return tuple(
+            point
+            for level in levels
+            for work in works
+            for point in self._cross(work, self.lowering.traffic(level), f"{precision.label} at {level.label}", _color(level))
+        )
+
+    @staticmethod
+    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Point]:
+        return [Point(work.value, one.value, label, color) for one in traffics if work.chips & one.chips]
+
+
+_WALLS = (
+    (1, "Global load of one address by all threads: 1 transaction"),
+    (4, "Global load of neighbouring 4-byte elements: 4 transactions"),
+    (8, "Global load of neighbouring 8-byte elements: 8 transactions"),
+    (32, "Global load with a stride of 32 bytes or more: 32 transactions"),
+)
+
+
+def _color(level: Level) -> str:
+    return LEVEL_COLORS.get(level.id, _OTHER_LEVEL)[0]
+
+
+def _without_patching(lowering: Lowering, levels: Iterable[Level]) -> list[Level]:
+    """Levels whose counters are hardware's: patched ones would cost a chart without patched work a replay pass."""
+    return [level for level in levels if not lowering.patched(level)]

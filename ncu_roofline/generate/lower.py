@@ -1,0 +1,267 @@
+"""From the specification's weighted sums to metrics, derived metrics and chart values of one section in one dialect.
+
+A counter with weight 1 is itself; any other weight makes a derived metric of one operator, ``counter * weight``, and sums are
+what a chart value does.  So nothing here is derived from something derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ncu_roofline.formula import WeightedSum
+from ncu_roofline.generate.dialects import Dialect, Range
+from ncu_roofline.generate.document import Choice, Definition, Metric, Value
+from ncu_roofline.spec import Binding, Level, Precision, Spec
+from ncu_roofline.spec.description import ROOF_FACTORS
+from ncu_roofline.spec.validation import LAST, Capability
+
+Chips = frozenset[Capability]
+
+DERIVED = "derived__rl_"
+"""How the names of our derived metrics begin."""
+
+# A counter of every chip whose sustained peak is 1 per SM and cycle (reports of 8.0, 8.6, 8.9, 9.0): figures that are known per
+# SM are written as multiples of it.  No peak of l1tex__t_bytes itself is to be trusted, and the interface that returns
+# data to registers is as wide as the cache can be read, so a dot of l1tex__t_bytes belongs under that roof.
+_ONE_PER_SM = "l1tex__lsu_writeback_active"
+# The DRAM clock costs Volta and Turing a replay pass; the nominal one is a device attribute in kHz, of the driver.
+_NOMINAL_CLOCK = {"dram": ("device__attribute_max_mem_frequency_khz", 1000.0)}
+# What costs a replay pass of its own on a chip (asked of the metric library) and is left out there.
+_COSTLY = {
+    ("system", (7, 0)),
+    ("dram", (8, 7)),
+    ("dram", (12, 1)),
+    ("tensor.fp8.sparse", (10, 3)),
+}
+_OPS_PATH = "sm__ops_path_tensor_"
+
+
+def _number(value: float) -> str:
+    """A constant of an expression: digits, with a point where it needs one; seven of them count."""
+    return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a quantity is read on some chips: metrics per cycle with their clock, or one metric per second."""
+
+    chips: Chips
+    terms: tuple[str, ...]
+    clock: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value of a chart and the chips that have it."""
+
+    value: Value
+    chips: Chips
+
+
+class Lowering:
+    """Gathers the derived metrics and the inputs of one section while its charts are made."""
+
+    def __init__(self, spec: Spec, dialect: Dialect) -> None:
+        self.spec, self.dialect = spec, dialect
+        self.chips: Chips = frozenset([*(a.compute_capability for a in spec.architectures), LAST])
+        self._definitions: dict[str, tuple[str, set[Capability]]] = {}
+        self._collected: dict[str, set[Capability]] = {}
+
+    # What the section ends up with
+
+    def definitions(self) -> tuple[Definition, ...]:
+        """Derived metrics, restricted to the chips that have their inputs where the dialect can."""
+        filtered = self.dialect.definition_filter
+        everywhere = self.ranges(self.chips)
+        return tuple(
+            Definition(name, expression, self.ranges(chips) if filtered else everywhere)
+            for name, (expression, chips) in self._definitions.items()
+        )
+
+    def collected(self) -> tuple[Metric, ...]:
+        """Metrics to collect without showing them, sorted by name."""
+        return tuple(self.metric({name: frozenset(chips)}) for name, chips in sorted(self._collected.items()))
+
+    def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
+        """Have a metric collected.
+
+        Everything shown is collected here, too: releases up to 2022.3 keep one filter for each name, and it is the one in this
+        block, while a chart may ask for a name with several.
+        """
+        if not name.startswith(DERIVED):
+            self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
+
+    def ranges(self, chips: Iterable[Capability]) -> tuple[Range, ...]:
+        """The dialect's ranges for some chips; empty if its release profiles none of them."""
+        return self.dialect.ranges(frozenset(chips), self.chips)
+
+    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> Metric:
+        """A metric that is called differently on different chips."""
+        return Metric(tuple(Choice(name, self.ranges(chips)) for name, chips in chips_of.items()), label)
+
+    def define(self, name: str, expression: str, inputs: Iterable[str], chips: Chips | None = None) -> str:
+        """A derived metric of our own; its inputs are collected."""
+        name = f"{DERIVED}{name}"
+        self._definitions.setdefault(name, (expression, set()))[1].update(self.chips if chips is None else chips)
+        for one in inputs:
+            self.collect(one, chips)
+        return name
+
+    def scaled(self, metric: str, weight: float, chips: Chips | None = None) -> str:
+        """The name of ``metric * weight``."""
+        if weight == 1:
+            return metric
+        divided = weight < 1 and (1 / weight).is_integer()
+        number = _number(1 / weight if divided else weight)
+        name = f"{metric}_{'per' if divided else 'x'}{number}".replace(".", "_")
+        return self.define(name, f"{metric} {'/' if divided else '*'} {number}", [metric], chips)
+
+    # Work and traffic, achieved
+
+    def work(self, precision: Precision) -> list[Reading]:
+        """Operations per second of a precision."""
+        return self._achieved(precision, 1.0)
+
+    def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
+        """Traffic per second of a level, in bytes times ``scale``."""
+        return self._achieved(level, scale)
+
+    def patched(self, item: Precision | Level) -> bool:
+        """Whether instruction patching counts an item, on any chip."""
+        return any("__sass_" in counter for sums in self.sums(item) for counter in sums.counters())
+
+    def _achieved(self, item: Precision | Level, factor: float) -> list[Reading]:
+        return self._readings(self._rate(sums, factor, chips) for sums, chips in self.sums(item).items())
+
+    def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
+        """What is counted, and where."""
+        found: dict[WeightedSum, set[Capability]] = {}
+        for chip, binding in self._bindings(item, None):
+            found.setdefault(binding.counters, set()).add(chip)
+        return {sums: frozenset(chips) for sums, chips in found.items()}
+
+    def _rate(self, sums: WeightedSum, factor: float, chips: Chips) -> Part:
+        for counter in sums.counters():
+            self.collect(f"{counter}.sum", chips)
+        if len(sums.terms) == 1:
+            (counter, weight) = sums.terms[0]
+            return Part(chips, (self.scaled(f"{counter}.sum.per_second", weight * factor, chips),))
+        units = {counter.partition("__")[0] for counter in sums.counters()}
+        if len(units) > 1:
+            raise ValueError(f"counters of several units can't be summed per cycle: {sums.text()}")
+        terms = (self.scaled(f"{counter}.sum.per_cycle_elapsed", weight * factor, chips) for counter, weight in sums.terms)
+        return Part(chips, tuple(terms), f"{units.pop()}__cycles_elapsed.avg.per_second")
+
+    # Peaks
+
+    def peak(self, precision: Precision, roof: str, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
+        """Operations per second of a compute roof, times ``scale``, on all chips or some."""
+        share = ROOF_FACTORS.get(roof.rpartition(".")[2], 1.0) if precision.roofs else 1.0
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        for chip, binding in self._bindings(precision, chips):
+            if binding.peak:
+                peak = [(counter, weight * share * scale) for counter, weight in binding.peak.terms]
+            else:
+                architecture = self.spec.architecture(chip)
+                known = architecture.peak(roof) if architecture else None
+                peak = [(_ONE_PER_SM, known * scale)] if known else []
+            self._add_peak(parts, chip, peak, binding.clock)
+        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+
+    def bandwidth(self, level: Level, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
+        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak."""
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        for chip, binding in self._bindings(level, chips):
+            peak = binding.peak.terms if binding.peak else self._per_sm(level, chip)
+            if binding.clock:
+                self._add_peak(parts, chip, [(counter, weight * scale) for counter, weight in peak], binding.clock)
+        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+
+    def _bindings(self, item: Precision | Level, chips: Chips | None) -> Iterator[tuple[Capability, Binding]]:
+        """How an item is counted on each chip that the dialect's release profiles."""
+        for chip in sorted(self.chips if chips is None else chips):
+            binding = self.binding(item, chip)
+            if binding and self.ranges([chip]):
+                yield chip, binding
+
+    def _per_sm(self, level: Level, chip: Capability) -> list[tuple[str, float]]:
+        """A level's bytes per SM and cycle; a chip of which none are known gets what the newest known has."""
+        known = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
+        amount, unit = known.get(chip) or known[max(known)] if known else (0.0, "")
+        return [(_ONE_PER_SM, amount)] if unit == "sm" else []
+
+    def _add_peak(
+        self,
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]],
+        chip: Capability,
+        peak: Iterable[tuple[str, float]],
+        unit: str,
+    ) -> None:
+        architecture = self.spec.architecture(chip)
+        clock, factor = f"{unit}__cycles_elapsed.avg.per_second", 1.0
+        if architecture and unit in architecture.costly:
+            clock, factor = _NOMINAL_CLOCK[unit]
+        chips = frozenset([chip])
+        terms = tuple(self.scaled(f"{counter}.sum.peak_sustained", weight * factor, chips) for counter, weight in peak)
+        for counter, _ in peak:  # raw peaks, too: other tools read them
+            self.collect(f"{counter}.sum.peak_sustained", chips)
+        if terms:
+            parts.setdefault((terms, clock), set()).add(chip)
+
+    # Which binding
+
+    def binding(self, item: Precision | Level, chip: Capability) -> Binding | None:
+        """How an item is counted on a chip in this dialect; None if it is not, or only at a price."""
+        bindings = self._usable(item, chip)
+        if not self.dialect.exact:
+            # Chips that can't be told apart count what they have in common; sparse and dense work then come together.
+            common = {one.counters for one in self._usable(item, LAST)} if self.dialect.number(chip) is None else set()
+            bindings = sorted(bindings, key=lambda one: one.counters not in common)
+            bindings = sorted(bindings, key=lambda one: not one.includes)
+        return next((one for one in bindings if one.collect), bindings[0] if bindings else None)
+
+    def _usable(self, item: Precision | Level, chip: Capability) -> list[Binding]:
+        architecture = self.spec.architecture(chip)
+        lacking = architecture is not None and item.id in architecture.lacks
+        if (item.id, chip) in _COSTLY or (lacking and not self.dialect.exact):
+            return []
+        return [one for one in self.spec.bindings(item, chip) if self._may_use(one, chip)]
+
+    def _may_use(self, binding: Binding, chip: Capability) -> bool:
+        alike = [chip] if self.dialect.number(chip) else [one for one in self.chips if not self.dialect.number(one)]
+        if binding.source == "embedded" or any((part, one) in _COSTLY for part in binding.includes for one in alike):
+            return False
+        return self.dialect.ops_path or not any(_OPS_PATH in name for name in binding.counters.counters())
+
+    # Values
+
+    def _readings(self, parts: Iterable[Part]) -> list[Reading]:
+        """Parts of one form on different chips become one value; what may hold on the same chip stays apart."""
+        groups: list[list[Part]] = []
+        for part in parts:
+            for group in groups:
+                if self._joins(part, group):
+                    group.append(part)
+                    break
+            else:
+                groups.append([part])
+        return [Reading(self._value(group), frozenset().union(*(part.chips for part in group))) for group in groups]
+
+    def _joins(self, part: Part, group: list[Part]) -> bool:
+        first = group[0]
+        if len(part.terms) != len(first.terms) or bool(part.clock) != bool(first.clock):
+            return False
+        return not any(self.dialect.meet(self.ranges(part.chips), self.ranges(one.chips)) for one in group)
+
+    def _value(self, parts: list[Part]) -> Value:
+        terms = tuple(self._choices((part.terms[i], part.chips) for part in parts) for i in range(len(parts[0].terms)))
+        clock = self._choices((part.clock, part.chips) for part in parts) if parts[0].clock else None
+        return Value(terms, clock)
+
+    def _choices(self, names: Iterable[tuple[str, Chips]]) -> Metric:
+        chips_of: dict[str, Chips] = {}
+        for name, chips in names:
+            chips_of[name] = chips_of.get(name, frozenset()) | chips
+            self.collect(name, chips)
+        return self.metric(chips_of)

@@ -1,0 +1,81 @@
+"""Measured ceilings as roofs: constants, or the same share of the theoretical peak at whatever clock the kernel runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.generate.document import Value
+from ncu_roofline.generate.lower import Chips, Lowering, Reading
+from ncu_roofline.spec import Level, Precision
+from ncu_roofline.units import format_value
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The ceilings to draw, if any.
+
+    ``shares``, for the clock-consistent form: ceiling id -> measured value / theoretical value at the clock measured at.
+    """
+
+    ceilings: Ceilings | None = None
+    shares: Mapping[str, float] | None = field(default=None, hash=False)
+
+    def compute(self, lowering: Lowering, precision: Precision, roof_id: str) -> list[Reading]:
+        """The measured form of a compute roof; empty if it was not measured."""
+        found = self.ceilings.compute(roof_id) if self.ceilings else None
+        return self._readings(found, lowering.work(precision), lambda *how: lowering.peak(precision, roof_id, *how))
+
+    def bandwidth(self, lowering: Lowering, level: Level) -> list[Reading]:
+        """The measured form of a bandwidth roof; empty if it was not measured."""
+        found = self.ceilings.bandwidth(level.id) if self.ceilings else None
+        return self._readings(found, lowering.traffic(level), lambda *how: lowering.bandwidth(level, *how))
+
+    def _readings(
+        self, found: Ceiling | None, achieved: list[Reading], theory: Callable[[float, Chips], list[Reading]]
+    ) -> list[Reading]:
+        if not found or not self.ceilings:
+            return []
+        chip = self.ceilings.compute_capability
+        if not any(chip in one.chips for one in achieved):
+            return []
+        if self.shares is None:
+            return [Reading(Value(constant=found.value), frozenset([chip]))]
+        share = self.shares.get(found.id, math.nan)
+        return theory(share, frozenset([chip])) if math.isfinite(share) else []
+
+    def label(self, level: str, roof_id: str) -> str:
+        """Where and when the ceilings of a roof were measured, at which clock; "" if they were not."""
+        if not self.ceilings:
+            return ""
+        one = (self.ceilings.bandwidth(level) if level else None) or self.ceilings.compute(roof_id)
+        clock = f"{format_value(one.clock, 'hertz')}" if one and math.isfinite(one.clock) else ""
+        scaled = "scaled to the profiled clock" if self.shares is not None else ""
+        parts = (f"measured on {self.ceilings.device or 'an unnamed GPU'}", self.ceilings.date, clock, scaled)
+        return ", ".join(part for part in parts if part)
+
+
+def measured(ceilings: Ceilings | None, clock_consistent: bool) -> Measured:
+    """Ceilings to draw.  Raises RooflineError if the clock-consistent form is wanted and the file has no theory beside them."""
+    if ceilings is None or not clock_consistent:
+        return Measured(ceilings)
+    document = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))
+    shares = {entry["id"]: _share(entry) for entry in document["ceilings"] if entry.get("id") in ceilings.by_id}
+    if not any(math.isfinite(share) for share in shares.values()):
+        reason = 'no ceiling says what theory gives at its clock ("theory.at_measured_clock")'
+        raise RooflineError("Cannot scale the ceilings of", ceilings.path, reason, "Leave out --clock-consistent.")
+    return Measured(ceilings, shares)
+
+
+def _share(entry: Mapping[str, object]) -> float:
+    theory = entry.get("theory")
+    at_clock = theory.get("at_measured_clock") if isinstance(theory, dict) else None
+    value = entry.get("value")
+    if not isinstance(at_clock, (int, float)) or not isinstance(value, (int, float)) or not at_clock > 0:
+        return math.nan
+    return value / at_clock

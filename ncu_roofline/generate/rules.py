@@ -1,0 +1,288 @@
+"""The rules for Nsight Compute, rendered from templates: one self-contained file each, the same for every release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ncu_roofline.formula import WeightedSum
+from ncu_roofline.model.kernels import TENSOR_ACTIVE
+from ncu_roofline.model.points import CLOCK_WARNING
+from ncu_roofline.model.works import MIXED_SHARE
+from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec
+
+if TYPE_CHECKING:
+    from ncu_roofline.ceilings import Ceilings
+    from ncu_roofline.generate.dialects import Dialect
+
+CORE = ("fp64", "fp32", "fp16")
+# Tensor types that could take over matrix products of a precision, closest first.
+_REPLACEMENTS = {
+    "fp64": ("tensor.fp64",),
+    "fp32": ("tensor.tf32", "tensor.bf16", "tensor.fp16"),
+    "fp16": ("tensor.fp16", "tensor.bf16"),
+}
+# How busy the tensor pipe was, in percent; the model looks at the same.
+_TENSOR_METRICS = tuple(
+    f"sm__{what}.{how}.pct_of_peak_sustained_{base}"
+    for what in ("pipe_tensor_cycles_active", "inst_executed_pipe_tensor", "inst_executed_pipe_tensor_op_hmma")
+    for base in ("active", "elapsed")
+    for how in ("avg", "sum")
+)
+_SLOW, _FAST = "mma", ("wgmma", "tcgen05")
+_CHAIN = ("l1", "l2", "dram")
+
+
+@dataclass(frozen=True)
+class RuleTemplate:
+    """One rule: its names, the section it belongs to, and which precisions and levels of the spec it needs.
+
+    ``precisions`` is "" for none, "core" for CUDA cores, "sum" for all that add up to the total, "all" with parts and families;
+    ``levels`` is "" for none, "chain" for L1, L2 and DRAM, "all".  ``shown`` are the precisions a bound rule judges.
+    """
+
+    identifier: str
+    name: str
+    description: str
+    section: str
+    template: str
+    precisions: str = ""
+    levels: str = ""
+    shown: tuple[str, ...] = ()
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file; rule folders share one import path, so it is as private as the identifier."""
+        return f"{self.identifier}.py"
+
+
+def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
+    """All rules; the tensor chart's precisions follow the spec."""
+    tensor = tuple(p.id for p in _adding(spec) if p.kind == "tensor" and p.id != "tensor.fp64")
+    charts = (
+        ("Double", "FP64", ("fp64", "tensor.fp64")),
+        ("Single", "FP32", ("fp32",)),
+        ("Half", "FP16", ("fp16",)),
+        ("Tensor", "Tensor", tensor),
+    )
+    overview = "RooflineOverview"
+    return (
+        *(
+            RuleTemplate(
+                f"NcuRooflineBound{chart}",
+                f"{label} Roofline Bound",
+                f"What binds the {label} work of a kernel, level by level, and what it would gain",
+                f"Hierarchical{chart}RooflineChart",
+                "bound.py.j2",
+                "sum",
+                "all",
+                shown,
+            )
+            for chart, label, shown in charts
+        ),
+        RuleTemplate(
+            "NcuRooflineMixed",
+            "Mixed Precision Roofline",
+            "What binds a kernel that works in several precisions at once",
+            overview,
+            "mixed.py.j2",
+            "sum",
+            "all",
+        ),
+        RuleTemplate(
+            "NcuRooflineFmaMix",
+            "FMA Mix",
+            "Share of fused multiply-adds and the compute roof that it allows",
+            overview,
+            "fma_mix.py.j2",
+            "core",
+        ),
+        RuleTemplate(
+            "NcuRooflineLocality",
+            "Cache Locality",
+            "Which cache level catches reuse and where it is lost",
+            overview,
+            "locality.py.j2",
+            levels="chain",
+        ),
+        RuleTemplate(
+            "NcuRooflineTensor",
+            "Tensor Core Use",
+            "Work that tensor cores could do, or do with older instructions",
+            "HierarchicalTensorRooflineChart",
+            "tensor.py.j2",
+            "all",
+        ),
+        RuleTemplate(
+            "NcuRooflineClocks",
+            "Roofline Clocks",
+            "At which clocks kernel and roofs stand",
+            overview,
+            "clocks.py.j2",
+            "core",
+            "chain",
+        ),
+        RuleTemplate(
+            "NcuRooflineLaunchSize",
+            "Launch Size",
+            "Kernels too short, too small, or without floating-point work",
+            overview,
+            "launch_size.py.j2",
+            "sum",
+            "all",
+        ),
+        RuleTemplate(
+            "NcuRooflineAccessPattern",
+            "Access Pattern",
+            "Sectors per request, bank conflicts and lanes without work",
+            "InstructionRooflineChart",
+            "access_pattern.py.j2",
+        ),
+    )
+
+
+def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = ()) -> dict[str, str]:  # noqa: ARG001
+    """File name -> text of every rule.
+
+    The files find out at run time what the release offers, so they are the same for every dialect.  ``ceilings``: measured
+    roofs that they hold kernels against, used on the GPU models they were measured on.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("ncu_roofline.generate", "templates/rules"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    spec = load_spec()
+    rendered = {}
+    for rule in rule_templates(spec):
+        context = {"rule": rule, **_constants(spec), **_tables(spec, rule)}
+        if ceilings:
+            context["ceilings"] = _ceilings(spec, ceilings)
+        text = environment.get_template(rule.template).render(context)
+        rendered[rule.file_name] = text.rstrip("\n") + "\n"
+    return rendered
+
+
+def _constants(spec: Spec) -> dict[str, object]:
+    return {
+        "mixed_share": repr(MIXED_SHARE),
+        "clock_warning": repr(CLOCK_WARNING),
+        "tensor_active": repr(TENSOR_ACTIVE),
+        "tensor_metrics": _literal(_TENSOR_METRICS, 1, 1),
+        "replacements": _literal(_REPLACEMENTS, 1),
+        "families": _literal(_families(spec), 1),
+    }
+
+
+def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
+    """(total, slow, fast) precision ids wherever a type has both instruction families."""
+    known = {p.id for p in spec.precisions}
+    return tuple(
+        (total.id, f"{total.id}.{_SLOW}", f"{total.id}.{fast}")
+        for total in spec.precisions
+        for fast in _FAST
+        if {f"{total.id}.{_SLOW}", f"{total.id}.{fast}"} <= known
+    )
+
+
+def _adding(spec: Spec) -> list[Precision]:
+    """Precisions that may count towards the total."""
+    return [p for p in spec.precisions if not p.part_of or p.disjoint]
+
+
+def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
+    chosen: dict[str, list[Precision]] = {
+        "": [],
+        "core": [p for p in spec.precisions if p.kind == "core"],
+        "sum": _adding(spec),
+        "all": list(spec.precisions),
+    }
+    precisions = chosen[rule.precisions]
+    levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.id in _CHAIN)]
+    roofs = {roof for p in precisions for roof in p.roof_ids()[:1]}
+    return {
+        "precisions": _literal(tuple(_precision(p) for p in precisions)),
+        "levels": _literal(tuple((level.id, level.label, _ways(level)) for level in levels)),
+        "architectures": _literal(_architectures(spec, roofs, {level.id for level in levels})),
+    }
+
+
+def _precision(precision: Precision) -> tuple[object, ...]:
+    adds = not precision.part_of or precision.disjoint
+    return (precision.id, precision.label, precision.unit, bool(precision.roofs), adds, _ways(precision))
+
+
+def _ways(item: Precision | Level) -> tuple[object, ...]:
+    """The bindings in order; neighbours that differ in their chips only become one."""
+    groups = groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0)))
+    return tuple(_way(list(group)) for _, group in groups)
+
+
+def _way(bindings: Sequence[Binding]) -> tuple[object, ...]:
+    one = bindings[0]
+    peak = _terms(one.peak) if one.peak else None
+    ranges = tuple((binding.since, binding.until) for binding in bindings)
+    return (ranges, _terms(one.counters), peak, one.clock, one.note, one.includes)
+
+
+def _terms(formula: WeightedSum) -> tuple[tuple[str, float], ...]:
+    return tuple((name, int(weight) if weight == int(weight) else weight) for name, weight in formula.terms)
+
+
+def _architectures(spec: Spec, roofs: set[str], levels: set[str]) -> dict[object, object]:
+    def only(table: Iterable[tuple[str, object]], wanted: set[str]) -> dict[str, object]:
+        return {name: value for name, value in table if name in wanted}
+
+    return {
+        a.compute_capability: (
+            only(a.peaks.items(), roofs),
+            only(a.bandwidth.items(), levels),
+            tuple((b.names, only(b.peaks.items(), roofs), b.absent) for b in a.boards),
+        )
+        for a in spec.architectures
+    }
+
+
+def _ceilings(spec: Spec, ceilings: Sequence[Ceilings]) -> str:
+    rows = []
+    for one in ceilings:
+        values: dict[str, tuple[float, float]] = {}
+        found = [(roof, one.compute(roof)) for p in spec.precisions for roof in p.roof_ids()[:1]]
+        found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
+        for name, ceiling in found:
+            if ceiling is not None:
+                values[name] = (ceiling.value, ceiling.clock if ceiling.clock > 0 else 0)
+        rows.append((one.compute_capability, _model(one.device), one.provenance, values))
+    return _literal(tuple(rows))
+
+
+def _model(device: str) -> str:
+    """The name under which ceilings and rules know a model of GPU."""
+    return " ".join(device.replace("NVIDIA", "").replace("Tesla", "").split()).lower()
+
+
+def _literal(value: object, levels: int = 3, indent: int = 0) -> str:
+    """Python source of nested tuples and dicts, the same in every Python; down to ``levels`` one item a line."""
+    opening, closing, items = _items(value)
+    if not opening:
+        return repr(value)
+    texts = [key + _literal(item, levels - 1, indent + 1) for key, item in items]
+    if levels <= 0 or not texts:
+        tail = "," if opening == "(" and len(texts) == 1 else ""
+        return f"{opening}{', '.join(texts)}{tail}{closing}"
+    lines = "".join(f"{'    ' * (indent + 1)}{text},\n" for text in texts)
+    return f"{opening}\n{lines}{'    ' * indent}{closing}"
+
+
+def _items(value: object) -> tuple[str, str, list[tuple[str, object]]]:
+    if isinstance(value, dict):
+        return "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
+    if isinstance(value, (tuple, list)):
+        return "(", ")", [("", item) for item in value]
+    return "", "", []

@@ -1,0 +1,30 @@
+"""Lists of metric names written shortly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def braced(names: Sequence[str], marks: tuple[str, str, str] = ("{", ",", "}")) -> str:
+    """Names that differ in the middle only, written once with braces as a shell would: a__{ld,st}.sum.
+
+    ``marks`` are the opening one, the one between and the closing one.
+    """
+    before = _common_start(names)
+    after = _common_start([name[len(before) :][::-1] for name in names])[::-1]
+    if len(names) < 2 or len(before) < 4:
+        return ", ".join(names)
+    middles = (name[len(before) : len(name) - len(after)] for name in names)
+    opening, between, closing = marks
+    return f"{before}{opening}{between.join(middles)}{closing}{after}"
+
+
+def compact(metrics: str) -> str:
+    """`braced` on each of the lists that "; " separates, their names separated by ", "."""
+    return "; ".join(braced(group.split(", ")) for group in metrics.split("; "))
+
+
+def _common_start(names: Sequence[str]) -> str:
+    first, last = min(names), max(names)
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:length]

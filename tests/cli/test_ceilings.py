@@ -1,0 +1,226 @@
+"""Measured ceilings: what a file may hold, which of it are roofs, and for which GPU."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline import roofline
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.errors import RooflineError
+from tests.factory import A100, H100, complete, kernel, report
+from tests.published_report import gpp_ceilings
+
+
+def ceiling(name: str, value: float | None = 1e12, unit: str = "", **more: Any) -> dict[str, Any]:
+    """One entry as the micro-benchmarks write it."""
+    unit = unit or ("FLOP/s" if name.startswith(("fp", "bf", "tensor")) else "B/s")
+    return {"id": name, "value": value, "unit": unit, "accepted": True, "reasons": [], **more}
+
+
+def document(*entries: Any, **changes: Any) -> dict[str, Any]:
+    """A whole file; ``changes`` are its keys, None removes one."""
+    whole = {
+        "schema": "ert-ceilings",
+        "schema_version": 1,
+        "tool": {"version": "1"},
+        "host": {"name": "node", "time_utc": "2025-03-04T05:06:07Z"},
+        "device": {"name": A100["device__attribute_display_name"], "uuid": "GPU-1", "cc": "8.0"},
+        "ceilings": list(entries) or [ceiling("dram.read")],
+        **changes,
+    }
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def write(folder: Path, content: Any) -> Path:
+    path = folder / "ceilings.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def read(folder: Path, *entries: Any, **changes: Any) -> Ceilings:
+    return read_ceilings(write(folder, document(*entries, **changes)))
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    clock, variant = {"sm_mhz_mean": 1410, "method": "x"}, {"kernel": "ert_dram_read", "width": 16}
+    found = read(tmp_path, ceiling("dram.read", 1.4e12, clock=clock, variant=variant, cv=0.1), derived={}, warnings=[])
+    assert (found.device, found.uuid, found.compute_capability, found.date) == (
+        "NVIDIA A100-SXM4-40GB",
+        "GPU-1",
+        (8, 0),
+        "2025-03-04",
+    )
+    assert found.provenance == "ceilings.json, NVIDIA A100-SXM4-40GB, 2025-03-04"
+    one = found.by_id["dram.read"]
+    assert (one.value, one.unit, one.clock, one.variant) == (1.4e12, "B/s", 1.41e9, "ert_dram_read")
+
+
+def test_what_may_be_absent(tmp_path: Path) -> None:
+    found = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, host=None, device={"cc": "9.0"}, tool=None)
+    assert (found.device, found.uuid, found.date, found.provenance) == ("", "", "", "ceilings.json")
+    assert math.isnan(found.by_id["l2.read"].clock)
+    assert found.by_id["l2.read"].variant == ""
+
+
+@pytest.mark.parametrize(
+    "clock", [None, 3, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": "x"}, {"sm_mhz_mean": 0}, {"sm_mhz_mean": True}]
+)
+def test_odd_clocks_are_unknown(tmp_path: Path, clock: Any) -> None:
+    assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock, variant=clock)).by_id["l2.read"].clock)
+
+
+def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(document()), encoding="utf-8-sig")
+    assert read_ceilings(path).by_id
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ceiling("l2.read", None),
+        ceiling("l2.read", None, reasons=["unsupported"]),
+        ceiling("l2.read", accepted=False),
+        ceiling("l2.read", accepted=False, reasons=["unstable"]),
+        ceiling("l2.read", reasons=["emulated"]),
+    ],
+)
+def test_what_is_no_roof(tmp_path: Path, entry: dict[str, Any]) -> None:
+    found = read(tmp_path, entry, ceiling("dram.read"))
+    assert set(found.by_id) == {"dram.read"}
+    assert found.bandwidth("l2") is None
+    with pytest.raises(RooflineError, match="holds no accepted ceiling"):
+        read(tmp_path, entry)
+
+
+@pytest.mark.parametrize("reasons", [None, [], ["thermal slowdown seen"]])
+def test_other_reasons_do_no_harm(tmp_path: Path, reasons: Any) -> None:
+    assert read(tmp_path, ceiling("l2.read", reasons=reasons)).by_id
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "a list": ([], "it is no ceilings file"),
+    "another schema": (document(schema="roofs"), "it is no ceilings file"),
+    "a later version": (document(schema_version=2), "its schema version is 2, and this program knows 1"),
+    "no version": (document(schema_version=None), "its schema version is None"),
+    "no device": (document(device=None), '"device" must be an object'),
+    "a device by name": (document(device="A100"), '"device" must be an object'),
+    "no ceilings": (document(ceilings=None), '"ceilings" a list'),
+    "ceilings by id": (document(ceilings={}), '"ceilings" a list'),
+    "empty": (document(ceilings=[]), "holds no accepted ceiling"),
+    "no capability": (document(device={"name": "x"}), '"device.cc" must read like "9.0", not None'),
+    "another capability": (document(device={"cc": "sm_90"}), "must read like"),
+    "capability in other digits": (document(device={"cc": "\u00b2.0"}), "must read like"),
+    "entry without id": (document(ceiling("l2.read"), {"value": 1}), r'"ceilings"\[1\] must be an object with an "id"'),
+    "entry that is a number": (document(3), r'"ceilings"\[0\] must be an object'),
+    "value as text": (document(ceiling("l2.read", "1")), r"\(l2.read\): value must be a positive number or null, not '1'"),  # type: ignore[arg-type]
+    "value true": (document(ceiling("l2.read", True)), "value must be a positive number"),
+    "value zero": (document(ceiling("l2.read", 0)), "value must be a positive number"),
+    "value negative": (document(ceiling("l2.read", -1e12)), "value must be a positive number"),
+    "value NaN": (document(ceiling("l2.read", math.nan)), "value must be a positive number"),
+    "value infinite": (document(ceiling("l2.read", math.inf)), "value must be a positive number"),
+    "value beyond floats": (
+        document(ceiling("l2.read", 10**400)),
+        r"value must be a positive number or null, not 1000.*\N{HORIZONTAL ELLIPSIS}",
+    ),
+    "unknown unit": (document(ceiling("l2.read", unit="GB/s")), "unit must be B/s, not 'GB/s'"),
+    "no unit": (document({"id": "x.y", "value": 1}), "unit must be B/s or FLOP/s or OP/s or s, not None"),
+    "unit as list": (document(ceiling("l2.read", unit=["B/s"])), "unit must be"),  # type: ignore[arg-type]
+    "bandwidth in FLOP/s": (document(ceiling("dram.read", unit="FLOP/s")), "unit must be B/s"),
+    "work in B/s": (document(ceiling("fp64.fma", unit="B/s")), "unit must be FLOP/s"),
+    "tensor work in B/s": (document(ceiling("tensor.fp16.mma", unit="B/s")), "unit must be FLOP/s or OP/s"),
+    "reasons as text": (document(ceiling("l2.read", reasons="not emulated")), "reasons must be a list"),
+    "reasons as number": (document(ceiling("l2.read", reasons=5)), "reasons must be a list"),
+    "one id twice": (document(ceiling("l2.read"), ceiling("l2.read", 2e12)), "two accepted ceilings of one id"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_validation(tmp_path: Path, wrong: str) -> None:
+    content, reason = WRONG[wrong]
+    path = write(tmp_path, content)
+    with pytest.raises(RooflineError, match=reason) as caught:
+        read_ceilings(path)
+    assert str(caught.value).startswith(f"Cannot read ceilings {path}: ")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("level", "values", "best"),
+    [
+        ("dram", {"dram.read": 2.0, "dram.copy": 3.0, "dram.write": 1.0}, "dram.copy"),
+        ("dram", {"dram.read": 3.0, "dram.copy": 2.0}, "dram.read"),
+        ("l1", {"l1.read": 1.0}, "l1.read"),
+        ("shared", {"smem.read": 1.0, "smem.write": 9.0}, "smem.read"),
+        ("l2", {"l2.read": 1.0, "l2.write": 9.0, "l2.read_far": 9.0}, "l2.read"),
+        ("system", {"host.h2d": 1.0, "host.d2h": 2.0, "host.bidir": 3.0}, "host.bidir"),
+    ],
+)
+def test_bandwidth_roofs(tmp_path: Path, level: str, values: dict[str, float], best: str) -> None:
+    found = read(tmp_path, *(ceiling(name, value) for name, value in values.items())).bandwidth(level)
+    assert found
+    assert found.id == best
+
+
+def test_levels_not_measured(tmp_path: Path) -> None:
+    found = read(tmp_path, ceiling("fp64.fma"))
+    assert [found.bandwidth(level) for level in ("l1", "shared", "l2", "dram", "system", "moon")] == [None] * 6
+
+
+def test_compute_roofs(tmp_path: Path) -> None:
+    values = {"fp64.fma": 9.0, "tensor.fp16.mma": 600.0, "tensor.fp16.wgmma": 900.0, "tensor.fp16_acc16.mma": 2000.0}
+    found = read(tmp_path, *(ceiling(name, value) for name, value in values.items()))
+    for roof, best in (
+        ("fp64.fma", "fp64.fma"),
+        ("tensor.fp16.mma", "tensor.fp16.mma"),
+        ("tensor.fp16", "tensor.fp16.wgmma"),  # without a family: the best of them
+        ("tensor.fp16_acc16", "tensor.fp16_acc16.mma"),
+    ):
+        one = found.compute(roof)
+        assert one
+        assert one.id == best
+    assert [found.compute(roof) for roof in ("fp64.nofma", "fp64", "tensor.bf16", "tensor", "tensor.fp16.tcgen05")] == [
+        None
+    ] * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "fits"),
+    [
+        ("NVIDIA A100-SXM4-40GB", (8, 0), True),
+        ("A100-SXM4-40GB", (8, 0), True),
+        ("nvidia  a100-sxm4-40gb", (8, 0), False),
+        ("NVIDIA A100-SXM4-80GB", (8, 0), False),
+        ("NVIDIA A100-SXM4-40GB", (8, 6), False),
+        ("", (8, 0), False),
+    ],
+)
+def test_which_gpu(tmp_path: Path, name: str, capability: tuple[int, int], fits: bool) -> None:
+    assert read(tmp_path).applies_to(name, capability) is fits
+
+
+def test_ceilings_of_another_gpu_are_refused(tmp_path: Path) -> None:
+    ceilings = write(tmp_path, document())
+    source = report(tmp_path / "r.ncu-rep", kernel(complete(H100, clock=1.98e9)))
+    with pytest.raises(RooflineError, match=r"measured on NVIDIA A100.* the reports are from NVIDIA H100.*Give ceilings"):
+        roofline(source, ceilings)
+
+
+def test_each_gpu_gets_its_own(tmp_path: Path) -> None:
+    source = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete(H100, clock=1.98e9)))
+    result = roofline(source, write(tmp_path, document(ceiling("dram.read", 1.4e12))))
+    measured = result.roofs[result.roofs["origin"] == "measured"]
+    assert measured["device"].tolist() == ["NVIDIA A100-SXM4-40GB"]
+    assert measured["value"].tolist() == [1.4e12]
+    dram = result.points[result.points["level"] == "dram"].set_index("launch")
+    assert dram["attainable"].tolist() == pytest.approx([4 * 1.4e12, 4 * 1555.2e9])
+
+
+def test_the_published_ceilings_are_valid(tmp_path: Path) -> None:
+    found = read_ceilings(write(tmp_path, gpp_ceilings()))
+    assert set(found.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read"}

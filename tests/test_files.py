@@ -1,0 +1,154 @@
+"""A file appears whole or not at all, and nothing is lost that was there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.files import check_target, write_atomically
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_writes_all_chunks(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    write_atomically(target, (bytes([number]) * 1000 for number in range(5)), overwrite=False)
+    assert target.read_bytes() == b"".join(bytes([number]) * 1000 for number in range(5))
+    assert names(tmp_path) == ["out"]
+
+
+def test_relative_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_atomically("out", [b"a"], overwrite=False)
+    assert (tmp_path / "out").read_bytes() == b"a"
+
+
+def test_existing_files_need_overwrite(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    with pytest.raises(RooflineError, match=r"the file exists. .*--force"):
+        write_atomically(target, [b"new"], overwrite=False)
+    assert target.read_bytes() == b"old"
+    write_atomically(target, [b"new"], overwrite=True)
+    assert target.read_bytes() == b"new"
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_failure_midway_leaves_what_was_there(tmp_path: Path, existing: bool) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"half" * 100_000
+        raise ValueError("no more")
+
+    target = tmp_path / "out"
+    if existing:
+        target.write_bytes(b"old")
+    with pytest.raises(ValueError, match="no more"):
+        write_atomically(target, chunks(), overwrite=True)
+    assert names(tmp_path) == (["out"] if existing else [])
+    assert not existing or target.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("where", ["replace", "chmod", "fdopen"])
+def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def fail(handle: object, *_: object) -> None:
+        if isinstance(handle, int):
+            os.close(handle)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"ncu_roofline.files.os.{where}", fail)
+    with pytest.raises(RooflineError, match=r"No space left on device\. Choose a place"):
+        write_atomically(tmp_path / "out", [b"x"], overwrite=False)
+    assert names(tmp_path) == []
+
+
+def test_places_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    for place, reason in (
+        ("folder", "it is a folder"),
+        ("nowhere/out", "there is no folder"),
+        ("file/out", "there is no folder"),
+    ):
+        for overwrite in (False, True):
+            with pytest.raises(RooflineError, match=reason) as caught:
+                check_target(tmp_path / place, overwrite)
+            assert caught.value.exit_code == 1
+            with pytest.raises(RooflineError, match=reason):
+                write_atomically(tmp_path / place, [b"x"], overwrite=overwrite)
+    with pytest.raises(RooflineError, match="Cannot write"):
+        write_atomically(tmp_path / ("x" * 300), [b"x"], overwrite=True)
+    assert names(tmp_path) == ["file", "folder"]
+
+
+def test_long_names_that_the_system_takes(tmp_path: Path) -> None:
+    target = tmp_path / ("\u00fc" * 120)
+    write_atomically(target, [b"x"], overwrite=False)
+    assert target.read_bytes() == b"x"
+
+
+@POSIX
+def test_devices_are_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (Path("/dev/null"), pipe):
+        with pytest.raises(RooflineError, match="no ordinary file"):
+            write_atomically(place, [b"x"], overwrite=True)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+
+
+@POSIX
+def test_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real, link = tmp_path / "elsewhere" / "real", tmp_path / "link"
+    link.symlink_to(real)
+    with pytest.raises(RooflineError, match="the file exists"):
+        write_atomically(link, [b"new"], overwrite=False)
+    assert not real.exists()
+    write_atomically(link, [b"new"], overwrite=True)
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    link.unlink()
+    link.symlink_to(tmp_path / "gone" / "real")
+    with pytest.raises(RooflineError, match="there is no folder"):
+        write_atomically(link, [b"new"], overwrite=True)
+
+
+@POSIX
+def test_permissions_are_those_of_an_ordinary_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "out", [b"x"], overwrite=False)
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
+
+
+class TestErrors:
+    def test_one_line(self) -> None:
+        error = RooflineError("Cannot read", "a\nb\x1b[31m", "it is \u202eodd.", "Try\tagain.")
+        assert str(error) == "Cannot read a\ufffdb\ufffd[31m: it is \ufffdodd. Try\ufffdagain."
+
+    @pytest.mark.parametrize(("kind", "code"), [(RooflineError, 1), (UsageError, 2)])
+    def test_travels_between_processes(self, kind: type[RooflineError], code: int) -> None:
+        import pickle
+
+        error = pickle.loads(pickle.dumps(kind("Cannot", Path("x"), "reason", "Next.")))
+        assert type(error) is kind
+        assert (str(error), error.exit_code, error.path) == ("Cannot x: reason. Next.", code, "x")
+
+    def test_printable(self) -> None:
+        assert printable("plain \u00fc \u4e2d") == "plain \u00fc \u4e2d"
+        assert printable("\x00\x7f\x9b\u200b\u2028\udcff") == "\ufffd" * 6

@@ -1,0 +1,69 @@
+"""Weighted sums of counters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncu_roofline.formula import WeightedSum
+
+FP64 = WeightedSum.of({"dadd": 1, "dmul": 1, "dfma": 2})
+
+
+def test_numbers() -> None:
+    assert FP64.evaluate({"dadd": 1.0, "dmul": 10.0, "dfma": 100.0}.__getitem__) == 211.0
+    assert WeightedSum.of({"sectors": 32}).evaluate(lambda _: 3) == 96
+
+
+def test_arrays() -> None:
+    values = {"dadd": np.array([1.0, np.nan, 0.0]), "dmul": np.array([0.0, 1.0, 0.0]), "dfma": np.array([5.0, 1.0, 0.0])}
+    np.testing.assert_array_equal(FP64.evaluate(values.__getitem__), [11.0, np.nan, 0.0])
+
+
+@pytest.mark.parametrize("missing", ["dadd", "dmul", "dfma"])
+def test_a_missing_counter_makes_the_sum_missing(missing: str) -> None:
+    assert math.isnan(FP64.evaluate(lambda name: math.nan if name == missing else 1.0))
+
+
+def test_an_absent_counter_is_the_callers_business() -> None:
+    with pytest.raises(KeyError):
+        FP64.evaluate({"dadd": 1.0}.__getitem__)
+
+
+def test_names_and_text() -> None:
+    assert FP64.counters() == ("dadd", "dmul", "dfma")
+    assert FP64.text() == "dadd + dmul + 2*dfma"
+    assert WeightedSum.of({"a": 0.5, "b": 32}).text() == "0.5*a + 32*b"
+
+
+def test_values_compare_and_hash() -> None:
+    assert WeightedSum.of({"a": 2}) == WeightedSum((("a", 2.0),))
+    assert len({FP64, WeightedSum.of({"dadd": 1, "dmul": 1, "dfma": 2}), WeightedSum.of({"a": 1})}) == 2
+
+
+@pytest.mark.parametrize("weight", [0, -1, math.nan, math.inf, -math.inf])
+def test_weights_must_be_positive_and_finite(weight: float) -> None:
+    with pytest.raises(ValueError, match=r"weight of b must be positive and finite"):
+        WeightedSum.of({"a": 1, "b": weight})
+
+
+def test_terms_must_be_there_once() -> None:
+    with pytest.raises(ValueError, match="at least one counter"):
+        WeightedSum(())
+    with pytest.raises(ValueError, match=r"named twice.*a, a"):
+        WeightedSum((("a", 1.0), ("a", 2.0)))
+
+
+TABLES = st.dictionaries(st.text(min_size=1, max_size=5), st.floats(0.125, 4096), min_size=1, max_size=6)
+
+
+@given(TABLES, st.floats(0, 1e12))
+def test_linear(table: Mapping[str, float], factor: float) -> None:
+    one = WeightedSum.of(table)
+    assert one.evaluate(lambda _: factor) == pytest.approx(factor * sum(table.values()))
+    assert one.counters() == tuple(table)
