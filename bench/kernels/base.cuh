@@ -13,7 +13,7 @@
 #define BENCH_FN inline
 #define BENCH_UNROLL
 #define BENCH_LOOP
-#define BENCH_KERNEL(NAME, THREADS, BLOCKS) inline void NAME([[maybe_unused]] const bench::Args args)
+#define BENCH_KERNEL(NAME, THREADS, BLOCKS) inline void NAME([[maybe_unused]] bench::Args args)
 #endif
 
 namespace bench::BENCH_MACHINE {

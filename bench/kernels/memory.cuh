@@ -21,7 +21,7 @@ template <class V, int Threads> BENCH_FN const V* tile_of(const Args& args, cons
   const char* window = static_cast<const char*>(base) + args.block_bytes * block();
   return reinterpret_cast<const V*>(window) + size_t{tile} * (Threads * kLoads) + thread();
 }
-BENCH_FN uint32_t first_tile(const Args& args) { return static_cast<uint32_t>(uint64_t{block()} * args.start % args.tiles); }
+BENCH_FN uint32_t first_tile(const Args& args) { return block() * args.start % args.tiles; }
 BENCH_FN uint32_t next_tile(const Args& args, uint32_t tile) {
   tile += args.stride;
   return tile >= args.tiles ? tile - args.tiles : tile;

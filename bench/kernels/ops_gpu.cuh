@@ -186,4 +186,100 @@ BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t 
 BENCH_MMA_SHAPES(BENCH_MMA_OP)
 #undef BENCH_MMA_OP
 
+// ---- tensor cores, one warpgroup: accumulators c[0..63] or c[0..127]
+BENCH_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+BENCH_FN void wgmma_wait() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+#define BENCH_EIGHT(L, I) \
+  L(c[I]), L(c[I + 1]), L(c[I + 2]), L(c[I + 3]), L(c[I + 4]), L(c[I + 5]), L(c[I + 6]), L(c[I + 7])
+#define BENCH_64(L, I)                                                                                      \
+  BENCH_EIGHT(L, I), BENCH_EIGHT(L, I + 8), BENCH_EIGHT(L, I + 16), BENCH_EIGHT(L, I + 24),                  \
+    BENCH_EIGHT(L, I + 32), BENCH_EIGHT(L, I + 40), BENCH_EIGHT(L, I + 48), BENCH_EIGHT(L, I + 56)
+#define BENCH_NAMES_64 \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define BENCH_NAMES_128 \
+  BENCH_NAMES_64 "," \
+  "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+  "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
+  "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
+  "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define BENCH_WGMMA_64(L, TYPES, K, TAIL)                                                                         \
+  asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                            \
+               "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_64 "}, %64, %65, p" TAIL ";}" \
+               : BENCH_64(L, 0) : "l"(a), "l"(b))
+#define BENCH_WGMMA_128(L, TYPES, K, TAIL)                                                                           \
+  asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                               \
+               "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_128 "}, %128, %129, p" TAIL ";}" \
+               : BENCH_64(L, 0), BENCH_64(L, 64) : "l"(a), "l"(b))
+#define BENCH_WGMMA_float BENCH_WGMMA_128("+f",
+#define BENCH_WGMMA_uint32_t BENCH_WGMMA_128("+r",
+#define BENCH_WGMMA_Half2 BENCH_WGMMA_64("+r",
+template <class Tag, class Register, int N> BENCH_FN void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
+#define BENCH_WGMMA(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_WGMMA_##ACCUMULATOR TYPES, K, TAIL);
+  BENCH_ASYNC_SHAPES(BENCH_WGMMA)
+#undef BENCH_WGMMA
+}
+
+// ---- tensor cores of sm_100a, sm_103a
+BENCH_FN uint32_t warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
+BENCH_FN uint32_t load_shared_word(uint32_t address) {
+  uint32_t value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+BENCH_FN void tcgen05_allocate(uint32_t slot, uint32_t columns) {
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(slot), "r"(columns) : "memory");
+}
+BENCH_FN void tcgen05_free(uint32_t d, uint32_t columns) {
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(d), "r"(columns) : "memory");
+  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+}
+// Orders tensor memory between a barrier's two sides, and waits for this warp's own loads and stores of it.
+BENCH_FN void tcgen05_fence() {
+  asm volatile("tcgen05.wait::ld.sync.aligned; tcgen05.wait::st.sync.aligned;" ::: "memory");
+  asm volatile("tcgen05.fence::before_thread_sync; tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+BENCH_FN void tcgen05_clear(uint32_t d) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1,%1,%1,%1,%1,%1,%1,%1};" ::"r"(d), "r"(0) : "memory");
+}
+BENCH_FN void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8];\n tcgen05.wait::ld.sync.aligned;"
+               : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]), "=r"(c[4]), "=r"(c[5]), "=r"(c[6]), "=r"(c[7]) : "r"(d)
+               : "memory");
+}
+BENCH_FN void tcgen05_commit(uint32_t bar) {
+  asm volatile("{.reg .pred e; elect.sync _|e, 0xffffffff;\n"
+               "@e tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar) : "memory");
+}
+// The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh); one elected lane issues all.
+#define BENCH_PRODUCT(KIND, B, AO, BO) \
+  "add.u64 a, %1, " #AO "; add.u64 b, " B ", " #BO "; @e tcgen05.mma.cta_group::1.kind::" KIND " [%0], a, b, %4, p;\n"
+#define BENCH_PAIR(KIND, AO, BO) BENCH_PRODUCT(KIND, "%2", AO, BO) BENCH_PRODUCT(KIND, "%3", AO, BO)
+#define BENCH_PAIRS(KIND) BENCH_PAIR(KIND, 0, 0) BENCH_PAIR(KIND, 256, 512) BENCH_PAIR(KIND, 512, 1024) BENCH_PAIR(KIND, 768, 1536)
+#define BENCH_LASTS(KIND) \
+  BENCH_PRODUCT(KIND, "%2", 0, 0) BENCH_PRODUCT(KIND, "%2", 256, 512) BENCH_PRODUCT(KIND, "%2", 512, 1024) \
+  BENCH_PRODUCT(KIND, "%2", 768, 1536)
+#define BENCH_ISSUE(PRODUCTS)                                                                                      \
+  asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" \
+               ::"r"(d), "l"(a), "l"(b), "l"(other), "r"(instruction) : "memory")
+template <class Tag> BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
+#define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_PAIRS(KIND) BENCH_PAIRS(KIND));
+  BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
+#undef BENCH_TCGEN05
+}
+template <class Tag> BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+  const uint64_t other = b;
+#define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_LASTS(KIND));
+  BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
+#undef BENCH_TCGEN05
+}
+
 }  // namespace bench::gpu

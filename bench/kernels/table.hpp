@@ -14,7 +14,9 @@ enum class Shape {
   l2_far,    // the same with three quarters of L2: what one half of a split L2 must ask the other for
   l1,        // every block has its own small window
   shared,    // shared memory only
-  zero_copy  // as dram, over mapped memory of the host
+  zero_copy, // as dram, over mapped memory of the host
+  link,      // no kernel: copies by the copy engines
+  launch     // an empty kernel
 };
 
 // Type of the words in `out`, for comparing with the CPU model; `bits` must agree exactly.
@@ -44,6 +46,8 @@ struct Row {
   double operations;     // of `pipe`'s type, per thread and trip of the hot loop, as hardware counters count them
   double bytes;          // through the level under test, per thread and trip
   int streams = 1;       // arrays these bytes are spread over; a tile holds bytes / streams x threads of each
+  int flipped_words = 0; // the last operands are the as many words before them, each ^ flip: B' behind B
+  uint32_t flip = 0;
 };
 
 // Start and end of a block by the SM clock and by the GPU's wall clock.

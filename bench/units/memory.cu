@@ -1,4 +1,6 @@
 #include "../kernels/memory.cuh"
 #include "unit.hpp"
 
-BENCH_UNIT(memory, bench::gpu::memory_rows)
+using namespace bench::gpu;
+
+BENCH_UNIT(memory, BENCH_MEMORY_KERNELS(BENCH_ENTRY))

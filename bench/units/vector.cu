@@ -1,4 +1,6 @@
 #include "../kernels/vector.cuh"
 #include "unit.hpp"
 
-BENCH_UNIT(vector, bench::gpu::vector_rows)
+using namespace bench::gpu;
+
+BENCH_UNIT(vector, BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY))

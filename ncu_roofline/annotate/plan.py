@@ -114,13 +114,14 @@ class _Planner:
         levels = tuple(plan for level in self._spec.levels if (plan := self._level(level, i, file)))
         works = tuple(p for p in self._spec.precisions if self._counted(p, i))
         charts = tuple(self._chart(p, i, levels, file, clock_text) for p in works if self._has_chart(p, i))
-        roofs = [roof for chart in charts for roof in chart.roofs] + [level.roof for level in levels]
-        metrics: list[tuple[str, Value]] = [(naming.MARK, f"ncu-roofline {__version__}"), (naming.CLOCK, clock)]
+        roofs = [roof for one in charts for roof in (*one.roofs, *(level.roof for level in one.levels)) if roof.theory]
+        metrics: list[tuple[str, Value]] = [(naming.MARK, f"ncu-roofline {__version__}")]
         for p in works:
             metrics += self._work_metrics(p.id, i)
         for level in levels:
             metrics += self._traffic_metrics(level, i)
-        metrics += [(naming.peak(roof.id), self._roof_value(roof.id, i) / clock) for roof in roofs if roof.theory]
+        metrics += [(naming.CLOCK, clock)] if roofs else []
+        metrics += [(naming.peak(roof), self._roof_value(roof, i) / clock) for roof in dict.fromkeys(one.id for one in roofs)]
         metrics += [pair for chart in charts for pair in self._place(chart, i)]
         return LaunchPlan(
             charts=charts,

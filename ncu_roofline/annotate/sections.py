@@ -21,7 +21,7 @@ _ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was
 _FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
 _MOST_ORDERS = 7  # so that all come before the next stock section (20)
 _ARGB = 1  # kind of a colour
-# Colours that colour-blind people tell apart (Okabe and Ito), opaque; measured roofs are darker.
+# Colours that colour-blind people tell apart (Okabe and Ito), opaque; measured roofs are paler.
 _COLORS = {"l1": 0xFF0072B2, "shared": 0xFF56B4E9, "l2": 0xFF009E73, "dram": 0xFFD55E00, "system": 0xFFCC79A7}
 _OTHER_COLOR = 0xFF7F7F7F
 _NOFMA_COLOR = 0xFFE69F00
@@ -29,10 +29,8 @@ _UNITS = {"flop": "FLOP", "op": "OP"}
 
 
 def identifier(precision: str) -> str:
-    """The identifier of a precision's section: tensor.fp16 is NcuRooflineAnnotatedTensorFp16."""
-    words = (
-        word.upper() if word.startswith("fp") and "." not in precision else word.capitalize() for word in precision.split(".")
-    )
+    """The identifier of a precision's section: tensor.fp16.wgmma is NcuRooflineAnnotatedTensorFP16Wgmma."""
+    words = (word.upper() if word[-1:].isdigit() else word.capitalize() for word in precision.split("."))
     return OWN_IDENTIFIER.decode() + "".join(words)
 
 
@@ -170,7 +168,7 @@ def _add_measured(roofline: Any, chart: ChartPlan) -> None:
             else:
                 _per_second(value, one)
                 texts.append(f"{one.label} theoretical")
-        _style(line.options, f"measured: {'; '.join(texts)}", _darker(color))
+        _style(line.options, f"measured: {'; '.join(texts)}", _paler(color))
 
 
 def _per_second(value: Any, roof: RoofPlan) -> None:
@@ -188,10 +186,9 @@ def _color(level: str) -> int:
     return _COLORS.get(level, _OTHER_COLOR)
 
 
-def _darker(color: int) -> int:
-    channels = (color >> 16 & 0xFF, color >> 8 & 0xFF, color & 0xFF)
-    red, green, blue = (channel * 3 // 5 for channel in channels)
-    return 0xFF000000 | red << 16 | green << 8 | blue
+def _paler(color: int) -> int:
+    """Half way to white: to be seen on the viewers' dark and light backgrounds."""
+    return 0xFF000000 | sum((0xFF + (color >> shift & 0xFF)) // 2 << shift for shift in (16, 8, 0))
 
 
 def _add_metric(owner: Any, label: str, name: str) -> None:

@@ -21,6 +21,9 @@ class Progress(Protocol):
     def start(self, steps: int) -> None:
         """Before the first step."""
 
+    def begin(self, ceiling: str) -> None:
+        """Before a step that measures."""
+
     def step(self, ceiling: str, record: Record | None) -> None:
         """After each step; None where it was left out."""
 
@@ -29,6 +32,9 @@ class Silent:
     """Says nothing."""
 
     def start(self, steps: int) -> None:
+        """Nothing."""
+
+    def begin(self, ceiling: str) -> None:
         """Nothing."""
 
     def step(self, ceiling: str, record: Record | None) -> None:
@@ -112,6 +118,7 @@ class Campaign:
     def _measure(self, kind: CeilingKind, variant: str, role: str, session: int, until: float) -> None:
         record = self._journal.find(kind.id, variant, role, session)
         if record is None and self._bench.timing.now() <= until:
+            self._progress.begin(kind.id)
             record = self._bench.measure(kind, variant, role, session, self._warm_clock)
             self._journal.add(record)
         self._progress.step(kind.id, record)
@@ -151,6 +158,6 @@ class Campaign:
 
 def _warmer(usable: Sequence[Candidate]) -> tuple[str, str]:
     """What warms the GPU up: plain arithmetic, whose clock is the highest there is."""
-    preferred = [c for c in usable if c.kind.id in ("fp32.fma", "fp64.fma")] or [c for c in usable if c.kind.domain == "sm"]
+    preferred = [c for c in usable if c.kind.id == "fp32.fma"] or [c for c in usable if c.kind.domain == "sm"]
     first = (preferred or list(usable))[0]
     return first.kind.id, first.variants[0]

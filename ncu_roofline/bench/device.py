@@ -25,7 +25,10 @@ RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU or a MIG instance.  Clocks in Hz, 0 where unknown; ``facts`` is all that the runner said about it."""
+    """A GPU or a MIG instance (``mig``: the driver says so).
+
+    Clocks in Hz, 0 where unknown; ``facts`` is all that the runner said about it.
+    """
 
     index: int
     name: str
@@ -36,12 +39,13 @@ class Device:
     sm_clock_max: float
     memory_clock_max: float
     pci_bus_id: str
+    mig: bool = False
     facts: Mapping[str, Any] = field(hash=False, compare=False, default_factory=dict)
 
     @property
     def is_mig(self) -> bool:
         """Whether this is a slice of a GPU."""
-        return self.uuid.startswith("MIG-") or " MIG " in f"{self.name} "
+        return self.mig or self.uuid.startswith("MIG-") or " MIG " in f"{self.name} "
 
     @property
     def capability_text(self) -> str:
@@ -122,12 +126,9 @@ def _of_rank(devices: Sequence[Device], rank: Rank) -> Device:
 
 
 def _one(devices: Sequence[Device], word: str) -> Device:
-    if word.isdecimal():
-        found = [device for device in devices if device.index == int(word)]
-    else:
-        bare = word.lower()
-        found = [device for device in devices if bare in (device.uuid.lower(), device.pci_bus_id.lower())]
-        found = found or [device for device in devices if _starts(device.uuid.lower(), bare)]
+    bare = word.lower()
+    found = [device for device in devices if bare in (str(device.index), device.uuid.lower(), device.pci_bus_id.lower())]
+    found = found or [device for device in devices if _starts(device.uuid.lower(), bare)]
     if len(found) == 1:
         return found[0]
     known = "; ".join(f"{device.index} {device.name} {device.uuid}" for device in devices)

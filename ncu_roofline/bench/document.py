@@ -119,7 +119,7 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
     verified = [record.verified for record in used if record.verified is not None]
     work = "bytes" if last.unit == "B/s" else "launches" if last.unit == "s" else "operations"
     return {
-        "variant": {"kernel": last.variant, **last.launch},
+        "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
         "work": {work: last.work},
         "seconds_median": median(last.seconds),
         "attempts": max(record.attempts for record in used),
@@ -157,21 +157,19 @@ def _per_cycle(value: float, clocks: Sequence[float], device: Device) -> float |
 
 
 def _variants(outcome: Outcome) -> list[dict[str, Any]]:
-    rows = []
-    for record in (*outcome.sweep, *outcome.sessions):
-        rows.append(
-            {
-                "kernel": record.variant,
-                "role": record.role,
-                "session": record.session,
-                "value": record.value if record.values else None,
-                "attempts": record.attempts,
-                "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
-                "values": record.values,
-                "sm_mhz": [clock / 1e6 for clock in record.clocks],
-            }
-        )
-    return rows
+    return [
+        {
+            "kernel": record.variant,
+            "role": record.role,
+            "session": record.session,
+            "value": record.value if record.values else None,
+            "attempts": record.attempts,
+            "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
+            "values": record.values,
+            "sm_mhz": [clock / 1e6 for clock in record.clocks],
+        }
+        for record in (*outcome.sweep, *outcome.sessions)
+    ]
 
 
 def describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,6 +74,12 @@ def rates() -> tuple[Rate, ...]:
     )
 
 
+def find_rate(kind: str, compute_capability: Capability) -> tuple[float, bool] | None:
+    """Operations per SM and cycle of a kind of arithmetic, and whether the figure is uncertain; None where unknown."""
+    found = (rate for rate in rates() if rate.id == kind and compute_capability in rate.per_sm)
+    return next(((rate.per_sm[compute_capability], rate.uncertain) for rate in found), None)
+
+
 @cache
 def link_rates() -> Mapping[int, float]:
     """Bytes per second and lane of each PCI Express generation, one way."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -71,17 +71,19 @@ class Journal:
             raise RooflineError("Cannot write", self.path, error.strerror or str(error), next_step) from error
 
 
+def _whole(lines: Iterable[str]) -> Iterator[Any]:
+    """The lines up to the first that an interruption tore."""
+    with suppress(ValueError):
+        for line in lines:
+            yield json.loads(line)
+
+
 def _read(path: Path, head: Mapping[str, Any]) -> dict[RunKey, Record]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return {}
-    parsed = []
-    for line in lines:
-        try:
-            parsed.append(json.loads(line))
-        except ValueError:
-            break
+    parsed = list(_whole(lines))
     if not parsed or parsed[0] != json.loads(json.dumps(head)):
         return {}
     found = {}

@@ -123,7 +123,7 @@ class Bench:
             try:
                 trials = list(self.source.run(job, launch, self.settings.silence))
             except RunnerFailed as error:
-                failure = str(error)
+                failure = next((word for word in NOT_HERE if word in str(error)), str(error))
             used, discarded = after_warm_up(trials, count)
             if failure or not used:
                 failure = failure or "it measured nothing"

@@ -134,7 +134,7 @@ class NvmlTelemetry:
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         if processes is None:
             return None
-        return sum(getattr(process, "pid", None) != os.getpid() for process in processes)
+        return len([process for process in processes if getattr(process, "pid", None) != os.getpid()])
 
 
 def _scaled(value: object, factor: float) -> float | None:

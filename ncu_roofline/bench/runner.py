@@ -115,7 +115,8 @@ class Runner:
             )
         except OSError as error:
             raise RunnerFailed(f"it can't be started ({error.strerror or error})") from error
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         lines: queue.Queue[bytes | None] = queue.Queue()
         complaints: list[bytes] = []
         readers = [_reader(process.stdout, lines), _keeper(process.stderr, complaints)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.gpus import Gpu, link_rates, rates
+from ncu_roofline.bench.gpus import Gpu, find_rate, link_rates
 from ncu_roofline.spec import Architecture, load_spec
 from ncu_roofline.spec.description import ROOF_FACTORS
 
@@ -102,7 +102,7 @@ def theory(kind: CeilingKind, units: Units) -> Theory | None:
 
 def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
     level = _LEVELS.get(kind.level)
-    if units.architecture is None or level not in units.architecture.bandwidth:
+    if units.architecture is None or level is None or level not in units.architecture.bandwidth:
         return None
     product, per = units.architecture.bandwidth[level]
     if per == "sm":
@@ -136,13 +136,12 @@ def _compute(kind: CeilingKind, units: Units) -> Theory | None:
     factor = ROOF_FACTORS.get(mix, 1.0 if mix == "mad" else None)
     if factor is None or units.architecture is None:  # a division is a routine of the compiler
         return None
-    peak, uncertain = units.architecture.peak(family, units.name), False
+    peak, uncertain = units.architecture.peak(f"{family}.fma", units.name), False
     if peak is None:
-        for rate in rates():
-            if rate.id == family and units.architecture.compute_capability in rate.per_sm:
-                peak, uncertain = rate.per_sm[units.architecture.compute_capability], rate.uncertain
-    if peak is None:
-        return None
+        rate = find_rate(family, units.architecture.compute_capability)
+        if rate is None:
+            return None
+        peak, uncertain = rate
     if mix == "nofma" and family in ("fp16", "bf16"):
         slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
         return _per_sm(peak * factor, units, units.core_clock, True, slow)
@@ -153,6 +152,8 @@ def _tensor(ceiling: str, units: Units) -> Theory | None:
     _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
     architecture = units.architecture
     if architecture is None or not name:
+        return None
+    if family != "mma" and family != _FULL_RATE.get(architecture.compute_capability):
         return None
     best = _FULL_RATE.get(architecture.compute_capability, "mma")
     ids = [f"tensor.{name}.{family}", *_roof_ids(name)]

@@ -55,8 +55,14 @@ def _paths(arguments: Sequence[str]) -> list[str]:
 
 
 def _named(argument: str) -> list[str]:
+    if not argument:
+        raise RooflineError("Cannot check", "''", "the name is empty", f"Give the path of a {SUFFIX} file.")
     if os.path.isdir(argument):
-        inside = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
+        try:
+            inside = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise RooflineError("Cannot check", argument, reason, "Give a folder that you may read.") from error
         if not inside:
             raise RooflineError("Cannot check", argument, "the folder holds no section", f"Give a folder with {SUFFIX} files.")
         return inside

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from ncu_roofline import __version__
+from ncu_roofline.cli import machine_parser
+from ncu_roofline.cli.bench_options import add_options
 
 LISTS = ("architectures", "precisions", "levels", "formats")
 
@@ -28,7 +30,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _advise(commands)
     _annotate(commands)
     _check(commands)
+    _generate(commands)
+    _bench(commands)
     _list(commands)
+    _machine(commands)
     args = parser.parse_args(argv)
     args.run = _runner(args.command)
     return args
@@ -155,6 +160,53 @@ def _check(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--passes", action="store_true", help="print the replay passes of each file and of all together")
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
+
+
+def _generate(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = _add(commands, "generate", "write the sections and rules for Nsight Compute, or check that they are up to date")
+    parser.add_argument("-o", "--out", metavar="DIR", help="write DIR/sections and DIR/rules (default: the pack's own)")
+    parser.add_argument(
+        "--ncu", default="", metavar="VERSION", help="for this Nsight Compute (default: what every release from 2020.3 loads)"
+    )
+    parser.add_argument("--ceilings", metavar="FILE", help="draw these measured ceilings (JSON) beside the theoretical roofs")
+    parser.add_argument(
+        "--clock-consistent", action="store_true", help="measured roofs follow the clock that a kernel is profiled at"
+    )
+    parser.add_argument(
+        "--tensor",
+        default="fp16",
+        metavar="TYPE",
+        help="source type of the tensor section with few passes (default: %(default)s)",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name every file that differs")
+    parser.add_argument("--force", action="store_true", help="overwrite files that were not generated")
+
+
+def _machine(commands: Commands[argparse.ArgumentParser]) -> None:
+    machine_parser.install(_add(commands, "install", "put sections and rules where Nsight Compute looks, with measured roofs"))
+    machine_parser.uninstall(_add(commands, "uninstall", "remove exactly what was installed"))
+    machine_parser.doctor(
+        _add(
+            commands,
+            "doctor",
+            "say what is missing on this machine for measuring and profiling, and what to do",
+            epilog="Exit code 1 if something that is here does not work; what is absent is no problem for reading reports.",
+        )
+    )
+    machine_parser.profile(
+        _add(
+            commands,
+            "profile",
+            "run an application under ncu with our sections and render the result",
+            epilog="Exit code: the application's; 1 if it could not be profiled.",
+        ),
+        _words,
+        _regex,
+    )
+
+
+def _bench(commands: Commands[argparse.ArgumentParser]) -> None:
+    add_options(_add(commands, "bench", "measure the ceilings of the GPU at hand, and what belongs to it"))
 
 
 def _list(commands: Commands[argparse.ArgumentParser]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
-from ncu_roofline.generate.lower import Lowering, Reading
+from ncu_roofline.generate.lower import Chips, Lowering, Reading
 from ncu_roofline.generate.measured import Measured
 from ncu_roofline.spec import Level, Precision
 
@@ -35,12 +35,14 @@ class ChartMaker:
     def core(self, precision: Precision, tensor: Precision | None) -> Chart:
         """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
         label = precision.label
-        roofs = self._level_roofs(precision, self.levels, f"{label} FMA")
-        roofs += self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", _NO_FMA_COLOR)
+        # What comes later is drawn over what came before, and each level's line has to show its colour.
+        roofs = self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", _NO_FMA_COLOR)
         points = self._points(precision, self.levels)
         if tensor:
             roofs += self._flat_roofs(tensor, tensor.id, tensor.label, _TENSOR_COLOR)
-            points += self._points(tensor, self.levels)
+            points += self._points(tensor, self.levels, lighter=True)
+        patched = [level for level in self.levels if self.lowering.patched(level)]
+        roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
         return Chart(f"{label} roofline", "Arithmetic intensity [FLOP/byte]", "Performance [FLOP/s]", roofs, points)
 
     def tensor(self, precisions: Sequence[Precision]) -> Chart:
@@ -48,7 +50,7 @@ class ChartMaker:
         levels = _without_patching(self.lowering, self.levels)
         roofs: tuple[Roof, ...] = ()
         points: tuple[Point, ...] = ()
-        for precision in precisions:
+        for precision in sorted(precisions, key=lambda one: not one.part_of):
             if precision.part_of:
                 roofs += self._flat_roofs(precision, precision.id, precision.label, _VARIANT_COLOR)
             else:
@@ -68,12 +70,12 @@ class ChartMaker:
         roofs, points = [], []
         for level in _without_patching(self.lowering, self.levels):
             color = _color(level)
-            for traffic in self.lowering.bandwidth(level, _PER_SECTOR):
-                roofs.append(Roof(peak, traffic.value, f"{level.label} transactions, instruction issue", color))
+            label = f"{level.label} transactions, instruction issue"
+            roofs += [Roof(peak, one.value, label, color) for one in self.lowering.bandwidth(level, _PER_SECTOR)]
             points += self._cross(work, self.lowering.traffic(level, _PER_SECTOR), f"All instructions at {level.label}", color)
         loads = self._value("smsp__sass_inst_executed_op_global_ld.sum.per_second")
         sectors = self._value("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second")
-        points.append(Point(loads, sectors, "Global loads: one instruction per sectors it asks for", _TENSOR_COLOR))
+        points.append(Point(loads, sectors, "Global loads alone, at the sectors they ask for", _TENSOR_COLOR))
         walls = tuple(Wall(1 / count, label, _WALL_COLOR) for count, label in _WALLS)
         return Chart(
             "Instruction roofline",
@@ -98,9 +100,9 @@ class ChartMaker:
             roofs += self._pairs(peaks, bandwidths, f"{level.label} bandwidth, {what} peak", color, precision)
             works = self.measured.compute(self.lowering, precision, roof_id)
             traffics = self.measured.bandwidth(self.lowering, level)
+            label = f"{level.label} bandwidth, {what} peak, {self.measured.label(level.id, roof_id)}"
             if works and not traffics and level is self.levels[0]:
-                traffics = bandwidths
-            label = f"{level.label} bandwidth, {what}, {self.measured.label(level.id, roof_id)}"
+                traffics, label = bandwidths, f"{what} peak, {self.measured.label('', roof_id)}"
             roofs += self._pairs(works or peaks, traffics, label, lighter, precision)
         return tuple(roofs)
 
@@ -111,13 +113,11 @@ class ChartMaker:
         roofs = self._pairs(peaks, bandwidths, f"{what} peak", color, precision)
         works = self.measured.compute(self.lowering, precision, roof_id)
         traffics = self.measured.bandwidth(self.lowering, level) or bandwidths
-        roofs += self._pairs(works, traffics, f"{what}, {self.measured.label('', roof_id)}", color, precision)
+        roofs += self._pairs(works, traffics, f"{what} peak, {self.measured.label('', roof_id)}", color, precision)
         return tuple(roofs)
 
-    def _pairs(
-        self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision
-    ) -> list[Roof]:
-        conditions = [(None, self.lowering.chips)]
+    def _pairs(self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision) -> list[Roof]:
+        conditions: list[tuple[Value | None, Chips]] = [(None, self.lowering.chips)]
         if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and precision.id != "tensor.fp16":
             conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
         return [
@@ -128,14 +128,13 @@ class ChartMaker:
             if work.chips & traffic.chips & chips
         ]
 
-    def _points(self, precision: Precision, levels: Iterable[Level]) -> tuple[Point, ...]:
-        works = self.lowering.work(precision)
-        return tuple(
-            point
-            for level in levels
-            for work in works
-            for point in self._cross(work, self.lowering.traffic(level), f"{precision.label} at {level.label}", _color(level))
-        )
+    def _points(self, precision: Precision, levels: Iterable[Level], *, lighter: bool = False) -> tuple[Point, ...]:
+        points: list[Point] = []
+        for level in levels:
+            color = LEVEL_COLORS.get(level.id, _OTHER_LEVEL)[lighter]
+            for work in self.lowering.work(precision):
+                points += self._cross(work, self.lowering.traffic(level), f"{precision.label} at {level.label}", color)
+        return tuple(points)
 
     @staticmethod
     def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Point]:

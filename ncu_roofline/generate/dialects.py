@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.spec.validation import LAST, Capability
+from ncu_roofline.spec.validation import Capability
 
 Release = tuple[int, int]
 
@@ -34,7 +34,7 @@ ARCHITECTURES: tuple[tuple[Release, tuple[int, ...], tuple[int, ...]], ...] = (
     ((2025, 1), (100, 101, 120), ()),
     ((2025, 3), (103, 110, 121), (101,)),
 )
-"""Release, and the architecture numbers it added and removed.  Where first and last known release differ the later one counts."""
+"""Release, and the architecture numbers it added and removed; the release is the first that is known to have them."""
 
 _RENAMED = {(11, 0): 101}
 """Thor was 10.1 in releases that do not know 11.0."""
@@ -135,6 +135,8 @@ class Dialect:
         """
         chips = sorted((number, chip in wanted) for chip in among if (number := self.number(chip)) is not None)
         beyond = any(self.number(chip) is None for chip in wanted)
+        if all(inside for _, inside in chips) and (self.exact or beyond):
+            return EVERYWHERE
         top, top_inside = chips[-1]
         found: list[Range] = []
         start = 0

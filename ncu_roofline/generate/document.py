@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_roofline.generate.dialects import EVERYWHERE, Dialect, Range
@@ -79,6 +80,15 @@ class Chart:
     points: tuple[Point, ...]
     walls: tuple[Wall, ...] = ()
 
+    def values(self) -> Iterator[Value]:
+        """Every value of its roofs and points."""
+        for roof in self.roofs:
+            yield from (roof.work, roof.traffic)
+            if roof.condition:
+                yield roof.condition
+        for point in self.points:
+            yield from (point.work, point.traffic)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -107,14 +117,23 @@ class Document:
     order: int
     description: str
     header: tuple[Metric, ...]
-    metrics: tuple[Metric, ...]
-    definitions: tuple[Definition, ...]
-    body: str
+    metrics: tuple[Metric, ...] = ()
+    definitions: tuple[Definition, ...] = ()
     charts: tuple[Chart, ...] = ()
     tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
         """Name of its file."""
         return f"{self.identifier}.section"
+
+    def shown(self) -> Iterator[Metric]:
+        """Every metric of header, tables and charts."""
+        yield from self.header
+        for table in self.tables:
+            yield from table.metrics
+        for chart in self.charts:
+            for value in chart.values():
+                yield from value.metrics
+                if value.clock:
+                    yield value.clock

@@ -34,12 +34,19 @@ _COSTLY = {
     ("dram", (12, 1)),
     ("tensor.fp8.sparse", (10, 3)),
 }
+# Clocks that every chip has: they need no filter.
+_CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "l1tex", "lts")}
 _OPS_PATH = "sm__ops_path_tensor_"
 
 
 def _number(value: float) -> str:
     """A constant of an expression: digits, with a point where it needs one; seven of them count."""
     return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
+
+
+def _covers(form: tuple[Choice, ...], name: str, needed: tuple[Range, ...]) -> bool:
+    """Whether a metric's form has a name on all the ranges needed."""
+    return form == (Choice(name),) or form == (Choice(name, needed),) or (form[0] == Choice(name, needed))
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,15 @@ class Reading:
 
 
 class Lowering:
-    """Gathers the derived metrics and the inputs of one section while its charts are made."""
+    """Gathers the derived metrics and the inputs of one section while its charts are made.
 
-    def __init__(self, spec: Spec, dialect: Dialect) -> None:
-        self.spec, self.dialect = spec, dialect
+    Nsight Compute keeps one filter for each name in a section.  ``ambiguous`` are names that charts need with several: every
+    such use gets a derived metric of its own.
+    """
+
+    def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset()) -> None:
+        self.spec, self.dialect, self._ambiguous = spec, dialect, ambiguous
+        self._uses: dict[str, list[tuple[tuple[str, Chips], ...]]] = {}
         self.chips: Chips = frozenset([*(a.compute_capability for a in spec.architectures), LAST])
         self._definitions: dict[str, tuple[str, set[Capability]]] = {}
         self._collected: dict[str, set[Capability]] = {}
@@ -79,18 +91,27 @@ class Lowering:
             for name, (expression, chips) in self._definitions.items()
         )
 
-    def collected(self) -> tuple[Metric, ...]:
-        """Metrics to collect without showing them, sorted by name."""
-        return tuple(self.metric({name: frozenset(chips)}) for name, chips in sorted(self._collected.items()))
+    def collected(self, shown: Iterable[Metric]) -> tuple[Metric, ...]:
+        """Metrics to collect that are not ``shown`` anyway, sorted by name."""
+        bases = {metric.choices[0].name for metric in shown}
+        return tuple(
+            Metric((Choice(name, self.ranges(chips)),)) for name, chips in sorted(self._collected.items()) if name not in bases
+        )
+
+    def conflicts(self, shown: Iterable[Metric]) -> frozenset[str]:
+        """Names that are asked for with several filters, or on fewer chips than they are collected on."""
+        forms: dict[str, set[tuple[Choice, ...]]] = {}
+        for metric in shown:
+            forms.setdefault(metric.choices[0].name, set()).add(metric.choices)
+        found = {name for name, several in forms.items() if len(several) > 1}
+        for name, chips in self._collected.items():
+            needed = self.ranges(chips)
+            found |= {name for form in forms.get(name, ()) if not _covers(form, name, needed)}
+        return frozenset(found)
 
     def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
-        """Have a metric collected.
-
-        Everything shown is collected here, too: releases up to 2022.3 keep one filter for each name, and it is the one in this
-        block, while a chart may ask for a name with several.
-        """
-        if not name.startswith(DERIVED):
-            self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
+        """Have a metric collected."""
+        self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
 
     def ranges(self, chips: Iterable[Capability]) -> tuple[Range, ...]:
         """The dialect's ranges for some chips; empty if its release profiles none of them."""
@@ -98,7 +119,20 @@ class Lowering:
 
     def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> Metric:
         """A metric that is called differently on different chips."""
-        return Metric(tuple(Choice(name, self.ranges(chips)) for name, chips in chips_of.items()), label)
+        form = tuple(chips_of.items())
+        names = ((self._alias(name, form) if name in self._ambiguous else name, chips) for name, chips in form)
+        return Metric(tuple(Choice(name, self.ranges(chips)) for name, chips in names), label)
+
+    def _alias(self, name: str, form: tuple[tuple[str, Chips], ...]) -> str:
+        """A name that is used in one form only, for the same value."""
+        uses = self._uses.setdefault(name, [])
+        if form not in uses:
+            uses.append(form)
+        tag = f"use{uses.index(form) + 1}"
+        chips = dict(form)[name]
+        if name in self._definitions:
+            return self.define(f"{name.removeprefix(DERIVED)}_{tag}", self._definitions[name][0], (), chips)
+        return self.define(f"{name}_{tag}".replace(".", "_"), f"{name} * 1", [name], chips)
 
     def define(self, name: str, expression: str, inputs: Iterable[str], chips: Chips | None = None) -> str:
         """A derived metric of our own; its inputs are collected."""
@@ -256,12 +290,13 @@ class Lowering:
 
     def _value(self, parts: list[Part]) -> Value:
         terms = tuple(self._choices((part.terms[i], part.chips) for part in parts) for i in range(len(parts[0].terms)))
-        clock = self._choices((part.clock, part.chips) for part in parts) if parts[0].clock else None
-        return Value(terms, clock)
+        clocks = {part.clock for part in parts}
+        if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
+            return Value(terms, self.metric(dict.fromkeys(clocks, self.chips)))
+        return Value(terms, self._choices((part.clock, part.chips) for part in parts) if clocks != {""} else None)
 
     def _choices(self, names: Iterable[tuple[str, Chips]]) -> Metric:
         chips_of: dict[str, Chips] = {}
         for name, chips in names:
             chips_of[name] = chips_of.get(name, frozenset()) | chips
-            self.collect(name, chips)
         return self.metric(chips_of)

@@ -44,18 +44,23 @@ class Measured:
         chip = self.ceilings.compute_capability
         if not any(chip in one.chips for one in achieved):
             return []
-        if self.shares is None:
+        share = self._share(found)
+        if share is None:
             return [Reading(Value(constant=found.value), frozenset([chip]))]
-        share = self.shares.get(found.id, math.nan)
-        return theory(share, frozenset([chip])) if math.isfinite(share) else []
+        return theory(share, frozenset([chip]))
+
+    def _share(self, ceiling: Ceiling) -> float | None:
+        """The share of theory to draw; None for a constant: unless asked for, and where theory is not known."""
+        share = (self.shares or {}).get(ceiling.id, math.nan)
+        return share if math.isfinite(share) else None
 
     def label(self, level: str, roof_id: str) -> str:
-        """Where and when the ceilings of a roof were measured, at which clock; "" if they were not."""
+        """Where and when the ceiling of a roof was measured, at which clock; "" if it was not."""
         if not self.ceilings:
             return ""
         one = (self.ceilings.bandwidth(level) if level else None) or self.ceilings.compute(roof_id)
-        clock = f"{format_value(one.clock, 'hertz')}" if one and math.isfinite(one.clock) else ""
-        scaled = "scaled to the profiled clock" if self.shares is not None else ""
+        clock = f"at {format_value(one.clock, 'hertz')}" if one and math.isfinite(one.clock) else ""
+        scaled = "scaled to this run's clock" if one and self._share(one) is not None else ""
         parts = (f"measured on {self.ceilings.device or 'an unnamed GPU'}", self.ceilings.date, clock, scaled)
         return ", ".join(part for part in parts if part)
 

@@ -16,7 +16,12 @@ _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
 _INST = "sm__inst_executed_pipe_"
 # Tensor instructions by kind, and the capabilities whose chips have the counter (asked of the metric library).
 _PIPES = (
-    ("Tensor pipe busy, all kinds [% of cycles]", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", (7, 0), LAST),
+    (
+        "Tensor pipe busy, all kinds [% of cycles]",
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+        (7, 0),
+        LAST,
+    ),
     ("HMMA instructions", f"{_INST}tensor_op_hmma.sum", (7, 0), (9, 0)),
     ("IMMA instructions", f"{_INST}tensor_op_imma.sum", (7, 5), (9, 0)),
     ("DMMA instructions", f"{_INST}tensor_op_dmma.sum", (8, 0), (8, 0)),
@@ -38,81 +43,98 @@ def pipe_table(lowering: Lowering) -> Table:
     return Table("Tensor instructions", tuple(rows))
 
 
-def overview_tables(lowering: Lowering) -> tuple[Table, ...]:
-    """Operations, traffic and clock."""
-    spec = lowering.spec
-    work = [metric for name in _LETTERS for metric in _operations(lowering, spec.precision(name))]
-    traffic = [
-        replace(reading.value.metrics[0], label=f"{level.label} [byte/s]")
-        for level in spec.levels
-        for reading in lowering.traffic(level)
-        if reading.value.clock is None
-    ]
-    duration = lowering.metric({"gpu__time_duration.sum": lowering.chips}, "Duration")
-    clock = lowering.metric({_CLOCK: lowering.chips}, "SM clock")
-    return (
-        Table("Operations", tuple(work)),
-        Table("Traffic", tuple(traffic)),
-        Table("Time and clock", (duration, clock, _clock_ratio(lowering))),
-    )
+def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
+    """The precisions of CUDA cores that the library counts together."""
+    return tuple(lowering.spec.precision(name) for name in _LETTERS)
 
 
-def _clock_ratio(lowering: Lowering) -> Metric:
+def time_and_clock(lowering: Lowering) -> tuple[Metric, ...]:
+    """Duration and SM clock."""
+    rows = (("Duration", "gpu__time_duration.sum"), ("SM Frequency", _CLOCK))
+    return tuple(lowering.metric({name: lowering.chips}, label) for label, name in rows)
+
+
+def clock_ratio(lowering: Lowering) -> Metric:
+    """The profiled clock against the maximum; without nested expressions in per mille: the one is in Hz, the other in kHz."""
     divisor, unit = (f"({_MAX_KILOHERTZ} * 10)", "%") if lowering.dialect.nested_expressions else (_MAX_KILOHERTZ, "per mille")
     name = lowering.define("sm_clock_share", f"{_CLOCK} / {divisor}", [_CLOCK, _MAX_KILOHERTZ])
     return lowering.metric({name: lowering.chips}, f"SM clock / maximum clock [{unit}]")
 
 
-def _operations(lowering: Lowering, precision: Precision) -> list[Metric]:
-    """FLOP/s, share of fused instructions, and intensities of a precision of the CUDA cores."""
-    letter, label = _LETTERS[precision.id], precision.label
-    together = f"smsp__sass_thread_inst_executed_ops_{letter}add_{letter}mul_{letter}fma_pred_on.sum.per_second"
-    fused = f"smsp__sass_thread_inst_executed_op_{letter}fma_pred_on.sum.per_second"
-    share = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
-    rows = [lowering.metric({share: lowering.chips}, f"{label} fused share of add, multiply and FMA instructions")]
+def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[Metric, ...]:
+    """Bytes per second of each level; without ``patched`` only what hardware counts."""
+    return tuple(
+        replace(reading.value.metrics[0], label=f"{level.label} [byte/s]")
+        for level in lowering.spec.levels
+        if patched or not lowering.patched(level)
+        for reading in lowering.traffic(level)
+        if reading.value.clock is None
+    )
+
+
+def performance(lowering: Lowering, precision: Precision) -> tuple[Metric, ...]:
+    """Operations per second."""
     if lowering.dialect.nested_expressions:
-        return _exact(lowering, precision) + rows
+        names = {}
+        for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
+            name = f"{precision.id}_{variant}_flop_per_second"
+            names[lowering.define(name, _expression(work), _inputs(work), chips)] = chips
+        return (lowering.metric(names, f"{precision.label} [FLOP/s]"),)
     # The library counts add, multiply and fused instructions together: with the fused ones once more it is operations.
+    together, fused = _together(precision), _fused(precision)
     name = lowering.define(f"{precision.id}_flop_per_second", f"{together} + {fused}", [together, fused])
     unit = "FLOP/s, to be doubled: packed" if precision.id == "fp16" else "FLOP/s"
-    rows.insert(0, lowering.metric({name: lowering.chips}, f"{label} [{unit}]"))
-    for level in _roofed(lowering):
-        for sums, chips in lowering.sums(level).items():
-            if len(sums.terms) == 1:
-                rows.append(_per_traffic(lowering, precision, level, together, sums, chips))
+    return (lowering.metric({name: lowering.chips}, f"{precision.label} [{unit}]"),)
+
+
+def fused_share(lowering: Lowering, precision: Precision) -> Metric:
+    """Fused multiply-adds as a share of add, multiply and fused instructions."""
+    together, fused = _together(precision), _fused(precision)
+    name = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
+    return lowering.metric({name: lowering.chips}, f"{precision.label} fused share of add, multiply and FMA instructions")
+
+
+def intensities(lowering: Lowering, precision: Precision) -> Table:
+    """Operations per byte at each level with a roof; without nested expressions instructions, and per sector at L2."""
+    row = _intensity if lowering.dialect.nested_expressions else _instructions_per_traffic
+    levels = [level for level in lowering.spec.levels if level.bindings[0].clock and not lowering.patched(level)]
+    return Table(
+        f"{precision.label} intensity", tuple(metric for level in levels for metric in row(lowering, precision, level))
+    )
+
+
+def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: Level) -> list[Metric]:
+    together = _together(precision)
+    rows = []
+    for sums, chips in lowering.sums(level).items():
+        (counter, weight), *more = sums.terms
+        if not more:
+            rate = f"{counter}.sum.per_second"
+            name = lowering.define(f"{precision.id}_per_{counter}", f"{together} / {rate}", [together, rate], chips)
+            unit = "byte" if weight == 1 else f"{weight:g} bytes"
+            rows.append(lowering.metric({name: chips}, f"{precision.label} instructions per {unit} at {level.label}"))
     return rows
 
 
-def _roofed(lowering: Lowering) -> list[Level]:
-    """Levels with a roof and hardware counters: those whose intensity is worth a row."""
-    return [level for level in lowering.spec.levels if level.bindings[0].clock and not lowering.patched(level)]
-
-
-def _per_traffic(
-    lowering: Lowering, precision: Precision, level: Level, together: str, sums: WeightedSum, chips: Chips
-) -> Metric:
-    (counter, weight) = sums.terms[0]
-    traffic = f"{counter}.sum.per_second"
-    name = lowering.define(f"{precision.id}_per_{counter}", f"{together} / {traffic}", [together, traffic], chips)
-    unit = "byte" if weight == 1 else f"{weight:g} bytes"
-    return lowering.metric({name: chips}, f"{precision.label} instructions per {unit} at {level.label}")
-
-
-def _exact(lowering: Lowering, precision: Precision) -> list[Metric]:
-    rows, intensities = {}, {level.id: dict[str, Chips]() for level in _roofed(lowering)}
+def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[Metric]:
+    found: dict[str, Chips] = {}
     for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
-        name, inputs = f"{precision.id}_{variant}", _inputs(work)
-        rows[lowering.define(f"{name}_flop_per_second", _expression(work), inputs, chips)] = chips
-        for level in _roofed(lowering):
-            for sums, here in lowering.sums(level).items():
-                if chips & here:
-                    text = f"({_expression(work)}) / ({_expression(sums)})"
-                    intensity = f"{name}_per_{sums.counters()[0]}"
-                    found = lowering.define(intensity, text, inputs + _inputs(sums), chips & here)
-                    intensities[level.id][found] = chips & here
-    metrics = [lowering.metric(rows, f"{precision.label} [FLOP/s]")]
-    labels = {level.id: f"{precision.label} intensity at {level.label} [FLOP/byte]" for level in lowering.spec.levels}
-    return metrics + [lowering.metric(found, labels[level]) for level, found in intensities.items() if found]
+        for sums, here in lowering.sums(level).items():
+            if chips & here:
+                name = f"{precision.id}_{variant}_per_{sums.counters()[0]}"
+                text = f"({_expression(work)}) / ({_expression(sums)})"
+                found[lowering.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
+    label = f"{precision.label} intensity at {level.label} [FLOP/byte]"
+    return [lowering.metric(found, label)] if found else []
+
+
+def _together(precision: Precision) -> str:
+    letter = _LETTERS[precision.id]
+    return f"smsp__sass_thread_inst_executed_ops_{letter}add_{letter}mul_{letter}fma_pred_on.sum.per_second"
+
+
+def _fused(precision: Precision) -> str:
+    return f"smsp__sass_thread_inst_executed_op_{_LETTERS[precision.id]}fma_pred_on.sum.per_second"
 
 
 def _inputs(sums: WeightedSum) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ncu_roofline.formula import WeightedSum
+from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.model.kernels import TENSOR_ACTIVE
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.works import MIXED_SHARE
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ncu_roofline.ceilings import Ceilings
     from ncu_roofline.generate.dialects import Dialect
 
-CORE = ("fp64", "fp32", "fp16")
 # Tensor types that could take over matrix products of a precision, closest first.
 _REPLACEMENTS = {
     "fp64": ("tensor.fp64",),
@@ -149,22 +149,13 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     The files find out at run time what the release offers, so they are the same for every dialect.  ``ceilings``: measured
     roofs that they hold kernels against, used on the GPU models they were measured on.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("ncu_roofline.generate", "templates/rules"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
     spec = load_spec()
     rendered = {}
     for rule in rule_templates(spec):
-        context = {"rule": rule, **_constants(spec), **_tables(spec, rule)}
+        context = {"rule": rule, "generated": GENERATED, **_constants(spec), **_tables(spec, rule)}
         if ceilings:
             context["ceilings"] = _ceilings(spec, ceilings)
-        text = environment.get_template(rule.template).render(context)
+        text = render(f"rules/{rule.template}", **context)
         rendered[rule.file_name] = text.rstrip("\n") + "\n"
     return rendered
 

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.errors import UsageError
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
-from ncu_roofline.generate.document import Document, Metric
+from ncu_roofline.generate.document import Chart, Document, Metric, Table
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.lower import Lowering
 from ncu_roofline.generate.measured import Measured, measured
-from ncu_roofline.generate.overview import overview_tables, pipe_table
-from ncu_roofline.spec import Precision, Spec, load_spec
+from ncu_roofline.generate.overview import (
+    clock_ratio,
+    core_precisions,
+    fused_share,
+    intensities,
+    performance,
+    pipe_table,
+    time_and_clock,
+    traffic,
+)
+from ncu_roofline.spec import Spec, load_spec
 
 SETS = ("ncu_roofline", "roofline")
 _TRAFFIC = (
-    "Traffic is everything that moves, loads, stores and atomics alike: global, local and texture memory at L1/TEX, what the SMs "
-    "ask of L2, all of DRAM and system memory."
+    "Traffic is everything that moves, loads, stores and atomics alike: global, local and texture memory at L1/TEX, what the "
+    "SMs ask of L2 and of system memory, all of DRAM."
 )
-_DOTS = "One dot per memory level, all at the height of the achieved performance; a dot on a roof of its own colour is bound by it."
+_DOTS = (
+    "One dot per memory level, all at the height of the achieved performance; a dot on a roof of its own colour is bound by it."
+)
 _CLOCKS = "Roofs are at the clocks of the profiled run, which ncu locks to base clock unless told otherwise."
 
 
@@ -29,18 +41,28 @@ class Options:
     """What to generate for: a dialect, measured ceilings, and the type that the light tensor section counts."""
 
     dialect: Dialect = BASE
-    measured: Measured = Measured()
+    measured: Measured = field(default_factory=Measured)
     light_type: str = "fp16"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a section is made."""
+    """How a section is made: its names, its maker, and the precision that the maker needs to know."""
 
     identifier: str
     title: str
-    make: Callable[[Recipe, int, Spec, Options], Document]
+    make: Callable[[Recipe, Lowering, Options], Parts]
     precision: str = ""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What makers return: a description, a header, and what the body shows."""
+
+    description: str
+    header: tuple[Metric, ...]
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def render_sections(
@@ -54,101 +76,102 @@ def render_sections(
     """The text of every section file by file name.
 
     With ``ceilings`` measured roofs stand beside the theoretical ones, as constants or, ``clock_consistent``, as the measured
-    share of the theoretical peak.  Raises RooflineError for ceilings that can't be used so and for broken templates.
+    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes.  Raises
+    RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
     """
+    spec = spec or load_spec()
+    _check_light_type(light_type, spec)
     options = Options(dialect, measured(ceilings, clock_consistent), light_type)
-    files = {}
-    for position, recipe in enumerate(RECIPES):
-        document = recipe.make(recipe, position, spec or load_spec(), options)
-        files[document.file] = render("sections/section.j2", section=document, dialect=dialect, sets=SETS, header=_header(options))
-    return files
+    documents = [_document(recipe, 20 + position, spec, options) for position, recipe in enumerate(RECIPES)]
+    shared = {"dialect": dialect, "sets": SETS, "header": _header(options)}
+    return {one.file: render("sections/section.j2", section=one, **shared) for one in documents}
+
+
+def _check_light_type(light_type: str, spec: Spec) -> None:
+    known = [p.id.removeprefix("tensor.") for p in spec.precisions if p.kind == "tensor" and not p.part_of]
+    if light_type not in known:
+        raise UsageError("Cannot count the tensor type", light_type, "it is unknown", f"Choose one of {', '.join(known)}.")
 
 
 def _header(options: Options) -> tuple[str, ...]:
     """What stands at the top of each file."""
     dialect, ceilings = options.dialect, options.measured.ceilings
-    loads = f"Nsight Compute {dialect.release[0]}.{dialect.release[1]}{' and later' if not dialect.exact else ''}"
+    release = f"{dialect.release[0]}.{dialect.release[1]}"
+    loads = f"Nsight Compute {release}{'' if dialect.exact else ' and later'}"
     lines = [f"{GENERATED} from the specification in ncu_roofline/data for {loads}.", "Edit that, not this file."]
     if ceilings:
         lines.append(f"Measured roofs: {ceilings.provenance}.  Not for other GPUs.")
     return tuple("".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 
-def _document(recipe: Recipe, order: int, lowering: Lowering, description: str, **parts: object) -> Document:
-    header = _header_metrics(lowering)
-    return Document(
-        identifier=recipe.identifier,
-        title=recipe.title,
-        order=20 + order,
-        description=description,
-        header=header,
-        metrics=lowering.collected(),
-        definitions=lowering.definitions(),
-        **parts,  # type: ignore[arg-type]
-    )
+def _document(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
+    """A section in which every name has one filter."""
+    ambiguous = frozenset[str]()
+    while True:
+        lowering = Lowering(spec, options.dialect, ambiguous)
+        parts = recipe.make(recipe, lowering, options)
+        document = Document(
+            recipe.identifier, recipe.title, order, parts.description, parts.header, charts=parts.charts, tables=parts.tables
+        )
+        shown = list(document.shown())
+        found = lowering.conflicts(shown) - ambiguous
+        if not found:
+            return replace(document, metrics=lowering.collected(shown), definitions=lowering.definitions())
+        ambiguous |= found
 
 
-def _header_metrics(lowering: Lowering) -> tuple[Metric, ...]:
-    rows = (("Duration", "gpu__time_duration.sum"), ("SM Frequency", "sm__cycles_elapsed.avg.per_second"))
-    return tuple(lowering.metric({name: lowering.chips}, label) for label, name in rows)
-
-
-def _core(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
-    lowering = Lowering(spec, options.dialect)
-    precision = spec.precision(recipe.precision)
-    tensor = next((p for p in spec.precisions if p.id == f"tensor.{precision.id}"), None)
-    # Only DMMA shares its type with a CUDA-core chart at no cost: its counter takes no replay pass on any chip.
-    chart = ChartMaker(lowering, options.measured).core(precision, tensor if recipe.precision == "fp64" else None)
-    work = f"Work is {precision.label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
+def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
+    precision = lowering.spec.precision(recipe.precision)
+    label = precision.label
+    # Of the matrix operations only FP64's cost no replay pass on any chip.
+    tensor = lowering.spec.precision("tensor.fp64") if precision.id == "fp64" else None
+    work = f"Work is {label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
     packed = ", a packed half instruction twice that" if precision.id == "fp16" else ""
-    dmma = "; matrix operations (DMMA) have dots and a roof of their own" if recipe.precision == "fp64" else ""
-    return _document(
-        recipe, order, lowering, f"{work}{packed}{dmma}. {_TRAFFIC} {_DOTS} {_CLOCKS}", body=recipe.title, charts=(chart,)
-    )
+    matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
+    chart = ChartMaker(lowering, options.measured).core(precision, tensor)
+    header = (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering))
+    return Parts(f"{work}{packed}{matrix}. {_TRAFFIC} {_DOTS} {_CLOCKS}", header, (chart,))
 
 
-def _tensor(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
-    lowering = Lowering(spec, options.dialect)
-    chart = ChartMaker(lowering, options.measured).tensor([p for p in spec.precisions if p.kind == "tensor"])
-    sparse = "" if options.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
-    work = f"Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types).{sparse}"
-    return _document(recipe, order, lowering, f"{work} {_TRAFFIC} {_DOTS} {_CLOCKS}", body=recipe.title, charts=(chart,))
-
-
-def _light(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
-    lowering = Lowering(spec, options.dialect)
-    wanted = f"tensor.{options.light_type}"
-    # Sparse work would cost one more pass.
-    shown = [p for p in spec.precisions if p.id == wanted or (p.part_of == wanted and not p.disjoint)]
-    chart = ChartMaker(lowering, options.measured).tensor(shown)
-    label = spec.precision(wanted).label
-    work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {label} alone: few replay passes."
-    return _document(
-        recipe,
-        order,
-        lowering,
-        f"{work} {_TRAFFIC} {_CLOCKS}",
-        body=recipe.title,
-        charts=(chart,),
-        tables=(pipe_table(lowering),),
-    )
-
-
-def _instructions(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
-    lowering = Lowering(spec, options.dialect)
-    chart = ChartMaker(lowering, Measured()).instructions()
+def _tensor(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+    precisions = [p for p in lowering.spec.precisions if p.kind == "tensor"]
+    sparse = "" if lowering.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
     work = (
-        "Work is executed warp instructions, traffic is transactions of 32 bytes. The walls are global loads by access pattern: "
-        "the dot of the global loads stands on the wall of theirs, farther left is more transactions per instruction."
+        f"Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types).{sparse}"
     )
-    return _document(recipe, order, lowering, f"{work} {_TRAFFIC} {_CLOCKS}", body=recipe.title, charts=(chart,))
+    chart = ChartMaker(lowering, options.measured).tensor(precisions)
+    return Parts(
+        f"{work} {_TRAFFIC} {_DOTS} {_CLOCKS}", (*time_and_clock(lowering), *traffic(lowering, patched=False)), (chart,)
+    )
 
 
-def _overview(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
-    lowering = Lowering(spec, options.dialect)
-    tables = overview_tables(lowering)
-    text = "Operations and fused share per precision, traffic per memory level, and the clock, in numbers."
-    return _document(recipe, order, lowering, f"{text} {_TRAFFIC}", body=recipe.title, tables=tables)
+def _light(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+    wanted = lowering.spec.precision(f"tensor.{options.light_type}")
+    # Sparse work would cost one more pass.
+    shown = [p for p in lowering.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
+    work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
+    chart = ChartMaker(lowering, options.measured).tensor(shown)
+    header = (*time_and_clock(lowering), *traffic(lowering, patched=False))
+    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", header, (chart,), (pipe_table(lowering),))
+
+
+def _instructions(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+    work = (
+        "Work is executed warp instructions, traffic is transactions of 32 bytes. The walls are patterns of global loads: the "
+        "dot of the global loads stands at the wall of theirs; the farther left, the more transactions one instruction needs."
+    )
+    chart = ChartMaker(lowering, Measured()).instructions()
+    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", time_and_clock(lowering), (chart,))
+
+
+def _overview(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+    text = "Operations, share of fused ones, traffic per memory level, and the clock against the GPU's maximum, in numbers."
+    precisions = core_precisions(lowering)
+    header = [*time_and_clock(lowering), clock_ratio(lowering)]
+    for precision in precisions:
+        header += [*performance(lowering, precision), fused_share(lowering, precision)]
+    tables = tuple(intensities(lowering, precision) for precision in precisions)
+    return Parts(f"{text} {_TRAFFIC}", (*header, *traffic(lowering)), tables=tables)
 
 
 RECIPES = (

@@ -12,7 +12,7 @@ from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.install.machine import Machine
 from ncu_roofline.install.manifest import MANIFEST, Manifest, forget, read_manifest, record
-from ncu_roofline.install.ncu import Ncu, list_files
+from ncu_roofline.install.ncu import Listing, Ncu, list_files
 from ncu_roofline.install.transaction import STAGE, changing, digest, missing_folders, recover, remove_empty
 
 _WRITABLE = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
@@ -53,8 +53,11 @@ class Removal:
     unfinished: bool = False
 
 
-def plan(folder: Path, pack: Pack) -> Change:
-    """What deploying the pack would do.  Raises RooflineError where a file of the same name is not ours."""
+def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
+    """What deploying the pack would do; with ``force`` also to files of ours that were changed.
+
+    Raises RooflineError where a file of the same name is not ours.
+    """
     manifest = read_manifest(folder)
     ours = manifest.files if manifest else {}
     written, unchanged, kept = [], [], []
@@ -65,7 +68,7 @@ def plan(folder: Path, pack: Pack) -> Change:
         elif there and name not in ours:
             next_step = "Move that file away, or install elsewhere with --dest DIR."
             raise RooflineError("Cannot install over", folder / name, "the file is not one that was installed", next_step)
-        elif there and there != ours[name]:
+        elif there and there != ours[name] and not force:
             kept.append(name)
         else:
             written.append(name)
@@ -74,11 +77,13 @@ def plan(folder: Path, pack: Pack) -> Change:
     return Change(folder, tuple(written), tuple(unchanged), tuple(removed), tuple(kept))
 
 
-def deploy(machine: Machine, folder: Path, pack: Pack, prove: Callable[[], None] = lambda: None) -> Change:
+def deploy(
+    machine: Machine, folder: Path, pack: Pack, prove: Callable[[], None] = lambda: None, *, force: bool = False
+) -> Change:
     """Put the pack into ``folder``; what ``prove`` raises undoes it.  Raises RooflineError, and then nothing has changed."""
     try:
         recover(folder)
-        change = plan(folder, pack)
+        change = plan(folder, pack, force=force)
         manifest = _manifest(folder, pack, change)
         old = read_manifest(folder)
         if not change.any and manifest == old:
@@ -149,12 +154,20 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
         absent = [name for name in wanted if os.path.realpath(folder / name) not in listed]
         if not absent:
             continue
-        errors = {os.path.realpath(file): text for file, text in listing.errors.items()}
-        reason = errors.get(os.path.realpath(folder / absent[0])) or listing.messages.splitlines()[-1:] or "no reason given"
-        said = reason if isinstance(reason, str) else reason[0]
-        where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {said}"
+        reason = _why_unlisted(listing, folder / absent[0])
+        where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reason}"
         next_step = "Nothing was changed; try another release with --ncu PATH, or --dest DIR."
         raise RooflineError("Cannot install", folder / absent[0], where, next_step)
+
+
+def _why_unlisted(listing: Listing, path: Path) -> str:
+    """What ncu says about a file that it does not list: its error, another file of the same identifier, or its last message."""
+    errors = {os.path.realpath(file): text for file, text in listing.errors.items()}
+    if os.path.realpath(path) in errors:
+        return errors[os.path.realpath(path)]
+    text = path.read_text(encoding="utf-8", errors="replace")
+    taken = [f"{file} has the same identifier, {identifier}" for identifier, file in listing.entries if f'"{identifier}"' in text]
+    return (taken or listing.messages.splitlines()[-1:] or ["it says no reason"])[0]
 
 
 def _digest_of(path: Path) -> str:
@@ -163,5 +176,5 @@ def _digest_of(path: Path) -> str:
         return "no ordinary file"
     try:
         return digest(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""

@@ -33,18 +33,16 @@ def folder(machine: Machine) -> Path:
 
 def kept(machine: Machine) -> list[Ceilings]:
     """All ceilings kept that can be read, by file name."""
-    found = []
-    for path in sorted(folder(machine).glob("*.json")):
-        try:
-            found.append(read_ceilings(path))
-        except RooflineError:
-            continue
-    return found
+    found = (_readable(path) for path in sorted(folder(machine).glob("*.json")))
+    return [one for one in found if one]
 
 
 def kept_for(machine: Machine, gpu: Gpu) -> Ceilings | None:
     """The ceilings kept for this very GPU (name and UUID), None if there are none."""
-    path = folder(machine) / _file_name(gpu.name, gpu.uuid)
+    return _readable(folder(machine) / _file_name(gpu.name, gpu.uuid))
+
+
+def _readable(path: Path) -> Ceilings | None:
     try:
         return read_ceilings(path) if path.is_file() else None
     except RooflineError:

@@ -1,4 +1,4 @@
-"""The machine at hand: its environment, its programs, its folders.  Everything in this package asks it, tests bring their own."""
+"""The machine at hand: its environment, its programs, its folders.  All of this package asks it, tests bring their own."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
             raise ValueError("it is no manifest of this program, or of a later version of it")
         return _parse(document)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
@@ -141,6 +141,9 @@ def one_at_a_time(machine: Machine) -> Iterator[None]:
         make_folder(machine.data)
         handle = os.open(machine.data, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX)
+    for stray in machine.data.glob(f".{_FOLDERS}.*.part"):  # of a process that was killed while it wrote the list
+        with suppress(OSError):
+            stray.unlink()
     try:
         yield
     finally:

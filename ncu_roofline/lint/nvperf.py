@@ -22,7 +22,7 @@ HOW_TO_GET = "no libnvperf_host here, so metric names and passes are not checked
 
 _FILES = ("libnvperf_host.so", "nvperf_host.dll")
 _IN_TOOLKIT = ("extras/CUPTI/lib64", "lib64", "lib", "bin")
-_IN_PACKAGES = ("nvidia/cu*/lib", "nvidia/cuda_cupti/lib", "nvidia/cuda_cupti/bin", "ncu_report")
+_IN_PACKAGES = ("nvidia/cu[0-9]*/lib", "nvidia/cuda_cupti/lib", "nvidia/cuda_cupti/bin", "ncu_report")
 _IN_NSIGHT = ("host/*", "target/*")
 
 _TYPES: dict[str, Any] = {

@@ -20,6 +20,10 @@ _Places = dict[Field, list[Target]]
 # What a counter is one share of: reads and writes of the same traffic belong to one peak.
 _SHARE = re.compile(r"_(?:op|pipe|mem)_\w+$|_(?:read|write)$")
 
+# No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
+_PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
+_WITHOUT_PEAK = ("", "system")  # levels: not told by the names; links, whose peak no counter gives
+
 
 def check_values(content: Content) -> Iterator[Finding]:
     """Values that no release turns into a line: products without a clock, patterns in the place of a metric."""
@@ -39,12 +43,11 @@ def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
     """Chips on which something of the charts is not there."""
     if not content.chart_fields:
         return
-    here = [target for target in targets if content.section.filter.matches(target.arch)]
     unseen: list[Target] = []
     no_roof: _Places = defaultdict(list)
     no_dot: _Places = defaultdict(list)
     constant: _Places = defaultdict(list)
-    for target in here:
+    for target in targets:
         charts = content.charts_on(target.arch)
         if not charts:
             unseen.append(target)
@@ -57,11 +60,11 @@ def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
             if not any(line.kind == "point" for line in _drawn(chart, target)):
                 no_dot[chart.field].append(target)
     root = content.chart_fields[0]
-    yield from _report({root: unseen} if unseen else {}, here, "no-chart", "no roofline chart of the section is shown")
-    yield from _report(no_roof, here, "no-roof", "the chart has no roof")
-    yield from _report(no_dot, here, "no-dot", "the chart has no dot")
+    yield from _report({root: unseen} if unseen else {}, targets, "no-chart", "no roofline chart of the section is shown")
+    yield from _report(no_roof, targets, "no-roof", "the chart has no roof")
+    yield from _report(no_dot, targets, "no-dot", "the chart has no dot")
     text = "no PeakTraffic is a collected ValueCyclesPerSecondExpression, so that ncu-ui 2024 draws nothing; keep one such roof"
-    yield from _report(constant, here, "constant-roofs", text)
+    yield from _report(constant, targets, "constant-roofs", text)
 
 
 def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
@@ -75,13 +78,13 @@ def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
             for line, field in chart.lines:
                 counters = _counters(line, chart.program)
                 _, level = classify(counters)
-                if line.kind != "point" or not _is_drawn(line, chart.program, target) or not level:
+                if line.kind != "point" or not _is_drawn(line, chart.program, target) or level in _WITHOUT_PEAK:
                     continue
                 peers = [roof for roof in roofs if classify(roof)[1] == level]
-                if peers and not any(_families(counters) & _families(roof) for roof in peers):
+                if peers and not any(_peaks(counters) & _families(roof) for roof in peers):
                     mismatched[field].append(target)
                     texts[field] = f"{' + '.join(sorted(_families(counters)))} against a roof of {_joined(peers)}"
-                elif not peers and all(roofs):
+                elif roofs and all(classify(roof)[1] not in ("", level) for roof in roofs):
                     alone[field].append(target)
     for field, chips in mismatched.items():
         place = field.first("AchievedTraffic") or field
@@ -127,6 +130,12 @@ def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
         expression = program.definitions.get(name)
         result.update(dict.fromkeys(expression.names if expression else (name,)))
     return tuple(result)
+
+
+def _peaks(names: Iterable[str]) -> frozenset[str]:
+    """The families whose peak is a roof for these counters."""
+    families = _families(names)
+    return families | {_PEAK_OF[one] for one in families if one in _PEAK_OF}
 
 
 def _families(names: Iterable[str]) -> frozenset[str]:

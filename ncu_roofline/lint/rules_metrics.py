@@ -7,19 +7,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from ncu_roofline.lint.chips import BASE, OK, SUFFIX, UNKNOWN, chip
+from ncu_roofline.lint.chips import BASE, SUFFIX, UNKNOWN, chip
 from ncu_roofline.lint.content import ROOFLINE, SOURCE, Content, DefinitionField
-from ncu_roofline.lint.finding import ERROR, WARNING, Finding
+from ncu_roofline.lint.finding import ERROR, INFO, WARNING, Finding
 from ncu_roofline.lint.targets import Target, all_targets, capabilities
 from ncu_roofline.sections.definitions import Expression, parse_expression
 from ncu_roofline.sections.textformat import Field
-from ncu_roofline.sections.textschema import RELEASES, Release, release_text
+from ncu_roofline.sections.textschema import Release, release_text
 
 Targets = Sequence[Target]
 
 _OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
 _ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
-_SINCE_CHAINS, _SINCE_NAN = (2024, 1), (2025, 3)
+# Parentheses and several operators: the text of their parser is in 2024.1; sections that come with ncu use them from 2025.1 on.
+_SINCE_CHAINS, _PROVEN_CHAINS, _SINCE_NAN = (2024, 1), (2025, 1), (2025, 3)
 _FREE = ("device__attribute_",)  # in every report, asked for or not
 
 
@@ -39,36 +40,33 @@ def check_definitions(content: Content, targets: Targets, release: Release | Non
 def _old_releases(one: DefinitionField, field: Field, release: Release | None) -> Iterator[Finding]:
     if _ONE_OPERATOR.fullmatch(one.expression):
         return
-    since = _SINCE_NAN if "nan_as_zero" in one.expression else _SINCE_CHAINS
-    if release is None and since > RELEASES[0]:
-        message = f"{one.name} has no value before {release_text(since)}: older releases read `operand operator operand` only"
-        yield Finding(WARNING, field.line, field.column, "expression-release", message)
-    elif release is not None and release < since:
-        message = f"{one.name} has no value in {release_text(release)}, which reads `operand operator operand` only"
-        yield Finding(ERROR, field.line, field.column, "expression-release", message)
+    since, proven = (_SINCE_NAN, _SINCE_NAN) if "nan_as_zero" in one.expression else (_SINCE_CHAINS, _PROVEN_CHAINS)
+    if release is not None and release >= proven:
+        return
+    old = f"before {release_text(since)}" if release is None else f"in {release_text(release)}"
+    verb = "has" if release is None or release < since else "may have"
+    severity = ERROR if release is not None and release < since else WARNING
+    message = f"{one.name} {verb} no value {old}: old releases read `operand operator operand` only"
+    yield Finding(severity, field.line, field.column, "expression-release", message)
 
 
 def _inputs(content: Content, one: DefinitionField, expression: Expression, targets: Targets) -> Iterator[Finding]:
     field = one.field.first("Expression") or one.field
-    missing: dict[str, list[Target]] = defaultdict(list)
-    nested = set()
-    for target in targets:
-        if content.defined_on(target.arch).get(one.name) is not one:
-            continue
-        collected = content.collected_on(target.arch)
-        for name in expression.names:
-            if any(name == other.name for other in content.definitions):
-                nested.add(name)
-            elif name not in collected and not name.startswith(_FREE):
-                missing[name].append(target)
-    for name in sorted(nested):
+    missing: dict[tuple[str, bool], list[Target]] = defaultdict(list)
+    derived = {other.name for other in content.definitions}
+    for name in sorted(derived.intersection(expression.names)):
         message = f"{one.name} is derived from {name}, which is derived itself: no release is known to compute that"
         yield Finding(WARNING, field.line, field.column, "derived-of-derived", message)
-    for name, chips in missing.items():
-        message = (
-            f"{one.name} needs {name}, which the section does not collect on {capabilities(chips, targets)}; add it to Metrics"
-        )
-        yield Finding(ERROR, field.line, field.column, "uncollected-input", message)
+    for target in targets:
+        collected = content.collected_on(target.arch)
+        if content.defined_on(target.arch).get(one.name) is one:
+            for name in expression.names:
+                if name not in collected and name not in derived and not name.startswith(_FREE):
+                    missing[name, one.name in collected].append(target)
+    for (name, used), chips in missing.items():
+        message = f"{one.name} needs {name}, which the section does not collect on {capabilities(chips, targets)}"
+        then = "; add it to Metrics" if used else ", where nothing shows it"
+        yield Finding(ERROR if used else INFO, field.line, field.column, "uncollected-input", message + then)
 
 
 def check_undefined(content: Content, targets: Targets) -> Iterator[Finding]:
@@ -95,30 +93,31 @@ def check_names(content: Content, targets: Targets) -> Iterator[Finding]:
             verdict = found.verdict(name)
             if verdict == UNKNOWN or (verdict in (BASE, SUFFIX) and placed.role != SOURCE):
                 places.setdefault((name, verdict), (placed.place(name), []))[1].append(target)
+    misspelt = {name for name, verdict in places if verdict != UNKNOWN}
+    missing: dict[tuple[str, tuple[Target, ...]], Field] = {}
     for (name, verdict), (field, chips) in places.items():
-        yield _name_finding(name, verdict, field, chips, targets)
+        if verdict != UNKNOWN:
+            yield Finding(ERROR, field.line, field.column, "metric-suffix", _suffix_message(name))
+        elif known_anywhere(name):
+            missing.setdefault((name.partition(".")[0], tuple(chips)), field)  # once for all suffixes of a counter
+        elif name not in misspelt:
+            message = f"no chip has a metric {name}{_similar(name, chips[0])}"
+            yield Finding(ERROR, field.line, field.column, "unknown-metric", message)
+    for (base, without), field in missing.items():
+        if base not in misspelt:
+            message = f"{base} does not exist on {', '.join(one.chip for one in without)} ({capabilities(without, targets)})"
+            yield Finding(WARNING, field.line, field.column, "metric-missing", message)
 
 
-def _name_finding(name: str, verdict: str, field: Field, missing: Targets, targets: Targets) -> Finding:
-    if verdict == BASE:
-        message = f"{name} lacks a rollup such as .sum or .avg"
-        return Finding(ERROR, field.line, field.column, "metric-suffix", message)
-    if verdict == SUFFIX:
-        message = f"{name.partition('.')[0]} exists, but not with {name[name.index('.') :]}"
-        return Finding(ERROR, field.line, field.column, "metric-suffix", message)
-    if known_anywhere(name):
-        chips = ", ".join(one.chip for one in missing)
-        message = f"{name} does not exist on {chips} ({capabilities(missing, targets)})"
-        return Finding(WARNING, field.line, field.column, "metric-missing", message)
-    return Finding(
-        ERROR, field.line, field.column, "unknown-metric", f"no chip has a metric {name}{_similar(name, missing[0])}"
-    )
+def _suffix_message(name: str) -> str:
+    base, point, suffix = name.partition(".")
+    return f"{base} exists, but not with {point}{suffix}" if point else f"{name} lacks a rollup such as .sum or .avg"
 
 
 def known_anywhere(name: str) -> bool:
     """Whether any chip of any library here has the metric."""
     found = (chip(target.chip) for target in all_targets())
-    return any(one.verdict(name) == OK for one in found if one)
+    return any(one.verdict(name) != UNKNOWN for one in found if one)
 
 
 def _similar(name: str, target: Target) -> str:

@@ -20,8 +20,9 @@ from typing import Any
 MAGIC = b"NVR\0"
 FORMAT_VERSION = 7
 
-# What the pure Python protobuf raises for damaged bytes, besides DecodeError; the C++ one of 3.20 warns about some of them.
-_DAMAGE = (IndexError, ValueError, RecursionError, struct.error, TypeError, RuntimeWarning)
+# What the pure Python protobuf raises for damaged bytes, besides DecodeError; the C++ one of 3.20 warns about some of them,
+# and fails with a SystemError where warnings are errors.
+_DAMAGE = (IndexError, ValueError, RecursionError, struct.error, TypeError, RuntimeWarning, SystemError)
 
 _HEAD_FIELDS = "thread_id=1 uint32, created=5 uint64, nvtx=10 bytes, context=11 uint32"
 _RESULT_FIELDS = """thread_id=1 uint32, api_call_id=2 uint64, metrics=4 MetricResult*, sections=7 bytes*, nvtx=10 Nvtx,

@@ -137,8 +137,7 @@ def parse_document(text: str, release: Release | None = None) -> Document:
 def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
     """The text with some parts replaced: fields without number blanked, spellings that only the C++ parser knows respelled."""
     for start, end, new in sorted(edits, reverse=True):
-        lines = "\n" * text.count("\n", start, end)
-        text = text[:start] + lines + new + text[end:]
+        text = text[:start] + new + text[end:]
     return text
 
 

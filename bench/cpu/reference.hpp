@@ -1,0 +1,20 @@
+// The kernels on the CPU model: what a GPU's results are compared with.
+#pragma once
+#include <string_view>
+
+#include "../kernels/table.hpp"
+
+namespace bench {
+
+struct ReferenceUnit {
+  const Row* rows;
+  size_t count;
+};
+// All rows, unit by unit, in the order they are listed.
+constexpr int kUnits = 5;
+ReferenceUnit reference_unit(int index);
+
+// Runs a kernel on the model.  Returns false for an unknown one.
+bool run_reference(std::string_view symbol, const Args& args, unsigned blocks, unsigned threads, size_t shared_bytes);
+
+}  // namespace bench

@@ -1,0 +1,91 @@
+// Ceilings of the tensor cores of data-center Blackwell: tcgen05.mma, accumulators in tensor memory (sm_100a, sm_103a only).
+#pragma once
+#include "base.cuh"
+
+namespace bench::BENCH_MACHINE {
+
+constexpr int kTcgenThreads = 128, kTcgenM = 128, kTcgenN = 256, kTcgenMmas = 16;
+constexpr int kTcgenTileA = kTcgenM * kSliceBytes, kTcgenTileB = kTcgenN * kSliceBytes;
+constexpr int kTcgenOperands = kSlices * (kTcgenTileA + 2 * kTcgenTileB);  // A, B, B'
+constexpr int kTcgenShared = kTcgenOperands + 64;                          // two barriers, the address in tensor memory
+constexpr uint32_t kTcgenColumns = 256;
+
+// As wgmma's, and a version number at bit 46.
+BENCH_FN uint64_t tcgen05_descriptor(uint32_t address) {
+  return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{kHalfStride >> 4} << 16 | uint64_t{kGroupStride >> 4} << 32 | 1ull << 46;
+}
+template <class Tag> constexpr uint32_t kInstruction = Tag::kFormats | (kTcgenN >> 3) << 17 | (kTcgenM >> 4) << 24;
+
+// One warp issues a trip's products and a commit, then waits for the trip before: the tensor core never runs dry.
+template <class Tag> BENCH_FN void tcgen05_loop(const Args& args, uint32_t d, uint32_t operands, uint32_t bars) {
+  const uint64_t a = tcgen05_descriptor(operands), b = tcgen05_descriptor(operands + kSlices * kTcgenTileA),
+                 other = tcgen05_descriptor(operands + kSlices * (kTcgenTileA + kTcgenTileB));
+  BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
+    tcgen05_products<Tag>(d, a, b, other, kInstruction<Tag>);
+    tcgen05_commit(bars + t % 2 * 8);
+    if (t > 0) barrier_wait(bars + (t + 1) % 2 * 8, (t - 1) / 2 % 2);
+  }
+  if (args.trips > 0) barrier_wait(bars + (args.trips + 1) % 2 * 8, (args.trips - 1) / 2 % 2);
+  tcgen05_last_products<Tag>(d, a, b, kInstruction<Tag>);
+  tcgen05_commit(bars + args.trips % 2 * 8);
+  barrier_wait(bars + args.trips % 2 * 8, args.trips / 2 % 2);
+}
+
+template <class Tag> BENCH_FN void tcgen05_body(const Args& args) {
+  stamp_start(args);
+  Vector4* tiles = reinterpret_cast<Vector4*>(dynamic_shared());
+  for (uint32_t i = thread(); i < kTcgenOperands / 16; i += threads()) tiles[i] = static_cast<const Vector4*>(args.in)[i];
+  const uint32_t operands = shared_address(tiles), bars = operands + kTcgenOperands, slot = bars + 16;
+  const uint32_t warp = warp_index();  // uniform for the compiler: no loop over lanes around each instruction
+  if (warp == 0) tcgen05_allocate(slot, kTcgenColumns);
+  if (thread() == 0) {
+    barrier_init(bars);
+    barrier_init(bars + 8);
+    fence_barrier_init();
+  }
+  fence_shared_for_async();
+  barrier();
+  const uint32_t d = load_shared_word(slot), own = d + (warp << 21);  // a warp reaches its 32 of the 128 lanes
+  for (uint32_t column = 0; column < kTcgenN; column += 8) tcgen05_clear(own + column);
+  tcgen05_fence();
+  barrier();
+  if (warp == 0) tcgen05_loop<Tag>(args, d, operands, bars);
+  barrier();
+  tcgen05_fence();
+  const size_t lanes = size_t{blocks()} * threads();
+  for (uint32_t column = 0; column < kTcgenN; column += 8) {
+    uint32_t c[8];
+    tcgen05_load(c, own + column);
+    BENCH_UNROLL for (int i = 0; i < 8; ++i) args.out[(column + i) * lanes + grid_thread()] = c[i];
+  }
+  tcgen05_fence();
+  barrier();
+  if (warp == 0) tcgen05_free(d, kTcgenColumns);
+  stamp_end(args);
+}
+
+// kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  sm_103a has no integer kind.
+#define BENCH_TCGEN05_KERNELS(X)                                                                                           \
+  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 103, fp16, fp32, 1e-5)          \
+  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 103, bf16, fp32, 1e-5)        \
+  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 103, tf32, fp32, 1e-5)         \
+  X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)                 \
+  X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 103, fp8, fp32, 1e-2)
+
+#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, ...)                 \
+  BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                                          \
+    if constexpr (kHasTcgen05 && kExists<100, UNTIL>) tcgen05_body<TAG>(args);            \
+  }
+BENCH_TCGEN05_KERNELS(BENCH_DEFINE)
+#undef BENCH_DEFINE
+
+inline constexpr Row tcgen05_rows[] = {
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, DATA, RESULT, TOLERANCE)                                 \
+  {"bench_" #NAME, CEILING, VARIANT, UNIT, PIPE, Shape::compute, Data::DATA, Result::RESULT, TOLERANCE, 100, UNTIL, "",  \
+   kTcgenThreads, 1, kTcgenShared, kTcgenOperands / 4, kTcgenN, 2.0 * kTcgenM * kTcgenN * TAG::kK * kTcgenMmas / kTcgenThreads, \
+   0.0, 1, kSlices * kTcgenTileB / 4, TAG::Element::kFlip},
+    BENCH_TCGEN05_KERNELS(BENCH_ROW)
+#undef BENCH_ROW
+};
+
+}  // namespace bench::BENCH_MACHINE

@@ -1,0 +1,75 @@
+#include <cstdio>
+
+#include "runner.hpp"
+
+namespace bench {
+
+void check(cudaError_t status, const char* doing) {
+  if (status == cudaSuccess) return;
+  const bool absent = status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice;
+  throw Failure(absent ? kExitNoGpu : kExitFailed, std::string(doing) + ": " + cudaGetErrorString(status));
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + '"';
+}
+
+Device open_device(int index) {
+  Device device;
+  device.index = index;
+  check(cudaSetDevice(index), "selecting the GPU");
+  check(cudaGetDeviceProperties(&device.properties, index), "asking for the GPU's properties");
+  device.capability = device.properties.major * 10 + device.properties.minor;
+  device.sms = device.properties.multiProcessorCount;
+  device.l2_bytes = static_cast<size_t>(device.properties.l2CacheSize);
+  return device;
+}
+
+namespace {
+int attribute(cudaDeviceAttr name, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, name, device), "asking for an attribute of the GPU");
+  return value;
+}
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char byte[4];
+    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += byte;
+  }
+  return text;
+}
+std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+}  // namespace
+
+void print_device(const Device& device) {
+  const cudaDeviceProp& p = device.properties;
+  char bus[32] = "";
+  int driver = 0, runtime = 0;
+  check(cudaDeviceGetPCIBusId(bus, sizeof bus, device.index), "asking for the GPU's PCI address");
+  check(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  check(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
+  std::printf(
+      "{\"index\": %d, \"name\": %s, \"uuid\": \"%s\", \"pci_bus_id\": \"%s\", \"cc\": \"%d.%d\", \"sm_count\": %d, "
+      "\"l2_bytes\": %zu, \"smem_per_sm_bytes\": %zu, \"mem_total_bytes\": %zu, \"sm_clock_max_mhz\": %g, "
+      "\"mem_clock_max_mhz\": %g, \"bus_bits\": %d, \"driver\": \"%s\", \"runtime\": \"%s\"}\n",
+      device.index, quoted(p.name).c_str(), uuid_text(p.uuid).c_str(), bus, p.major, p.minor, device.sms, device.l2_bytes,
+      p.sharedMemPerMultiprocessor, p.totalGlobalMem, attribute(cudaDevAttrClockRate, device.index) * 1e-3,
+      attribute(cudaDevAttrMemoryClockRate, device.index) * 1e-3, p.memoryBusWidth, version(driver).c_str(),
+      version(runtime).c_str());
+}
+
+}  // namespace bench

@@ -1,0 +1,248 @@
+// One kernel: sized for its level, checked against the CPU model, then timed.
+#include <algorithm>
+#include <string_view>
+
+#include "../cpu/reference.hpp"
+#include "data.hpp"
+#include "runner.hpp"
+#include "verify.hpp"
+
+namespace bench {
+namespace {
+
+__global__ void fill_kernel(uint32_t* words, size_t count, uint64_t seed, bool zeros, bool reals) {
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) {
+    const uint32_t word = random_word(seed, i);
+    words[i] = zeros ? 0 : reals ? 0x3f800000u | word >> 9 : word;  // reals lie in [1, 2)
+  }
+}
+
+__global__ void sum_kernel(const uint32_t* words, size_t count, uint32_t* total) {
+  uint32_t sum = 0;
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) sum += words[i];
+  atomicAdd(total, sum);
+}
+
+}  // namespace
+
+void fill(const Buffer& buffer, uint64_t seed, bool zeros, bool reals) {
+  if (buffer.bytes() == 0) return;
+  fill_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), buffer.bytes() / 4, seed, zeros, reals);
+  check(cudaGetLastError(), "filling memory");
+  check(cudaDeviceSynchronize(), "filling memory");
+}
+
+uint32_t word_sum(const Buffer& buffer, size_t bytes) {
+  const Buffer total(4);
+  uint32_t sum = 0;
+  check(cudaMemset(total.as(), 0, 4), "cudaMemset");
+  sum_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), bytes / 4, total.as<uint32_t>());
+  check(cudaGetLastError(), "summing memory");
+  check(cudaMemcpy(&sum, total.as(), 4, cudaMemcpyDeviceToHost), "summing memory");
+  return sum;
+}
+
+namespace {
+
+bool in_global(const Row& row) {
+  return row.shape == Shape::dram || row.shape == Shape::l2 || row.shape == Shape::l2_far || row.shape == Shape::l1 ||
+         row.shape == Shape::zero_copy;
+}
+size_t tile_bytes(const Row& row) { return static_cast<size_t>(row.bytes) / row.streams * row.threads; }
+bool writes(const Row& row) { return row.streams > 1 || std::string_view(row.symbol).find("write") != std::string_view::npos; }
+bool reads(const Row& row) { return row.streams > 1 || !writes(row); }
+
+// How many blocks, tiles and trips; a pass is the least number of trips that meets every tile equally often.
+struct Plan {
+  unsigned blocks = 1;
+  uint32_t tiles = 1, start = 0, stride = 0;
+  uint64_t pass = 1, block_bytes = 0;
+  size_t array_bytes = 0;  // of each global array
+};
+
+Plan spread(const Row& row, unsigned blocks, size_t bytes) {  // over memory: tile after tile, round robin over blocks
+  Plan plan;
+  plan.blocks = blocks;
+  const size_t tiles = std::min<size_t>(bytes / tile_bytes(row), UINT32_MAX / 2) / blocks * blocks;
+  plan.tiles = static_cast<uint32_t>(std::max<size_t>(tiles, blocks));
+  plan.start = 1;
+  plan.stride = blocks;
+  plan.pass = plan.tiles / blocks;
+  plan.array_bytes = plan.tiles * tile_bytes(row);
+  return plan;
+}
+
+Plan common_window(const Row& row, unsigned blocks, size_t bytes) {  // every block all tiles, each from another one on
+  Plan plan;
+  plan.blocks = blocks;
+  plan.tiles = static_cast<uint32_t>(std::max<size_t>(1, bytes / tile_bytes(row)));
+  plan.start = std::max(1u, plan.tiles / blocks);
+  plan.stride = plan.tiles > 1 ? 1 : 0;
+  plan.pass = plan.tiles;
+  plan.array_bytes = plan.tiles * tile_bytes(row);
+  return plan;
+}
+
+Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
+  size_t free_bytes = 0, total = 0;
+  check(cudaMemGetInfo(&free_bytes, &total), "asking for free GPU memory");
+  const size_t large = std::min(std::max(size_t{2} << 30, 16 * device.l2_bytes), free_bytes / 2);
+  switch (row.shape) {
+    case Shape::dram: return spread(row, blocks, large / row.streams);
+    case Shape::zero_copy: return spread(row, blocks, size_t{256} << 20);
+    case Shape::l2: return common_window(row, blocks, device.l2_bytes / 4 / row.streams);
+    case Shape::l2_far: return common_window(row, blocks, device.l2_bytes * 3 / 4 / row.streams);
+    case Shape::l1: {
+      Plan plan;
+      plan.blocks = blocks;
+      plan.block_bytes = tile_bytes(row);
+      plan.array_bytes = plan.block_bytes * blocks;
+      return plan;
+    }
+    default: {
+      Plan plan;
+      plan.blocks = blocks;
+      return plan;
+    }
+  }
+}
+
+// Memory of one launch.
+struct Memory {
+  Buffer in, in2, dst, out, stamps;
+  Memory(const Row& row, const Plan& plan, const Options& options) {
+    const Where where = row.shape == Shape::zero_copy ? Where::pinned_host : Where::device;
+    const bool reals = row.data == Data::reals;
+    if (!in_global(row)) {
+      const std::vector<uint32_t> words = operands(row, options.seed, options.zeros);
+      in = Buffer(words.size() * 4);
+      check(cudaMemcpy(in.as(), words.data(), in.bytes(), cudaMemcpyHostToDevice), "copying operands");
+    } else {
+      if (reads(row)) in = Buffer(plan.array_bytes, where);
+      if (row.streams == 3) in2 = Buffer(plan.array_bytes, where);
+      if (writes(row)) dst = Buffer(plan.array_bytes, where);
+      fill(in, options.seed, options.zeros, reals);
+      fill(in2, options.seed + 1, options.zeros, reals);
+    }
+    out = Buffer(size_t(row.results) * 4 * row.threads * plan.blocks);
+    stamps = Buffer(plan.blocks * sizeof(Stamp));
+  }
+  void clear() const {
+    check(cudaMemset(out.as(), 0xff, out.bytes()), "cudaMemset");
+    if (dst.bytes()) check(cudaMemset(dst.as(), 0, dst.bytes()), "cudaMemset");
+    check(cudaDeviceSynchronize(), "cudaMemset");
+  }
+};
+
+Args arguments(const Plan& plan, const Memory& memory, uint64_t trips) {
+  return {memory.in.as(), memory.in2.as(), memory.dst.as(), memory.out.as<uint32_t>(), memory.stamps.as<Stamp>(),
+          static_cast<uint32_t>(trips), plan.tiles, plan.start, plan.stride, plan.block_bytes};
+}
+
+double launch(const Measurable& item, const Plan& plan, Args args, Events& events) {
+  void* pointers[] = {&args};
+  events.start();
+  check(cudaLaunchKernel(item.kernel, dim3(plan.blocks), dim3(item.row.threads), pointers, item.row.shared_bytes, nullptr),
+        "launching the kernel");
+  return events.stop();
+}
+
+std::vector<uint32_t> host_copy(const Buffer& buffer) {
+  std::vector<uint32_t> words(buffer.bytes() / 4);
+  if (!words.empty()) check(cudaMemcpy(words.data(), buffer.as(), buffer.bytes(), cudaMemcpyDefault), "copying results");
+  return words;
+}
+
+// A launch of two blocks, small enough for the model; throws when the GPU's results differ from the model's.
+void verify(const Measurable& item, const Options& options) {
+  const Row& row = item.row;
+  Plan plan;
+  plan.blocks = 2;
+  if (row.shape == Shape::l1) {
+    plan.block_bytes = tile_bytes(row);
+    plan.array_bytes = 2 * plan.block_bytes;
+  } else if (in_global(row)) {
+    plan = common_window(row, 2, 6 * tile_bytes(row));
+  }
+  const uint64_t trips = in_global(row) ? 9 : 2;
+  const Memory memory(row, plan, options);
+  memory.clear();
+  Events events;
+  launch(item, plan, arguments(plan, memory, trips), events);
+  std::vector<uint32_t> in = host_copy(memory.in), in2 = host_copy(memory.in2), dst(memory.dst.bytes() / 4),
+                        out(memory.out.bytes() / 4, 0xffffffffu);
+  std::vector<Stamp> stamps(plan.blocks);
+  const Args args = {in.data(), in2.data(), dst.data(), out.data(), stamps.data(), static_cast<uint32_t>(trips),
+                     plan.tiles, plan.start, plan.stride, plan.block_bytes};
+  if (!run_reference(row.symbol, args, plan.blocks, row.threads, row.shared_bytes)) throw Failure(kExitFailed, "no model of the kernel");
+  Row exact = row;
+  exact.result = Result::bits;
+  exact.tolerance = 0;
+  std::string wrong = compare(row, host_copy(memory.out), out);
+  if (wrong.empty()) wrong = compare(exact, host_copy(memory.dst), dst);
+  if (!wrong.empty()) throw Failure(kExitWrong, std::string(row.symbol) + " computes something else than its model: " + wrong);
+}
+
+double clock_mhz(const Memory& memory, unsigned blocks) {
+  std::vector<Stamp> stamps(blocks);
+  check(cudaMemcpy(stamps.data(), memory.stamps.as(), memory.stamps.bytes(), cudaMemcpyDeviceToHost), "copying clocks");
+  std::vector<double> rates;
+  for (const Stamp& stamp : stamps)
+    if (stamp.end_ns > stamp.start_ns && stamp.end_cycles > stamp.start_cycles)
+      rates.push_back(1e3 * double(stamp.end_cycles - stamp.start_cycles) / double(stamp.end_ns - stamp.start_ns));
+  if (rates.empty()) return 0;
+  std::nth_element(rates.begin(), rates.begin() + rates.size() / 2, rates.end());
+  return rates[rates.size() / 2];
+}
+
+// What a timed launch leaves, as one number; for reads the sum of all words read, which is known beforehand.
+uint32_t trace(const Memory& memory) {
+  const Buffer& left = memory.dst.bytes() ? memory.dst : memory.out;
+  return word_sum(left, left.bytes());
+}
+uint32_t expected(const Row& row, const Plan& plan, const Memory& memory, uint64_t trips, uint32_t first) {
+  if (!in_global(row) || row.streams == 3 || !reads(row)) return first;  // what the first launch left; the model checked it
+  const uint32_t once = word_sum(memory.in, memory.in.bytes());
+  if (row.streams == 2) return once;
+  const uint64_t met = row.shape == Shape::l1 ? trips : trips * plan.blocks / plan.tiles;
+  return static_cast<uint32_t>(once * met);
+}
+
+unsigned resident_blocks(const Measurable& item, const Device& device) {
+  if (item.row.shared_bytes > 48 * 1024)
+    check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, item.row.shared_bytes),
+          "reserving shared memory");
+  if (item.row.shape == Shape::l1)
+    check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 0), "preferring L1");
+  int blocks = item.row.blocks;
+  if (blocks == 0)
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, item.kernel, item.row.threads, item.row.shared_bytes),
+          "asking for the occupancy");
+  return static_cast<unsigned>(std::max(1, blocks) * device.sms);
+}
+
+}  // namespace
+
+Summary measure_kernel(const Measurable& item, const Device& device, const Options& options, const Report& report) {
+  const Row& row = item.row;
+  const Plan plan = make_plan(row, device, resident_blocks(item, device));
+  verify(item, options);
+  const Memory memory(row, plan, options);
+  memory.clear();
+  Events events;
+  const auto seconds_for = [&](uint64_t trips) { return launch(item, plan, arguments(plan, memory, trips), events); };
+  seconds_for(plan.pass);
+  const uint64_t trips = calibrate(plan.pass, UINT32_MAX, options.min_milliseconds, seconds_for);
+  seconds_for(trips);
+  const uint32_t wanted = expected(row, plan, memory, trips, trace(memory));
+  const double per_trip = std::string_view(row.unit) == "B/s" ? row.bytes : row.operations;
+  const double work = per_trip * double(trips) * row.threads * plan.blocks;
+  for (int i = 0; i < options.trials; ++i) {
+    memory.clear();
+    const double seconds = seconds_for(trips);
+    report({seconds, work, clock_mhz(memory, plan.blocks), trace(memory) == wanted});
+  }
+  return {plan.blocks, static_cast<unsigned>(row.threads), double(trips)};
+}
+
+}  // namespace bench

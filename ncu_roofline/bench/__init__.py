@@ -1,0 +1,36 @@
+"""Measured ceilings of the GPU at hand: the driver around the benchmark program, its statistics and its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def measure(device: str = "auto", quick: bool = False, output: str | Path | None = None, nvcc: str = "") -> Path:
+    """Build the benchmark, measure one GPU and return the path of its ceilings file (JSON).
+
+    ``device``: index, UUID or "auto", the first (under an MPI launcher the rank's own).  ``output`` is overwritten; without
+    one the file lies in the user's cache folder.  Raises RooflineError without a compiler or GPU, and where nothing could be
+    measured.
+    """
+    from ncu_roofline.bench.build import build
+    from ncu_roofline.bench.device import choose, local_rank
+    from ncu_roofline.bench.folders import cache_folder
+    from ncu_roofline.bench.runner import Runner
+    from ncu_roofline.bench.session import Wish, file_name, find_devices, measure_device
+    from ncu_roofline.bench.settings import FULL, QUICK
+    from ncu_roofline.errors import RooflineError
+
+    built = build(nvcc=nvcc)
+    chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]
+    target = Path(output) if output is not None else cache_folder() / "ceilings" / file_name(chosen)
+    if output is None:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            next_step = "Set XDG_CACHE_HOME to a place that you may write to."
+            raise RooflineError("Cannot write", target.parent, error.strerror or str(error), next_step) from error
+    measure_device(built, chosen, target, Wish(settings=QUICK if quick else FULL, overwrite=True))
+    return target
+
+
+__all__ = ["measure"]

@@ -1,0 +1,172 @@
+"""Ceilings of several GPUs of one model, from nodes or MPI ranks, in one file: median, range, and which GPUs are slow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline import __version__
+from ncu_roofline.bench.catalogue import kind_of
+from ncu_roofline.bench.settings import LIMITS
+from ncu_roofline.bench.statistics import median
+from ncu_roofline.bench.verdict import machine_balance
+from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION, read_ceilings
+from ncu_roofline.errors import RooflineError
+
+_NEXT = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to merge."""
+
+    path: str
+    content: Mapping[str, Any]
+
+    @property
+    def model(self) -> tuple[str, str, int | None]:
+        """What GPUs must share: name, compute capability, number of SMs."""
+        device = self.content["device"]
+        return device["name"], device["cc"], device.get("sm_count")
+
+    @property
+    def uuid(self) -> str:
+        """Of the GPU; the file's name where it has none."""
+        return str(self.content["device"].get("uuid") or self.path)
+
+    @property
+    def time(self) -> str:
+        """When it was measured, ISO 8601."""
+        return str((self.content.get("host") or {}).get("time_utc", ""))
+
+    def place(self) -> dict[str, Any]:
+        """Which GPU it is."""
+        device, host = self.content["device"], self.content.get("host") or {}
+        return {"host": host.get("name", ""), "index": device.get("index"), "uuid": self.uuid, "file": Path(self.path).name}
+
+
+def read_source(path: str) -> Source:
+    """A ceilings file as it stands.  Raises RooflineError for anything else."""
+    read_ceilings(path)
+    content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    if content["device"].get("gpus"):
+        raise RooflineError("Cannot merge", path, "it is merged already", _NEXT)
+    return Source(path, content)
+
+
+def merge(sources: Sequence[Source]) -> dict[str, Any]:
+    """One document of the schema of the others: each value is the median over the GPUs.
+
+    Of two files of one GPU the later one counts.  Raises RooflineError for GPUs of several models.
+    """
+    newest, warnings = _newest(sources)
+    first = newest[0]
+    for other in newest[1:]:
+        if other.model != first.model:
+            reason = f"{_model(other)} is not {_model(first)} of {first.path}"
+            raise RooflineError("Cannot merge", other.path, reason, _NEXT)
+    warnings += _differences(newest)
+    ids = dict.fromkeys(entry["id"] for source in newest for entry in source.content["ceilings"])
+    ceilings = [_ceiling(name, newest) for name in ids]
+    name, cc, sm_count = first.model
+    accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
+    slow: dict[str, list[str]] = {}
+    for entry in ceilings:
+        for gpu in entry.get("slow", []):
+            slow.setdefault(f"{gpu['host']} GPU {gpu['index']} {gpu['uuid']}", []).append(entry["id"])
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "ncu-roofline", "version": __version__},
+        "host": {"name": "", "names": sorted({s.place()["host"] for s in newest}), "time_utc": max(s.time for s in newest)},
+        "device": {"name": name, "uuid": "", "cc": cc, "sm_count": sm_count, "gpus": [source.place() for source in newest]},
+        "ceilings": ceilings,
+        "derived": {"machine_balance": machine_balance(accepted), "slow_gpus": slow},
+        "warnings": warnings,
+    }
+
+
+def _newest(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    by_gpu: dict[str, Source] = {}
+    warnings = []
+    for source in sources:
+        other = by_gpu.get(source.uuid)
+        if other is not None:
+            late, early = (source, other) if source.time >= other.time else (other, source)
+            warnings.append(f"{early.path} left out: {late.path} is a later file of the same GPU")
+            source = late
+        by_gpu[source.uuid] = source
+    return list(by_gpu.values()), warnings
+
+
+def _differences(sources: Sequence[Source]) -> list[str]:
+    """What makes the numbers incomparable although the GPUs are the same."""
+    found = []
+    parts = {
+        "data": ("settings", "data"),
+        "drivers": ("device", "driver"),
+        "power limits": ("device", "power_limit_w"),
+        "ECC modes": ("device", "ecc", "current"),
+        "compilers": ("tool", "build", "compiler"),
+    }
+    for label, keys in parts.items():
+        values = {_inside(source.content, keys) for source in sources} - {None}
+        if len(values) > 1:
+            found.append(f"{label} differ: {', '.join(sorted(map(str, values)))}")
+    return found
+
+
+def _inside(content: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content
+
+
+def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
+    entries = [(source, entry) for source in sources for entry in source.content["ceilings"] if entry["id"] == name]
+    stand = [
+        (source, entry) for source, entry in entries if entry.get("value") is not None and entry.get("accepted") is not False
+    ]
+    sample = (stand or entries)[0][1]
+    head = {key: sample.get(key) for key in ("id", "kind", "level", "unit")}
+    if not stand:
+        reasons = list(dict.fromkeys(reason for _, entry in entries for reason in entry.get("reasons") or []))
+        return {**head, "value": None, "accepted": False, "verdict": sample.get("verdict"), "reasons": reasons, "gpus": 0}
+    values = [float(entry["value"]) for _, entry in stand]
+    middle = median(values)
+    reasons = [f"{len(stand)} of {len(sources)} GPUs"] if len(stand) < len(sources) else []
+    clocks = [clock for _, entry in stand if (clock := (entry.get("clock") or {}).get("sm_mhz_mean"))]
+    return {
+        **head,
+        "value": middle,
+        "min": min(values),
+        "median": middle,
+        "max": max(values),
+        "spread": (max(values) - min(values)) / middle,
+        "gpus": len(stand),
+        "accepted": True,
+        "verdict": sample.get("verdict", "ok"),
+        "reasons": reasons,
+        "clock": {"sm_mhz_mean": median(clocks) if clocks else None},
+        "variant": sample.get("variant"),
+        "slow": _slow(stand, middle, kind_of(name, str(head["unit"])).higher_is_better),
+        "values": [{**source.place(), "value": entry["value"]} for source, entry in stand],
+    }
+
+
+def _slow(stand: Sequence[tuple[Source, Mapping[str, Any]]], middle: float, higher: bool) -> list[dict[str, Any]]:
+    """GPUs more than 3 % on the wrong side of the median, slowest first."""
+    found = []
+    for source, entry in stand:
+        behind = 1 - entry["value"] / middle if higher else entry["value"] / middle - 1
+        if behind > LIMITS.slow_gpu:
+            found.append({**source.place(), "value": entry["value"], "behind": behind})
+    return sorted(found, key=lambda gpu: -gpu["behind"])
+
+
+def _model(source: Source) -> str:
+    name, cc, sm_count = source.model
+    return f"{name} ({cc}, {sm_count} SMs)"

@@ -1,0 +1,151 @@
+"""Ceilings as text tables, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ncu_roofline.bench.gpus import Gpu
+from ncu_roofline.units import format_value
+
+_UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
+_PEAKS = {
+    "fp64.fma": "FP64",
+    "fp32.fma": "FP32",
+    "fp16.fma": "FP16",
+    "bf16.fma": "BF16",
+    "tensor.fp64.mma": "T-FP64",
+    "tensor.tf32": "T-TF32",
+    "tensor.bf16": "T-BF16",
+    "tensor.fp16": "T-FP16",
+    "tensor.fp16_acc16": "T-FP16/16",
+    "tensor.int8": "T-INT8",
+    "tensor.fp8": "T-FP8",
+    "l1.read": "L1",
+}
+
+
+def value_text(value: float | None, unit: str) -> str:
+    """A value with its unit; "-" for none."""
+    return "-" if value is None else format_value(value, _UNITS.get(unit, "ratio"))
+
+
+def measured(content: Mapping[str, Any]) -> str:
+    """The table of a ceilings file, as measured or merged, with its head and warnings."""
+    merged = bool(content["device"].get("gpus"))
+    rows = [_merged_row(entry) if merged else _row(entry) for entry in content["ceilings"]]
+    lines = [_head(content), "", *columns(rows)]
+    notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in content["ceilings"] if _worth_saying(entry)]
+    slow = [
+        f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
+        for entry in content["ceilings"]
+        for gpu in entry.get("slow", [])
+    ]
+    for title, texts in (("Slow GPUs", slow), ("Reasons", notes), ("Warnings", content.get("warnings") or [])):
+        if texts:
+            lines += ["", f"{title}:", *(f"  {text}" for text in texts)]
+    return "\n".join(lines)
+
+
+def _worth_saying(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["reasons"]) and entry.get("verdict") not in ("unsupported", "emulated", "not measured")
+
+
+def _head(content: Mapping[str, Any]) -> str:
+    device, host = content["device"], content.get("host") or {}
+    gpus = device.get("gpus")
+    if gpus:
+        return f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts"
+    parts = [f"{device['name']} ({device['cc']})", device.get("uuid"), host.get("name"), host.get("time_utc")]
+    driver = device.get("driver")
+    return ", ".join(str(part) for part in [*parts, f"driver {driver}" if driver else ""] if part)
+
+
+def _row(entry: Mapping[str, Any]) -> dict[str, str]:
+    value, unit = entry["value"], entry["unit"]
+    clock, theory = entry.get("clock") or {}, entry.get("theory") or {}
+    return {
+        "ceiling": entry["id"],
+        "value": value_text(value, unit),
+        "+-": _half_width(entry),
+        "sessions": _percent(entry.get("between_session_cv") if value is not None else None, 2),
+        "of theory": _percent(theory.get("fraction"), 1),
+        "vendor clock": _percent(theory.get("fraction_vendor_clock"), 1),
+        "SM MHz": _plain(clock.get("sm_mhz_mean")),
+        "W": _plain(entry.get("power_w")),
+        "C": _plain((entry.get("temp_c") or {}).get("gpu")),
+        "variant": str((entry.get("variant") or {}).get("kernel", "-")),
+        "verdict": str(entry.get("verdict", "")),
+    }
+
+
+def _merged_row(entry: Mapping[str, Any]) -> dict[str, str]:
+    unit = entry["unit"]
+    return {
+        "ceiling": entry["id"],
+        "min": value_text(entry.get("min"), unit),
+        "median": value_text(entry.get("value"), unit),
+        "max": value_text(entry.get("max"), unit),
+        "spread": _percent(entry.get("spread"), 1),
+        "GPUs": str(entry.get("gpus", "-")),
+        "slow": str(len(entry.get("slow", []))) if entry.get("slow") else "-",
+    }
+
+
+def _half_width(entry: Mapping[str, Any]) -> str:
+    interval = entry.get("ci95")
+    if not interval or not entry["value"] or None in interval:
+        return "-"
+    return _percent((interval[1] - interval[0]) / 2 / entry["value"], 2)
+
+
+def _percent(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}%}"
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
+    """Data-sheet peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
+    rows = [_theory_row(gpu, peaks) for gpu, peaks in gpus]
+    lines = columns(rows)
+    lines += [
+        "",
+        "TFLOP/s and TOP/s, dense; L1 (shared memory is the same) in TB/s.",
+        "Memory in GB/s: as the vendor prints it, and what bus width and clock give.",
+        "T-: tensor cores, FP32 accumulators (T-FP16/16: FP16 accumulators). Peaks: units per SM x SMs x the vendor's clock.",
+        "",
+        "Sources:",
+        *(f"  {gpu.id}: {gpu.source}" for gpu, _ in gpus),
+    ]
+    return "\n".join(lines)
+
+
+def _theory_row(gpu: Gpu, peaks: Mapping[str, float]) -> dict[str, str]:
+    mhz = f"{gpu.core_clock / 1e6:.0f}"
+    if gpu.tensor_clock != gpu.core_clock:
+        mhz += f"/{gpu.tensor_clock / 1e6:.0f}"
+    cc = f"{gpu.compute_capability[0]}.{gpu.compute_capability[1]}"
+    row = {"GPU": gpu.id, "cc": cc, "SMs": str(gpu.sm_count), "MHz": mhz}
+    for name, label in _PEAKS.items():
+        value = best(peaks, name)
+        row[label] = "-" if value is None else f"{value / 1e12:.4g}"
+    row["memory"] = f"{gpu.dram / 1e9:.0f}"
+    row["bus x clock"] = f"{peaks['dram.read'] / 1e9:.0f}" if "dram.read" in peaks else "-"
+    return row
+
+
+def best(peaks: Mapping[str, float], name: str) -> float | None:
+    """The peak of a ceiling, or the highest of its instruction families."""
+    return max((value for key, value in peaks.items() if key == name or key.startswith(name + ".")), default=None)
+
+
+def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Rows as aligned lines under their keys in capitals; [] of none."""
+    if not rows:
+        return []
+    table = [{key: key.upper() for key in rows[0]}, *rows]
+    width = {key: max(len(row[key]) for row in table) for key in rows[0]}
+    return ["  ".join(row[key].ljust(width[key]) for key in row).rstrip() for row in table]

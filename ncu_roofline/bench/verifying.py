@@ -1,0 +1,114 @@
+"""Whether a ceilings file can be believed: its form, the theory recomputed, the spread, what was held back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline.bench.catalogue import CeilingKind, kind_of
+from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.settings import LIMITS
+from ncu_roofline.bench.telemetry import HARMFUL, names
+from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
+from ncu_roofline.ceilings import read_ceilings
+
+_SAME = 1e-3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a file: "error" (it can't be believed) or "note" (it should be known); ``ceiling`` "" for the file."""
+
+    severity: str
+    ceiling: str
+    text: str
+
+
+def verify(path: str) -> list[Finding]:
+    """What there is to say about a file; no "error" means that it can be used.  Raises RooflineError if it is none."""
+    read_ceilings(path)
+    content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    found = [Finding("note", "", text) for text in content.get("warnings") or [] if isinstance(text, str)]
+    device = _device(content["device"])
+    if device is None and not content["device"].get("gpus"):
+        found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
+    for entry in content["ceilings"]:
+        if entry.get("value") is not None:
+            found += [Finding(severity, entry["id"], text) for severity, text in _entry(entry, device)]
+    return found
+
+
+def _device(facts: Mapping[str, Any]) -> Device | None:
+    try:
+        device = parse_device(facts)
+    except (ValueError, TypeError):
+        return None
+    return device if device.sm_count else None
+
+
+def _entry(entry: Mapping[str, Any], device: Device | None) -> list[tuple[str, str]]:
+    kind = kind_of(entry["id"], str(entry.get("unit")))
+    found = []
+    if "cv" in entry:
+        found += _spread(entry)
+    if device is not None:
+        found += _against_theory(entry, kind, device)
+    if entry.get("accepted") is False:
+        found.append(("note", f"not accepted: {'; '.join(map(str, entry.get('reasons') or ['no reason given']))}"))
+        return found
+    held = set(_inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL))
+    if held:
+        found.append(("error", f"accepted although the GPU was held back: {', '.join(sorted(held))}"))
+    if _inside(entry, "verified", "checksum") is False:
+        found.append(("error", "accepted although its result is wrong"))
+    return found
+
+
+def _spread(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    value, interval = _number(entry.get("value")), entry.get("ci95")
+    if not isinstance(interval, list) or len(interval) != 2 or not _number(interval[0]) <= value <= _number(interval[1]):
+        found.append(("error", "the value lies outside its confidence interval"))
+    if entry.get("accepted") is not False and not _number(entry["cv"]) <= LIMITS.cv:
+        found.append(("error", f"accepted with {_number(entry['cv']):.1%} variation, more than {LIMITS.cv:.0%}"))
+    if _number(entry.get("between_session_cv")) > LIMITS.between:
+        found.append(("note", f"sessions differ by {_number(entry['between_session_cv']):.1%}"))
+    return found
+
+
+def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device) -> list[tuple[str, str]]:
+    peak = theory(kind, units_of_device(device)) if kind.domain != "link" else None
+    if peak is None:
+        return []
+    sm_clock, memory_clock = (_hertz(_inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
+    expected = peak.at(measured_clock(kind, sm_clock, memory_clock))
+    fraction = _number(entry["value"]) / expected
+    stated = _number(_inside(entry, "theory", "at_measured_clock"))
+    found = []
+    # The file's theory stands at the median clock, this one at the mean.
+    if math.isfinite(stated) and abs(stated / expected - 1) > LIMITS.impossible - 1:
+        found.append(("error", f"its theory {stated:.4g} is not {expected:.4g}, what {peak.formula} gives"))
+    accepted = entry.get("accepted") is not False
+    if accepted and fraction > LIMITS.impossible + _SAME and not peak.uncertain:
+        found.append(("error", f"accepted at {fraction:.1%} of theory at the measured clock"))
+    if accepted and fraction < LIMITS.low - _SAME and not entry.get("reasons"):
+        found.append(("error", f"{fraction:.1%} of theory at the measured clock, and no reason given"))
+    return found
+
+
+def _inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
+    inner = entry.get(name)
+    return inner.get(key) if isinstance(inner, dict) else None
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+
+
+def _hertz(megahertz: object) -> float | None:
+    value = _number(megahertz)
+    return value * 1e6 if value > 0 else None

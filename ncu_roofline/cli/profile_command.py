@@ -1,0 +1,161 @@
+"""`ncu-roofline profile`: from an application to the page in one command."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ncu_roofline import __version__, pack
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.files import check_target
+from ncu_roofline.install import profile
+from ncu_roofline.install.deploy import Pack
+from ncu_roofline.install.failures import application_code, explain, find_failure, profiled_kernels
+from ncu_roofline.install.gpus import Gpu, find_gpus
+from ncu_roofline.install.kept import kept_for
+from ncu_roofline.install.machine import Machine, this_machine
+from ncu_roofline.install.manifest import read_manifest
+from ncu_roofline.install.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.install.render import render_pack
+from ncu_roofline.install.replay import passes_text
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was found for a profile: the ncu, the GPU and its ceilings."""
+
+    ncu: Ncu
+    gpu: Gpu | None
+    ceilings: Ceilings | None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
+    machine = this_machine()
+    setting = _setting(machine, args)
+    wanted = _wanted(machine, args, setting)
+    installed = _installed(machine, setting, args)
+    if args.dry_run:
+        folders: tuple[Path, ...] = () if installed else (pack.folder("sections"), pack.folder("rules"))
+        write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
+        return 0
+    check_target(f"{wanted.output}.ncu-rep", args.force)
+    check_target(f"{wanted.output}.html", args.force)
+    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
+    say(passes_text(rendered, wanted.sections, setting.gpu))
+    say(_clocks_text(setting, wanted))
+    with _folders(rendered, installed) as folders:
+        words = profile.command(setting.ncu, replace(wanted, folders=folders))
+        try:
+            outcome = profile.run(machine, words, say)
+        except OSError as error:
+            raise RooflineError(
+                "Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu."
+            ) from error
+    return _finish(machine, args, wanted, setting, outcome)
+
+
+def _setting(machine: Machine, args: argparse.Namespace) -> Setting:
+    found = find_ncus(machine, args.ncu)
+    usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
+    if not usable:
+        broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
+        reason = broken or "there is no ncu on this machine"
+        next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
+        raise RooflineError("Cannot profile with", args.ncu or "ncu", reason, next_step)
+    gpus, _ = find_gpus(machine)
+    gpu = gpus[0] if gpus else None
+    if args.ceilings:
+        return Setting(usable[0], gpu, read_ceilings(args.ceilings))
+    return Setting(usable[0], gpu, kept_for(machine, gpu) if gpu else None)
+
+
+def _wanted(machine: Machine, args: argparse.Namespace, setting: Setting) -> profile.Wanted:
+    try:
+        sections = profile.sections_for(args.precision, args.light)
+    except KeyError as error:
+        known = ", ".join(profile.SECTIONS)
+        reason = f"no section counts it; there are sections for {known}"
+        raise UsageError("Cannot use --precision", str(error.args[0]), reason, "Leave it out to count all.") from None
+    free = args.clock_control == "none" or (args.clock_control is None and setting.ceilings is not None)
+    name = profile.output_name(args.output, args.application[0], profile.rank_of(machine.environ))
+    return profile.Wanted(tuple(args.application), name, sections, kernel=args.kernel, free_clocks=free, force=args.force)
+
+
+def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> bool:
+    """Whether what ncu finds by itself is ours, of this version, unchanged and with the ceilings wanted."""
+    folder = expected_folder(machine, setting.ncu)
+    if folder is None or machine.environ.get(NO_DEPLOYMENT) or profile.light_type(args.precision) not in ("", "fp16"):
+        return False
+    try:
+        manifest = read_manifest(folder)
+    except RooflineError:
+        return False
+    ceilings = setting.ceilings.provenance if setting.ceilings else ""
+    return bool(
+        manifest
+        and (manifest.version, manifest.ceilings) == (__version__, ceilings)
+        and all((folder / name).is_file() for name in manifest.files)
+    )
+
+
+def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
+    if wanted.free_clocks:
+        why = ", as those the ceilings were measured at" if setting.ceilings else ""
+        return f"Clocks are left free (--clock-control none){why}."
+    if setting.ceilings:
+        return "Clocks are locked to base; the measured ceilings stand at free clocks and can't be reached."
+    return "Clocks are locked to base, as ncu does unless told --clock-control none; roofs stand at that clock, too."
+
+
+@contextmanager
+def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
+    """Where ncu is to look for sections and rules; a folder made for this run is gone afterwards."""
+    if installed:
+        yield ()
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="ncu-roofline-sections-") as name:
+            for file, data in rendered.files.items():
+                (Path(name) / file).write_bytes(data)
+            yield (Path(name),)
+    except OSError as error:
+        next_step = "Set TMPDIR to a folder with space that you may write to."
+        raise RooflineError("Cannot write", tempfile.gettempdir(), error.strerror or str(error), next_step) from error
+
+
+def _finish(machine: Machine, args: argparse.Namespace, wanted: profile.Wanted, setting: Setting, outcome: profile.Run) -> int:
+    """Render what there is; the application's exit code comes first, then ours."""
+    report = Path(f"{wanted.output}.ncu-rep")
+    ended = application_code(outcome.log)
+    if not report.is_file():
+        failure = explain(machine, outcome.log, outcome.code, args.kernel)
+        error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
+        if failure.id != "application" or not ended:
+            raise error
+        say(f"ncu-roofline: {error}")
+        return ended
+    say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
+    code = _render(report, Path(f"{wanted.output}.html"), setting, args.force)
+    partial = find_failure(outcome.log) if outcome.code else None
+    if partial:
+        say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
+    if ended:
+        say(f"ncu-roofline: the application failed with exit code {ended}; the report holds what ran before")
+    return ended or outcome.code or code
+
+
+def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
+    from ncu_roofline.cli import render_command
+    from ncu_roofline.cli.parser import parse
+
+    words = ["render", str(report), "-o", str(page)]
+    words += ["--ceilings", setting.ceilings.path] if setting.ceilings else []
+    words += ["--force"] if force else []
+    return render_command.run(parse(words))

@@ -1,0 +1,72 @@
+"""`ncu-roofline uninstall`: takes away exactly what was installed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.install.deploy import Removal, remove
+from ncu_roofline.install.kept import forget_ceilings, kept
+from ncu_roofline.install.machine import Machine, this_machine
+from ncu_roofline.install.manifest import MANIFEST, known_folders, one_at_a_time
+from ncu_roofline.install.transaction import STAGE
+
+
+def run(args: argparse.Namespace) -> int:
+    """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
+    machine = this_machine()
+    folders = [_given(args.dest)] if args.dest else known_folders(machine)
+    with one_at_a_time(machine):
+        removals, failed = _remove(machine, folders, args.dry_run)
+        ceilings = [Path(one.path) for one in kept(machine)]
+        if args.forget_ceilings and not args.dry_run:
+            ceilings = forget_ceilings(machine)
+    for removal in removals:
+        for name in removal.kept:
+            say(f"Kept {removal.folder / name}: it was changed after it was installed")
+    if ceilings and not args.forget_ceilings:
+        say(f"Measured ceilings are kept in {ceilings[0].parent}; --forget-ceilings removes them")
+    gone = [str(path) for path in ceilings] if args.forget_ceilings else []
+    write_text(_json(removals, gone) if args.json else _text(removals, gone, args.dry_run))
+    return 1 if failed else 0
+
+
+def _given(dest: str) -> Path:
+    folder = Path(dest).absolute()
+    if not (folder / MANIFEST).exists() and not (folder / STAGE).is_dir():
+        raise RooflineError(
+            "Cannot uninstall from", dest, f"it holds no {MANIFEST}", "Leave out --dest to uninstall from everywhere."
+        )
+    return folder
+
+
+def _remove(machine: Machine, folders: list[Path], dry_run: bool) -> tuple[list[Removal], bool]:
+    results = [_attempt(machine, folder, dry_run) for folder in folders]
+    removals = [one for one in results if one]
+    return removals, len(removals) < len(folders)
+
+
+def _attempt(machine: Machine, folder: Path, dry_run: bool) -> Removal | None:
+    try:
+        return remove(machine, folder, dry_run=dry_run)
+    except RooflineError as error:
+        say(f"ncu-roofline: {error}")
+        return None
+
+
+def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
+    verb = "Would remove" if dry_run else "Removed"
+    lines = []
+    for one in removals:
+        unfinished = " and what a killed installation left" if one.unfinished else ""
+        lines.append(f"{verb} {len(one.removed)} files{unfinished} from {one.folder}")
+    lines += [f"{verb} {path}" for path in ceilings]
+    return "\n".join(lines or ["Nothing is installed."])
+
+
+def _json(removals: list[Removal], ceilings: list[str]) -> str:
+    rows = [{"folder": str(one.folder), "removed": one.removed, "kept": one.kept} for one in removals]
+    return json.dumps({"folders": rows, "ceilings": ceilings}, indent=2)

@@ -1,0 +1,68 @@
+"""Generated files on disk: compared with what would be written, or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import write_atomically
+from ncu_roofline.generate.environment import GENERATED
+
+_SUFFIXES = (".section", ".py")
+_MARKED_LINES = 3
+
+
+def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
+    """What is not as it would be generated: "path: reason" for each file that differs, is missing, or is left over."""
+    found = []
+    for name, text in texts.items():
+        present = _read(folder / name)
+        if present != text.encode():
+            found.append(f"{folder / name}: {'is missing' if present is None else 'differs from what is generated'}")
+    return found + [f"{path}: is generated no more; delete it" for path in _left_over(folder, texts)]
+
+
+def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
+    """Write the files whose content changes; returns all paths.
+
+    Raises RooflineError, before anything is written, if a file of that name was not generated (unless ``force``), or if the
+    folder can't be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RooflineError("Cannot write to", folder, reason, "Choose another folder with --out.") from error
+    present = {name: _read(folder / name) for name in texts}
+    for name, content in present.items():
+        if content is not None and not _is_generated(content) and not force:
+            reason = "the file exists and was not generated"
+            raise RooflineError("Cannot write", folder / name, reason, "Choose another folder or add --force to overwrite it.")
+    for name, text in texts.items():
+        if present[name] != text.encode():
+            write_atomically(folder / name, [text.encode()], overwrite=True)
+    return [folder / name for name in texts]
+
+
+def _left_over(folder: Path, texts: Mapping[str, str]) -> Iterator[Path]:
+    if folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            content = _read(path) if path.suffix in _SUFFIXES and path.name not in texts else None
+            if content is not None and _is_generated(content):
+                yield path
+
+
+def _is_generated(content: bytes) -> bool:
+    return any(GENERATED.encode() in line for line in content.splitlines()[:_MARKED_LINES])
+
+
+def _read(path: Path) -> bytes | None:
+    """The content; None if there is no such file.  Raises RooflineError if it can't be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RooflineError("Cannot read", path, reason, "Choose another folder with --out.") from error

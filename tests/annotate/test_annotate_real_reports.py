@@ -1,0 +1,72 @@
+"""Every real report: all its bytes are kept, twice is once, and our own reader sees the same and ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.annotate.strip import stripped
+from ncu_roofline.model import roofline
+from ncu_roofline.report import read_report
+from ncu_roofline.report.framing import open_raw
+from ncu_roofline.sections import evaluate_charts
+from tests.annotate.helpers import OWN, PREFIX, added, annotated, assert_kept
+
+pytestmark = pytest.mark.reports
+
+
+def test_all_real_reports(real_reports: dict[str, Path], tmp_path: Path) -> None:
+    charts = 0
+    for name, source in real_reports.items():
+        once, twice = tmp_path / "once.ncu-rep", tmp_path / "twice.ncu-rep"
+        account = annotated(source, once)
+        assert account.early == 0, name
+        charts += sum(account.charts.values())
+        assert_kept(source, once)
+        annotated(once, twice)
+        assert once.read_bytes() == twice.read_bytes(), name
+        assert b"".join(stripped(open_raw(once))) == source.read_bytes(), name
+        check_reader(source, once)
+    assert charts >= 36
+
+
+def check_reader(source: Path, target: Path) -> None:
+    with read_report(source) as old, read_report(target) as new:
+        assert old.session == new.session
+        assert old.device == new.device
+        for before, after in zip(old.kernels, new.kernels, strict=True):
+            assert before.launch == after.launch
+            metrics = {key: value for key, value in after.metrics.items() if not key.startswith(PREFIX)}
+            assert str(metrics) == str(dict(before.metrics))  # as text: NaN is NaN
+            assert after.sections[: len(before.sections)] == before.sections
+            assert after.rule_results[: len(before.rule_results)] == before.rule_results
+            assert all(one.identifier.startswith(OWN) for one in after.rule_results[len(before.rule_results) :])
+            names = set(added(after).sections) | {one.identifier for one in map(_parsed, before.sections)}
+            assert all(one.section in names for one in added(after).rules)
+
+
+def _parsed(data: bytes) -> object:
+    from ncu_roofline.sections import parse_section
+
+    return parse_section(data)
+
+
+def test_charts_are_the_models(real_reports: dict[str, Path], tmp_path: Path) -> None:
+    checked = 0
+    for source in real_reports.values():
+        target = tmp_path / "out.ncu-rep"
+        annotated(source, target, rules=[])
+        rows = roofline(source).points
+        with read_report(target) as opened:
+            for index, one in enumerate(opened.kernels):
+                capability = one.device.compute_capability if one.device else None
+                for section in added(one).sections.values():
+                    for chart in evaluate_charts(section, one.metrics, capability or (0, 0)):
+                        assert not chart.dropped
+                        mine = rows[(rows.launch == index) & (rows.precision == section.identifier.removeprefix(OWN).lower())]
+                        assert len(mine) == len(chart.points) > 0
+                        assert [p.work for p in chart.points] == pytest.approx(list(mine.performance), rel=1e-9)
+                        assert [p.intensity for p in chart.points] == pytest.approx(list(mine.intensity), rel=1e-9)
+                        checked += 1
+    assert checked >= 36

@@ -1,0 +1,151 @@
+"""What real releases of ncu show of annotated reports: all that they showed before, and our charts with the right values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.model import roofline
+from ncu_roofline.report import read_report
+from tests.annotate.helpers import PREFIX, added, annotated
+from tests.sections.ncu_details import interval, print_details, read_details
+
+pytestmark = [pytest.mark.ncu, pytest.mark.reports]
+COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")
+DETAILS = {"2020.3": ["--details-all"], "2022.3": ["--details-all"]}
+RELEASES = ["2020.3", "2022.3", "2024.1", "2024.2"]
+
+
+def ncu(binary: Path, home: Path, *words: str | Path) -> tuple[int, str]:
+    done = subprocess.run([binary, *words], capture_output=True, env={**os.environ, "HOME": str(home)}, check=False)
+    return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
+
+
+@pytest.fixture(scope="module")
+def copies(real_reports: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Annotated copies of all real reports."""
+    folder = tmp_path_factory.mktemp("copies")
+    for name, source in real_reports.items():
+        annotated(source, folder / name)
+    return {name: folder / name for name in real_reports}
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """The raw page: units and one row per kernel."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def version(path: Path) -> str:
+    with read_report(path) as report:
+        return report.ncu_version
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_raw_page(
+    release: str, real_reports: dict[str, Path], copies: dict[str, Path], ncu_releases: dict[str, Path], tmp_path: Path
+) -> None:
+    if release not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {release}")
+    opened = 0
+    for name, source in real_reports.items():
+        words = ["--page", "raw", "--csv", "--print-units", "base"]
+        code, before = ncu(ncu_releases[release], tmp_path, "--import", source, *words)
+        new_code, after = ncu(ncu_releases[release], tmp_path, "--import", copies[name], *words)
+        assert new_code == code, (name, after[-500:])
+        if code:
+            assert version(source)[:6] > release  # older releases refuse newer reports
+            continue
+        assert not [word for word in COMPLAINTS if word in after and word not in before], name
+        theirs = [{key: cell for key, cell in row.items() if not key.startswith(PREFIX)} for row in table(_csv(after))]
+        assert theirs == table(_csv(before)), name
+        assert f"{PREFIX}annotated_by" in after
+        opened += 1
+    assert opened >= 9
+
+
+def _csv(output: str) -> str:
+    """Without the lines for people around the table."""
+    return output[output.index('"ID"') :]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_details_page_keeps_what_it_had(
+    release: str, real_reports: dict[str, Path], copies: dict[str, Path], ncu_releases: dict[str, Path], tmp_path: Path
+) -> None:
+    if release not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {release}")
+    for name, source in real_reports.items():
+        words = ["--page", "details", *DETAILS.get(release, ["--print-details", "all"])]
+        code, before = ncu(ncu_releases[release], tmp_path, "--import", source, *words)
+        new_code, after = ncu(ncu_releases[release], tmp_path, "--import", copies[name], *words)
+        assert new_code == code, (name, after[-500:])
+        if code:
+            continue
+        assert "Section: Roofline overview (ncu-roofline, added later)" in after
+        assert not [word for word in COMPLAINTS if word in after and word not in before], name
+        rest = iter(after.splitlines())
+        assert all(line in rest for line in before.splitlines() if "---" not in line), name  # in the same order
+
+
+@pytest.mark.parametrize("release", ["2024.1", "2024.2"])
+@pytest.mark.parametrize(
+    "name", ["a100-ncu2020.3-full-1", "a100-ncu2021.2-full-1", "a10g-ncu2023.1-roofline-1", "rtx4060-ncu2024.2-custom-4"]
+)
+def test_values_of_the_charts(
+    name: str,
+    release: str,
+    real_reports: dict[str, Path],
+    copies: dict[str, Path],
+    ncu_releases: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    source = real_reports.get(f"{name}.ncu-rep")
+    if source is None or release not in ncu_releases:
+        pytest.skip(f"no {name}.ncu-rep or no Nsight Compute {release}")
+    printed = read_details(print_details(ncu_releases[release], copies[source.name], tmp_path))
+    points = roofline(source).points
+    roofs = roofline(source).roofs.groupby("roof").value.max()
+    assert len(printed) == points.launch.nunique()
+    for launch, charts in enumerate(printed):
+        own = [chart for chart in charts if chart.section.endswith("(ncu-roofline, added later)")]
+        rows = points[(points.launch == launch) & (points.precision != "mixed")]
+        assert len(own) == rows.precision.nunique() == 1
+        assert [line.label.partition(":")[0] for line in own[0].points] == [
+            label
+            for level in rows.level
+            for label in [{"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}[level]]
+        ]
+        for line, (_, row) in zip(own[0].points, rows.iterrows(), strict=True):
+            for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
+                ((_, shown),) = line.parts[part]
+                low, high = interval(shown)
+                assert low <= value <= high
+        assert len(own[0].roofs) >= 4
+        for line in own[0].roofs:
+            values = dict(line.parts["work"])
+            peak = next(float(shown) for metric, shown in values.items() if "_peak_" in metric)
+            kind = "nofma" if any("nofma" in metric for metric in values) else "fma"
+            expected = roofs[f"{rows.precision.iloc[0]}.{kind}"]
+            assert peak * float(values["rl__clock"]) == pytest.approx(expected, rel=0.05)  # clocks of the launches differ
+
+
+@pytest.mark.parametrize("name", ["a100-ncu2021.2-full-1", "rtx4060-ncu2024.2-custom-4"])
+def test_advice_is_printed(name: str, copies: dict[str, Path], ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    path = copies.get(f"{name}.ncu-rep")
+    if path is None:
+        pytest.skip(f"no {name}.ncu-rep in the collection of reports")
+    newest = max(ncu_releases)
+    code, output = ncu(ncu_releases[newest], tmp_path, "--import", path, "--page", "details", "--print-details", "all")
+    assert code == 0
+    squeezed = "".join(output.split())
+    with read_report(path) as report:
+        texts = [said.text for kernel in report.kernels for rule in added(kernel).rules for said in rule.messages]
+    assert len(texts) > 10
+    for text in texts:
+        assert "".join(text.partition("@")[0].split()) in squeezed

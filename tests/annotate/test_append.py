@@ -1,0 +1,110 @@
+"""What is appended, where, and that it comes off again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.annotate.append import Addition, appended, early_results
+from ncu_roofline.annotate.strip import is_annotated, stripped
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.report import RuleMessage, RuleResult, read_report
+from ncu_roofline.report.framing import open_raw
+from ncu_roofline.report.schema import KINDS
+from tests.annotate.helpers import OWN, assert_kept
+from tests.report.factory import block, encoded, file_of, result, saxpy, write
+from tests.sections.section_factory import section
+
+SECTION = section(identifier=f"{OWN}Overview".encode())
+RULE = RuleResult(f"{OWN}Rule", "Rule", f"{OWN}Overview", (RuleMessage("ok", "Said."),))
+ADDITION = Addition([("rl__a", 1.5), ("rl__b", 7), ("rl__c", "text")], [SECTION], [RULE])
+NAMES = ["rl__a", "rl__b", "rl__c"]
+
+
+def append(path: Path, *additions: Addition) -> Path:
+    raw = open_raw(path)
+    return write(path.parent, b"".join(appended(raw, NAMES, additions)), f"{path.stem}+.ncu-rep")
+
+
+def strip(path: Path) -> bytes:
+    return b"".join(stripped(open_raw(path)))
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_all_kinds_of_results(kind: str, tmp_path: Path) -> None:
+    own = RuleResult("Stock", "Stock", "", (RuleMessage("ok", "Before."),))
+    data = encoded([saxpy(kind=kind, sections=(section(identifier=b"Stock"),), rule_results=(own,))])
+    path = write(tmp_path, data)
+    done = append(path, ADDITION)
+    assert_kept(path, done)
+    assert is_annotated(open_raw(done))
+    assert not is_annotated(open_raw(path))
+    with read_report(done) as report, read_report(path) as before:
+        (kernel,), (old,) = report.kernels, before.kernels
+        assert dict(kernel.metrics) == {**old.metrics, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+        assert kernel.sections == (*old.sections, SECTION)
+        assert kernel.rule_results == ((*old.rule_results, RULE) if kind in ("kernel", "cmdlist") else ())
+    assert strip(done) == data
+
+
+def test_unknown_fields_and_damage_of_order_are_kept(tmp_path: Path) -> None:
+    unknown = b"\xc0\x3e\x01\xca\x3e\x03new"
+    record = result([(0, 2.0)], function=b"k") + unknown + result([(1, 3)])
+    data = file_of(block(strings=["x", "y"]), block([b"source", record], sources=1, kernels=1))
+    done = append(write(tmp_path, data), ADDITION)
+    assert_kept(tmp_path / "x.ncu-rep", done)
+    with read_report(done) as report:
+        assert dict(report.kernels[0].metrics) == {"x": 2.0, "y": 3, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+    assert strip(done) == data
+
+
+def test_names_go_behind_the_last_ones(tmp_path: Path) -> None:
+    """No other name's number changes, also where later blocks bring names and the last ones bring none."""
+    blocks = (
+        block([result([(0, 1.0)])], ["first"], kernels=1),
+        block([result([(0, 2.0), (1, 3.0)])], ["second"], kernels=1),
+        block([result([(1, 4.0)])], kernels=1),
+        block(),
+    )
+    data = file_of(*blocks)
+    path = write(tmp_path, data)
+    done = append(path, *[Addition([(name, number)]) for name, number in zip(NAMES, (10.0, 20.0, 30.0), strict=True)])
+    assert_kept(path, done)
+    with read_report(done) as report:
+        found = [dict(kernel.metrics) for kernel in report.kernels]
+    assert found == [
+        {"first": 1.0, "rl__a": 10.0},
+        {"first": 2.0, "second": 3.0, "rl__b": 20.0},
+        {"second": 4.0, "rl__c": 30.0},
+    ]
+    assert early_results(open_raw(path)) == 1
+    assert strip(done) == data
+
+
+def test_names_that_another_program_left_are_used_again(tmp_path: Path) -> None:
+    """A viewer that saves an annotated report may put its names elsewhere."""
+    data = file_of(block([result([(1, 1.0), (0, 5.0)])], ["rl__b", "x"], kernels=1))
+    path = write(tmp_path, data)
+    rest = write(tmp_path, strip(path), "rest.ncu-rep")
+    with read_report(rest) as report:
+        assert dict(report.kernels[0].metrics) == {"x": 1.0}
+    done = append(rest, ADDITION)
+    with read_report(done) as report:
+        assert dict(report.kernels[0].metrics) == {"x": 1.0, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+    assert strip(done) == rest.read_bytes()
+
+
+def test_several_blocks_and_results_in_one(tmp_path: Path) -> None:
+    records = [result([(0, float(number))]) for number in range(3)]
+    data = file_of(block(strings=["x"]), block(records[:2], kernels=2), block([b"s", records[2]], sources=1, kernels=1))
+    done = append(write(tmp_path, data), *[Addition([("rl__a", float(-number))]) for number in range(3)])
+    with read_report(done) as report:
+        assert [kernel.metrics["rl__a"] for kernel in report.kernels] == [0.0, -1.0, -2.0]
+    assert strip(done) == data
+
+
+def test_without_names(tmp_path: Path) -> None:
+    path = write(tmp_path, file_of(block([result([])], kernels=1)))
+    with pytest.raises(RooflineError, match="no table of metric names"):
+        append(path, ADDITION)

@@ -1,0 +1,52 @@
+"""Messages taken apart into fields and put together again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncu_roofline.annotate.wirefields import bytes_field, number_field, split, varint
+from ncu_roofline.report.schema import message
+
+FIELDS = st.one_of(
+    st.builds(number_field, st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1)),
+    st.builds(bytes_field, st.integers(1, 2**29 - 1), st.binary(max_size=300)),
+    st.builds(lambda number, data: varint(number << 3 | 1) + data, st.integers(1, 99), st.binary(min_size=8, max_size=8)),
+    st.builds(lambda number, data: varint(number << 3 | 5) + data, st.integers(1, 99), st.binary(min_size=4, max_size=4)),
+)
+
+
+@given(st.lists(FIELDS))
+def test_fields_are_found_where_they_are(fields: list[bytes]) -> None:
+    data = b"".join(fields)
+    assert [data[one.start : one.end] for one in split(data)] == fields
+
+
+def test_groups_are_one_field() -> None:
+    inner = varint(9 << 3 | 3) + number_field(1, 300) + varint(9 << 3 | 4)
+    data = varint(7 << 3 | 3) + inner + bytes_field(2, b"abc") + varint(7 << 3 | 4) + number_field(1, 5)
+    assert [one.number for one in split(data)] == [7, 1]
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_are_written_as_protobuf_writes_them(value: int) -> None:
+    assert message("Value")(uint64=value).SerializeToString() == number_field(5, value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x08",  # a number is missing
+        b"\x0a\x05abc",  # shorter than it says
+        b"\x09abc",  # fixed size, cut
+        b"\x0f",  # wire type 7
+        b"\x0c",  # the end of a group that has not begun
+        b"\x0b\x08\x01",  # a group that does not end
+        b"\x00\x01",  # field 0
+        b"\x08" + b"\xff" * 11,  # a number without end
+    ],
+)
+def test_no_message(data: bytes) -> None:
+    with pytest.raises(ValueError, match="byte"):
+        list(split(data))

@@ -1,0 +1,216 @@
+"""Stand-ins for a machine with GPUs: scenarios for the fake runner, a fake NVML, a clock that tests move."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.measuring import Timing
+from ncu_roofline.bench.runner import Job, Launch, RunnerFailed, Trial
+from ncu_roofline.bench.telemetry import Counters, Reading
+from tests.bench import fake_runner
+
+H200: dict[str, Any] = {
+    "name": "NVIDIA H200",
+    "uuid": "GPU-11111111-2222-3333-4444-555555555555",
+    "pci_bus_id": "00000000:1B:00.0",
+    "cc": "9.0",
+    "sm_count": 132,
+    "l2_bytes": 62914560,
+    "smem_per_sm_bytes": 233472,
+    "mem_total_bytes": 150754820096,
+    "sm_clock_max_mhz": 1980,
+    "mem_clock_max_mhz": 3201,
+    "bus_bits": 6144,
+    "driver": "13.0",
+    "runtime": "13.0",
+}
+MIG: dict[str, Any] = {
+    **H200,
+    "name": "NVIDIA H200 MIG 1g.18gb",
+    "uuid": "MIG-99999999-2222-3333-4444-555555555555",
+    "sm_count": 16,
+}
+
+# Rates of an H200 at 1980 MHz that a good benchmark would find (shares of theory as published for such parts).
+RATES = {
+    "dram.read": 4.35e12,
+    "l2.read": 9.8e12,
+    "l1.read": 33.0e12,
+    "fp64.fma": 33.0e12,
+    "fp32.fma": 66.0e12,
+    "tensor.fp16.mma": 680e12,
+    "tensor.fp16.wgmma": 980e12,
+    "launch.stream": 4e5,
+}
+UNITS = {"dram": "B/s", "l2": "B/s", "l1": "B/s", "launch": "s"}
+
+
+def row(ceiling: str, variant: str = "best", capabilities: tuple[str, ...] = (), reason: str = "") -> dict[str, Any]:
+    """A line of the runner's list."""
+    unit = UNITS.get(ceiling.partition(".")[0], "FLOP/s")
+    return {"ceiling": ceiling, "variant": variant, "unit": unit, "capabilities": list(capabilities), "reason": reason}
+
+
+def scenario(*devices: Mapping[str, Any], **ceilings: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine with these GPUs (default: one H200) that has all of RATES; ``fp64_fma={...}`` changes one ceiling."""
+    known: dict[str, dict[str, Any]] = {name: {"rate": rate} for name, rate in RATES.items()}
+    for name, change in ceilings.items():
+        known.setdefault(name.replace("_", ".", 1), {"rate": 1e12}).update(change)
+    rows = [row(name, variant) for name, one in known.items() for variant in one.get("variants", {"best": 1.0})]
+    rows += [row("tensor.fp8.mma", capabilities=("8.9", "12.0")), row("tensor.fp8.mma", "best", ("9.0",), "emulated")]
+    return {"devices": [dict(device) for device in devices or (H200,)], "rows": rows, "ceilings": known}
+
+
+@dataclass
+class Machine:
+    """A folder with the fake program and its scenario."""
+
+    folder: Path
+    program: Path
+
+    def play(self, content: Mapping[str, Any]) -> None:
+        """From now on the program plays this scenario."""
+        (self.folder / "scenario.json").write_text(
+            json.dumps({"calls": str(self.folder / "calls"), **content}), encoding="utf-8"
+        )
+
+    def runs(self) -> list[dict[str, str]]:
+        """The runs that the program was asked for, in order."""
+        path = self.folder / "calls"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def make_machine(folder: Path, setenv: Callable[[str, str], None]) -> Machine:
+    """The fake program in ``folder``, playing `scenario()`."""
+    program = folder / "ncu-roofline-bench"
+    program.write_text(f"#!{sys.executable} -S\n{Path(fake_runner.__file__).read_text(encoding='utf-8')}", encoding="utf-8")
+    program.chmod(0o755)
+    setenv("FAKE_RUNNER", str(folder / "scenario.json"))
+    machine = Machine(folder, program)
+    machine.play(scenario())
+    return machine
+
+
+@dataclass
+class Scripted:
+    """The fake runner inside the test: what `Bench` needs, without processes."""
+
+    content: dict[str, Any]
+    jobs: list[Job] = field(default_factory=list)
+    on_run: Callable[[Job], None] = lambda _job: None
+
+    def run(self, job: Job, launch: Launch, timeout: float = 0.0) -> Iterator[Trial]:  # noqa: ARG002
+        """Trials as the scenario has them."""
+        number = sum(other.ceiling == job.ceiling for other in self.jobs)
+        self.jobs.append(job)
+        self.on_run(job)
+        call = fake_runner.call_of(self.content["ceilings"][job.ceiling], number)
+        if call.get("mode") in ("crash", "error"):
+            raise RunnerFailed(call.get("text", "it ended with code 3"))
+        words = {"ceiling": job.ceiling, "variant": job.variant, "trials": str(job.trials), "seed": str(job.seed)}
+        words["min-time-ms"] = f"{job.min_time * 1e3:g}"
+        for line in fake_runner.trials(self.content, words, number):
+            clock = line["sm_mhz"] * 1e6 if line["sm_mhz"] else None
+            yield Trial(line["seconds"], line["work"], clock, line["checksum_ok"], 0.0)
+        launch.facts = {"grid": 528}
+
+
+class Clock:
+    """Time that only passes when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+
+    def timing(self) -> Timing:
+        """As the driver wants it."""
+        return Timing(lambda: self.now, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class FakeTelemetry:
+    """A driver's view that tests set; ``reasons`` are taken one per counter reading, the last goes on."""
+
+    reasons: list[int] = field(default_factory=lambda: [0])
+    facts: dict[str, Any] = field(default_factory=dict)
+    available: bool = True
+    looks: int = 0
+
+    def identity(self) -> dict[str, Any]:
+        """What the test says."""
+        return self.facts
+
+    def read(self) -> Reading:
+        """The reasons of the run that is on."""
+        reasons = self.reasons[min(max(self.looks - 1, 0) // 2, len(self.reasons) - 1)]
+        return Reading(sm_clock=1.98e9, memory_clock=3.201e9, power=600.0, temperature=55.0, reasons=reasons)
+
+    def counters(self) -> Counters:
+        """Read before and after each run: that is how the runs are counted."""
+        self.looks += 1
+        return Counters(energy=100.0 * self.looks)
+
+
+def device(facts: Mapping[str, Any] = H200, index: int = 0) -> Device:
+    """A device as the driver knows it."""
+    return parse_device({"index": index, **facts})
+
+
+class NvmlError(Exception):
+    """What a fake NVML raises."""
+
+
+def fake_nvml(**answers: Any) -> SimpleNamespace:
+    """A ``pynvml`` of an H200; an answer that is an exception is raised, a missing function is missing."""
+    known: dict[str, Any] = {
+        "nvmlInit": None,
+        "nvmlDeviceGetHandleByPciBusId": "handle",
+        "nvmlSystemGetDriverVersion": b"580.65.06",
+        "nvmlSystemGetCudaDriverVersion": 13000,
+        "nvmlDeviceGetVbiosVersion": "96.00.BC.00.01",
+        "nvmlDeviceGetEccMode": [1, 1],
+        "nvmlDeviceGetMigMode": [0, 0],
+        "nvmlDeviceGetComputeMode": 0,
+        "nvmlDeviceGetPersistenceMode": 1,
+        "nvmlDeviceGetEnforcedPowerLimit": 700_000,
+        "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
+        "nvmlDeviceGetApplicationsClock": 1980,
+        "nvmlDeviceGetCurrPcieLinkGeneration": 5,
+        "nvmlDeviceGetCurrPcieLinkWidth": 16,
+        "nvmlDeviceGetMaxPcieLinkGeneration": 5,
+        "nvmlDeviceGetMaxPcieLinkWidth": 16,
+        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=1)],
+        "nvmlDeviceGetClockInfo": lambda _handle, kind: {1: 1980, 2: 3201}[kind],
+        "nvmlDeviceGetPowerUsage": 612_500,
+        "nvmlDeviceGetTemperature": 58,
+        "nvmlDeviceGetCurrentClocksEventReasons": 0x4,
+        "nvmlDeviceGetTotalEnergyConsumption": 5_000,
+        "nvmlDeviceGetViolationStatus": SimpleNamespace(violationTime=2_000_000),
+        "nvmlDeviceGetFieldValues": [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=71))],
+    }
+    module = SimpleNamespace()
+    for name, answer in {**known, **answers}.items():
+        if answer is not ...:
+            setattr(module, name, _function(answer))
+    return module
+
+
+def _function(answer: Any) -> Callable[..., Any]:
+    def function(*arguments: Any) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(*arguments) if callable(answer) else answer
+
+    return function

@@ -1,0 +1,442 @@
+"""`ncu-roofline bench` from end to end with a fake program and a fake NVML: no GPU, no nvcc."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.bench import measure
+from ncu_roofline.bench import session as session_module
+from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
+from ncu_roofline.bench.measuring import Timing
+from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.errors import RooflineError, UsageError
+from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
+from tests.cli.command import Command, assert_no_leftovers, assert_refused
+
+SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555", "pci_bus_id": "00000000:2B:00.0"}
+NO_DRIVER = "cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The fake program, NVML, no waiting, no launcher around, and an empty current folder."""
+    for name in (*LOCAL_RANKS, *RANK_COUNTS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml())
+    monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return make_machine(tmp_path, monkeypatch.setenv)
+
+
+def bench(machine: Machine, *words: object) -> tuple[object, ...]:
+    """The words of a short `bench run`."""
+    return ("bench", "run", "--runner", machine.program, "--quick", *words)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A file as it stands."""
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def by_id(path: Path) -> dict[str, Any]:
+    """Its ceilings."""
+    return {entry["id"]: entry for entry in load(path)["ceilings"]}
+
+
+def test_run_writes_a_file_and_prints_a_table(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "h200.json"
+    outcome = run(*bench(machine, "-o", path))
+    assert outcome.code == 0, outcome.err
+    assert "NVIDIA H200 (9.0)" in outcome.out
+    assert "33 TFLOP/s" in outcome.out
+    assert f"{path}: {len(RATES)} ceilings" in outcome.err
+    content = load(path)
+    assert (content["schema"], content["schema_version"]) == ("ert-ceilings", 1)
+    assert content["device"]["ecc"] == {"current": True, "pending": True}
+    assert content["device"]["driver"] == "580.65.06"
+    assert content["device"]["mig"] == {"enabled": False, "profile": None, "sm_fraction": 1.0}
+    entries = by_id(path)
+    assert entries["tensor.fp8.mma"]["reasons"] == ["emulated"]
+    assert entries["dram.triad"]["reasons"] == ["unsupported"]
+    assert entries["fp64.fma"]["throttle"]["reasons"] == ["power cap"]
+    read = read_ceilings(path)
+    assert set(read.by_id) == set(RATES)
+    assert_no_leftovers(path.parent, "h200.json")
+
+
+def test_the_full_run_has_three_sessions(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "x.json"
+    assert run("bench", "run", "--runner", machine.program, "--only", "fp64.fma", "-o", path).code == 0
+    entry = by_id(path)["fp64.fma"]
+    assert (entry["sessions"], entry["trials"]) == (3, 93)
+    assert [words["ceiling"] for words in machine.runs()] == ["fp64.fma"] * 4
+
+
+def test_only_and_skip(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "x.json"
+    assert run(*bench(machine, "--only", "dram,fp64,tensor", "--skip", "tensor.fp16.mma", "-o", path)).code == 0
+    assert {key for key, entry in by_id(path).items() if entry["accepted"]} == {"dram.read", "fp64.fma", "tensor.fp16.wgmma"}
+    assert_refused(run(*bench(machine, "--only", "nonsense")), "nonsense", 2)
+
+
+def test_json_goes_to_standard_output(run: Command, machine: Machine) -> None:
+    outcome = run(*bench(machine, "--only", "fp64.fma", "--json"))
+    assert json.loads(outcome.out)["device"]["name"] == "NVIDIA H200"
+
+
+def test_zeros_are_recorded_and_warned_of(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "x.json"
+    assert "zeros" in run(*bench(machine, "--only", "fp64.fma", "--data", "zeros", "-o", path)).out
+    assert by_id(path)["fp64.fma"]["data"] == "zeros"
+    assert machine.runs()[0]["data"] == "zeros"
+
+
+def test_an_existing_file_is_kept_without_force(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "x.json"
+    path.write_text("precious")
+    assert_refused(run(*bench(machine, "-o", path)), path)
+    assert path.read_text() == "precious"
+    assert machine.runs() == []
+    assert run(*bench(machine, "--only", "fp64.fma", "--force", "-o", path)).code == 0
+    assert read_ceilings(path).device == "NVIDIA H200"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (NO_DRIVER, "Install an NVIDIA driver"),
+        ("cudaErrorNoDevice: no CUDA-capable device is detected", "CUDA_VISIBLE_DEVICES"),
+        ("cudaErrorSystemNotReady: system not yet initialized", "nvidia-smi"),
+    ],
+)
+def test_no_gpu_or_driver(run: Command, machine: Machine, error: str, advice: str) -> None:
+    machine.play({**scenario(), "error": error})
+    outcome = run(*bench(machine))
+    assert_refused(outcome, "a GPU")
+    assert error in outcome.err
+    assert advice in outcome.err
+    assert "bench theory" in outcome.err
+
+
+def test_no_compiler_no_gpu(run: Command, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    outcome = run("bench", "run")
+    assert_refused(outcome, "an NVIDIA GPU")
+    assert "bench theory" in outcome.err
+    assert machine.runs() == []
+
+
+def test_measure_for_other_commands(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ncu_roofline.bench import build as build_module
+
+    monkeypatch.setattr(build_module, "build", lambda nvcc="": build_module.describe(machine.program))  # noqa: ARG005
+    path = measure("0", True, tmp_path / "out.json")
+    assert set(read_ceilings(path).by_id) == set(RATES)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = measure(H200["uuid"], quick=True)
+    assert path.parent == tmp_path / "cache" / "ncu-roofline" / "ceilings"
+    assert measure(quick=True) == path  # again: overwritten
+
+
+# Several GPUs, MIG, ranks
+
+
+def test_all_gpus_one_after_another(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario(H200, SECOND))
+    outcome = run(*bench(machine, "--device", "all", "--only", "fp64.fma", "-o", tmp_path / "here"))
+    assert outcome.code == 0, outcome.err
+    files = sorted((tmp_path / "here").iterdir())
+    assert [load(path)["device"]["uuid"] for path in files] == [H200["uuid"], SECOND["uuid"]]
+    assert {words["device"] for words in machine.runs()} == {"0", "1"}
+
+
+def test_several_gpus_need_a_folder(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario(H200, SECOND))
+    assert_refused(run(*bench(machine, "--device", "all", "-o", tmp_path / "x.json")), tmp_path / "x.json", 2)
+
+
+@pytest.mark.parametrize("word", ["1", SECOND["uuid"], "GPU-2222", "22222222", SECOND["uuid"].upper(), "00000000:2b:00.0"])
+def test_a_gpu_by_index_uuid_or_bus(run: Command, machine: Machine, tmp_path: Path, word: str) -> None:
+    machine.play(scenario(H200, SECOND))
+    path = tmp_path / "here" / "x.json"
+    assert run(*bench(machine, "--device", word, "--only", "fp64.fma", "-o", path)).code == 0
+    assert load(path)["device"]["uuid"] == SECOND["uuid"]
+
+
+@pytest.mark.parametrize("word", ["2", "GPU-3333", "GPU-", "x", ","])
+def test_a_gpu_that_is_not_there(run: Command, machine: Machine, word: str) -> None:
+    machine.play(scenario(H200, SECOND))
+    assert_refused(run(*bench(machine, "--device", word)), word, 2)
+
+
+def test_a_mig_instance(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml(nvmlDeviceGetMigMode=[1, 1]))
+    machine.play(scenario(MIG, fp64_fma={"rate": 4.0e12}))
+    path = tmp_path / "here" / "x.json"
+    outcome = run(*bench(machine, "--only", "fp64.fma,dram.read", "-o", path))
+    assert outcome.code == 0, outcome.err
+    content, entries = load(path), by_id(path)
+    assert content["device"]["mig"] == {"enabled": True, "profile": "1g.18gb", "sm_fraction": None}
+    assert entries["fp64.fma"]["theory"]["at_measured_clock"] == pytest.approx(16 * 128 * 1.98e9)
+    assert entries["dram.read"]["theory"]["value"] is None
+    assert "MIG" in content["warnings"][-1]
+
+
+def test_an_instance_that_only_the_driver_tells(
+    run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml(nvmlDeviceGetMigMode=[1, 1]))
+    path = tmp_path / "here" / "x.json"
+    assert run(*bench(machine, "--only", "dram.read", "-o", path)).code == 0
+    assert load(path)["device"]["mig"]["enabled"]
+    assert by_id(path)["dram.read"]["theory"]["value"] is None
+
+
+def test_each_rank_takes_its_gpu_and_writes_its_file(
+    run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.play(scenario(H200, SECOND))
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    for local in ("0", "1"):
+        monkeypatch.setenv("SLURM_LOCALID", local)
+        outcome = run(*bench(machine, "--only", "fp64.fma"))
+        assert outcome.code == 0, outcome.err
+        assert outcome.out == ""
+    files = sorted((tmp_path / "here").iterdir())
+    assert [load(path)["device"]["uuid"] for path in files] == [H200["uuid"], SECOND["uuid"]]
+    monkeypatch.setenv("SLURM_LOCALID", "2")
+    assert_refused(run(*bench(machine)), "this node")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({"SLURM_LOCALID": "0", "SLURM_NTASKS": "1"}, None),
+        ({"SLURM_LOCALID": "3", "SLURM_NTASKS": "8"}, Rank(3, 8)),
+        (
+            {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1"},
+            Rank(1, 2),
+        ),
+        ({"PMI_LOCAL_RANK": "2"}, Rank(2, 0)),
+        ({"MPI_LOCALRANKID": "1", "PMI_SIZE": "4"}, Rank(1, 4)),
+        ({"SLURM_LOCALID": "none"}, None),
+    ],
+)
+def test_local_ranks(environment: dict[str, str], expected: Rank | None) -> None:
+    assert local_rank(environment) == expected
+
+
+def test_a_rank_whose_launcher_bound_it_takes_what_it_sees() -> None:
+    only = [device()]
+    assert choose(only, "auto", Rank(3, 4)) == (only[0],)
+    with pytest.raises(RooflineError, match="Start 2 ranks per node"):
+        choose([device(), device(SECOND, 1)], "auto", Rank(2, 4))
+    with pytest.raises(UsageError):
+        choose(only, "", None)
+
+
+def test_two_ranks_on_one_gpu_are_told(run: Command, machine: Machine) -> None:
+    with session_module._alone(device()):
+        assert_refused(run(*bench(machine)), f"NVIDIA H200 {H200['uuid']}")
+    assert run(*bench(machine, "--only", "fp64.fma")).code == 0
+
+
+# Programs that misbehave
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ({"mode": "crash"}, "ended with code 3 (CUDA error: an illegal memory access was encountered)"),
+        ({"mode": "crash", "text": "abort"}, "killed by signal 6"),
+        ({"mode": "garbage"}, "it printed no JSON: 'Segmentation fault (core dumped)'"),
+        ({"mode": "short"}, "it ended before its last trial"),
+        ({"mode": "error", "text": "out of memory"}, "out of memory"),
+    ],
+)
+def test_a_broken_ceiling_does_not_spoil_the_others(
+    run: Command, machine: Machine, tmp_path: Path, call: dict[str, str], reason: str
+) -> None:
+    machine.play(scenario(fp64_fma={"calls": [call]}))
+    path = tmp_path / "here" / "x.json"
+    outcome = run(*bench(machine, "--only", "fp64,dram.read", "-o", path))
+    assert outcome.code == 0, outcome.err
+    assert "failed: fp64.fma" in outcome.err
+    entries = by_id(path)
+    assert entries["dram.read"]["accepted"]
+    assert entries["fp64.fma"]["value"] is None
+    assert reason in entries["fp64.fma"]["reasons"][0]
+
+
+def test_nothing_but_broken_ceilings_is_an_error(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario(fp64_fma={"calls": [{"mode": "crash"}]}))
+    path = tmp_path / "here" / "x.json"
+    outcome = run(*bench(machine, "--only", "fp64.fma", "-o", path))
+    assert_refused(outcome, f"NVIDIA H200 {H200['uuid']}")
+    assert "illegal memory access" in outcome.err
+    assert not path.exists()
+
+
+def test_a_program_that_hangs(machine: Machine) -> None:
+    from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed
+
+    machine.play(scenario(fp64_fma={"calls": [{"mode": "hang"}]}))
+    start = time.monotonic()
+    with pytest.raises(RunnerFailed, match=r"it said nothing for 0\.5 s"):
+        list(Runner(machine.program).run(Job(0, "fp64.fma", "best", 3, 0.01), Launch(), timeout=0.5))
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("print('hello')", "printed no JSON"),
+        ("import sys; sys.exit(1)", "ended with code 1"),
+        ("print('[]')", "printed no JSON"),
+        ('print(\'{"ceiling": "x"}\')', "its list of ceilings can't be read"),
+        ('print(\'{"ceiling": "x", "variant": "a", "unit": "GB/s"}\')', "its list of ceilings can't be read"),
+        ('print(\'{"ceiling": "x", "variant": "a", "unit": "B/s", "capabilities": ["sm_90"]}\')', "can't be read"),
+    ],
+)
+def test_a_program_that_is_none(run: Command, machine: Machine, text: str, reason: str) -> None:
+    machine.program.write_text(f"#!{sys.executable} -S\n{text}\n")
+    outcome = run("bench", "list", "--runner", machine.program)
+    assert_refused(outcome, machine.program)
+    assert reason in outcome.err
+    assert "bench build --force" in outcome.err
+
+
+@pytest.mark.parametrize("change", [{"cc": "nine"}, {"uuid": ""}, {"name": None}, {"cc": None}])
+def test_a_gpu_that_is_described_wrongly(run: Command, machine: Machine, change: dict[str, object]) -> None:
+    machine.play(scenario({**H200, **change}))
+    assert_refused(run(*bench(machine)), machine.program)
+
+
+def test_no_program(run: Command, machine: Machine, tmp_path: Path) -> None:
+    for path in (tmp_path / "missing", tmp_path, Path(__file__)):
+        assert_refused(run("bench", "run", "--runner", path), path)
+    machine.program.write_text("no program")
+    outcome = run(*bench(machine))
+    assert outcome.code == 1
+    assert "it can't be started" in outcome.err
+
+
+# Interruptions
+
+
+def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
+    """A real signal to a real process: what was measured is not measured again."""
+    content = scenario(dram_read={"calls": [{"pause": 0.5}, {}]})
+    machine.play(content)
+    path = tmp_path / "here" / "x.json"
+    words = [sys.executable, "-m", "ncu_roofline", "bench", "run", "--runner", str(machine.program), "--quick"]
+    words += ["--only", "dram.read,fp64.fma,fp32.fma", "-o", str(path)]
+    environment = {**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True)
+    deadline = time.monotonic() + 60
+    while not any(words["ceiling"] == "dram.read" for words in machine.runs()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    machine.play(scenario())
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert f"{path}.journal; the same command goes on from there" in err
+    assert not path.exists()
+    done = subprocess.run(words, capture_output=True, env=environment, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(read_ceilings(path).by_id) == {"dram.read", "fp64.fma", "fp32.fma"}
+    assert_no_leftovers(path.parent, "x.json")
+
+
+def test_a_killed_run_goes_on(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ncu_roofline.bench import journal as journal_module
+
+    path = tmp_path / "here" / "x.json"
+    words = bench(machine, "--only", "dram.read,fp64.fma,fp32.fma", "-o", path)
+    added = journal_module.Journal.add
+
+    def die(self: journal_module.Journal, record: Any) -> None:
+        added(self, record)
+        if len(self) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(journal_module.Journal, "add", die)
+    assert run(*words).code == 130
+    first = len(machine.runs())
+    monkeypatch.undo()
+    monkeypatch.setenv("FAKE_RUNNER", str(tmp_path / "scenario.json"))
+    assert run(*words).code == 0
+    assert [words["ceiling"] for words in machine.runs()[first:]] == ["fp32.fma", "fp32.fma"]  # a warm-up and what was missing
+    assert_no_leftovers(path.parent, "x.json")
+
+
+# list, theory, build
+
+
+def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
+    outcome = run("bench", "list", "--runner", machine.program)
+    assert outcome.code == 0
+    rows = {line.split()[0]: line for line in outcome.out.splitlines()}
+    assert "unproven on hardware" in rows["fp64.fma"]
+    assert "8.9, 12.0" in rows["tensor.fp8.mma"]
+    listed = {row["ceiling"]: row for row in json.loads(run("bench", "list", "--runner", machine.program, "--json").out)}
+    assert listed["tensor.fp8.mma"]["applies to"] == ["8.9", "12.0"]
+    assert listed["tensor.fp8.mma"]["emulated on"] == ["9.0"]
+    assert listed["fp64.fma"]["applies to"] == ["all"]
+    assert listed["dram.triad"]["applies to"] == []
+    one = json.loads(run("bench", "list", "--runner", machine.program, "--device", "0", "--json").out)
+    here = {row["ceiling"]: row for row in one}
+    assert here["fp64.fma"]["applies to"] == ["9.0"]
+    assert here["tensor.fp8.mma"]["applies to"] == []
+
+
+def test_list_without_a_program(run: Command, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    outcome = run("bench", "list")
+    assert outcome.code == 0
+    assert "tensor.fp16.wgmma" in outcome.out
+    assert "unproven on hardware" in outcome.out
+    assert "variants are known when the benchmark is built" in outcome.err
+    assert machine.runs() == []
+
+
+def test_theory_needs_nothing(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    outcome = run("bench", "theory", "--gpu", "h200")
+    assert outcome.code == 0
+    row = next(line for line in outcome.out.splitlines() if line.startswith("H200")).split()
+    assert row[-2:] == ["4800", "4917"]
+    assert "H200 data sheet" in outcome.out
+    assert "B200" in run("bench", "theory").out
+    facts = json.loads(run("bench", "theory", "--gpu", "h200", "--json").out)[0]
+    assert facts["peaks"]["fp64.fma"] == pytest.approx(33.5e12, rel=2e-3)
+    assert_refused(run("bench", "theory", "--gpu", "voodoo"), "voodoo", 2)
+
+
+def test_help_names_all_actions(run: Command) -> None:
+    text = run("bench", "--help").out
+    assert all(action in text for action in ("run", "build", "list", "theory", "merge", "verify"))
+
+
+@pytest.mark.parametrize("words", [("--trials", "0"), ("--sessions", "x"), ("--budget", "-1"), ("--budget", "nan")])
+def test_numbers_that_are_none(run: Command, words: tuple[str, str]) -> None:
+    assert run("bench", "run", *words).code == 2

@@ -1,0 +1,102 @@
+"""Sections of every dialect, and kernels with values for all that a section reads."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from functools import cache
+
+from ncu_roofline.generate import BASE, Dialect, dialect_of, render_sections
+from ncu_roofline.sections import Section, needed_metrics, parse_section
+from ncu_roofline.sections.filters import arch_number
+from ncu_roofline.sections.textformat import parse
+from ncu_roofline.spec import load_spec
+from tests.factory import A100, Metrics
+
+VERSIONS = ("base", "2020.3", "2021.3", "2022.3", "2023.1", "2024.1", "2024.2", "2025.1", "2025.3", "2025.4")
+CAPABILITIES = tuple(a.compute_capability for a in load_spec().architectures)
+SECONDS = 2e-3
+CLOCKS = {"sm": 1.4e9, "smsp": 1.4e9, "l1tex": 1.4e9, "lts": 1.3e9, "dram": 1.2e9, "syslts": 1.1e9}
+SMS, SLICES, BUS_BYTES = 108, 80, 1280
+
+
+def dialect(version: str) -> Dialect:
+    """The dialect of a version, `BASE` for "base"."""
+    return BASE if version == "base" else dialect_of(version)
+
+
+@cache
+def texts(version: str) -> dict[str, str]:
+    """Section identifier -> text."""
+    return {name.removesuffix(".section"): text for name, text in render_sections(dialect(version)).items()}
+
+
+@cache
+def section(version: str, identifier: str) -> Section:
+    """A section of a dialect, parsed."""
+    return parse_section(parse(texts(version)[identifier]))
+
+
+def profiled(version: str) -> tuple[tuple[int, int], ...]:
+    """Compute capabilities that the release of a dialect profiles."""
+    made = dialect(version)
+    return tuple(one for one in CAPABILITIES if not made.exact or made.number(one))
+
+
+def collected(made: Section, capability: tuple[int, int]) -> set[str]:
+    """Every metric that a section makes ncu collect on a chip, derived ones included."""
+    arch = arch_number(capability)
+    tables = (metric for table in made.tables for metric in table.metrics)
+    found = (one.resolve(arch) for one in (*made.header, *made.metrics, *tables))
+    charts = needed_metrics(made, capability)
+    return {one.name for one in found if one} | set(charts)
+
+
+def device(capability: tuple[int, int]) -> Metrics:
+    """Attributes of a made-up GPU."""
+    major, minor = capability
+    return {**A100, "device__attribute_compute_capability_major": major, "device__attribute_compute_capability_minor": minor}
+
+
+def kernel_metrics(names: Iterable[str], capability: tuple[int, int]) -> Metrics:
+    """The device's attributes and a value for each counter metric: any one, but all forms of a counter agree."""
+    attributes = device(capability)
+    wanted = [n for n in names if not n.startswith("derived__") and n not in attributes and exists(n, capability)]
+    return {**attributes, **{name: _value(name) for name in wanted}}
+
+
+def exists(metric: str, capability: tuple[int, int]) -> bool:
+    """Whether a chip has a metric, as far as the specification says; what it does not mention is everywhere."""
+    counter = metric.partition(".")[0]
+    architecture = load_spec().architecture(capability)
+    if counter.startswith("dram__"):
+        return architecture is not None and "dram" not in architecture.lacks
+    return counter not in _counters(None) or counter in _counters(capability)
+
+
+@cache
+def _counters(capability: tuple[int, int] | None) -> frozenset[str]:
+    spec = load_spec()
+    bindings = [
+        one
+        for item in (*spec.precisions, *spec.levels)
+        for one in (spec.bindings(item, capability) if capability else item.bindings)
+    ]
+    sums = [part for one in bindings for part in (one.counters, one.peak) if part]
+    return frozenset(counter for part in sums for counter in part.counters())
+
+
+def _value(name: str) -> float:
+    counter, _, rest = name.partition(".")
+    unit = counter.partition("__")[0]
+    count = float(zlib.crc32(counter.encode()) % 900 + 100) * 1e6
+    if name == "gpu__time_duration.sum":
+        return SECONDS * 1e9
+    if rest == "avg.per_second":
+        return CLOCKS[unit]
+    if "pct_of_peak" in rest:
+        return 42.0
+    if rest == "sum.peak_sustained":
+        known = {"l1tex__lsu_writeback_active": SMS, "dram__bytes": BUS_BYTES}
+        return float(known.get(counter, zlib.crc32(counter.encode()) % 97 + 3))
+    return {"sum": count, "sum.per_second": count / SECONDS, "sum.per_cycle_elapsed": count / SECONDS / CLOCKS[unit]}[rest]

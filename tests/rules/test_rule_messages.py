@@ -1,0 +1,403 @@
+"""What each rule says in each of its branches, with exact numbers; the kernels are small enough to follow by hand.
+
+`complete()` is an A100 with one FP64 GFLOP (all fused) in a millisecond: 1 TFLOP/s; 1 GB at L1, 0.5 GB at L2, 0.25 GB at DRAM.
+Its roofs: FP64 108 x 64 x 1.41 GHz = 9.75 TFLOP/s, L1 108 x 128 x 1.41 = 19.5 TB/s, L2 80 x 64 x 1.41 = 7.22 TB/s, DRAM
+5120 / 4 x 1.215 = 1.56 TB/s, which allow 19.5, 14.4 and 6.22 TFLOP/s.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.generate.rules import render_rules
+from ncu_roofline.rules import load_rules
+from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, timing, traffic
+from tests.rules.running import messages, only, our_rules, outcomes
+
+GFLOP = 10**9
+WGMMA = "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum"
+MMA16 = "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off.sum"
+MMA32 = "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum"
+TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+
+
+def without(metrics: Metrics, *words: str) -> Metrics:
+    """The metrics but those with one of these words in their name."""
+    return {name: value for name, value in metrics.items() if not any(word in name for word in words)}
+
+
+def test_below_every_roof(tmp_path: Path) -> None:
+    said = only(tmp_path, complete(), "BoundDouble")
+    assert (said.type, said.title) == ("optimization", "FP64 below its DRAM roof")
+    assert said.text == (
+        "FP64 runs at 1 TFLOP/s, 16 % of the 6.22 TFLOP/s that DRAM allows at 4 FLOP/B. Share of attainable by level: "
+        "L1/TEX 10 %, L2 10 %, DRAM 16 %. Next roof: compute, 1.6x higher. No roof is reached, so latency, too few warps, "
+        "imbalance or launch overhead hold it back: at the roof it would take 84 % less time. Try more parallelism per SM or "
+        "per thread, and fewer barriers. See the @section:HierarchicalDoubleRooflineChart:chart@."
+    )
+    assert said.speedup == pytest.approx(100 * (1 - 1e12 / (4 * 1280 * 1.215e9)))
+    assert said.speedup_type == "global"
+    assert [(metric.name, metric.value, metric.severity) for metric in said.focus] == [("dram__bytes.sum", 250e6, "low")]
+
+
+def test_bound_by_a_level(tmp_path: Path) -> None:
+    said = only(tmp_path, complete(seconds=1e-3 / 5.6), "BoundDouble")
+    assert (said.type, said.title) == ("optimization", "FP64 bound by DRAM")
+    assert "FP64 runs at 5.6 TFLOP/s, 90 % of the 6.22 TFLOP/s that DRAM allows at 4 FLOP/B." in said.text
+    assert "Next roof: compute, 1.6x higher. To go faster, move fewer DRAM bytes per operation" in said.text
+    assert said.speedup == pytest.approx(100 * (1 - 6.2208 / 9.74592))
+    assert said.focus[0].severity == "high"
+
+
+def test_bound_by_compute(tmp_path: Path) -> None:
+    metrics = {**complete(seconds=1e-3 / 9), "dram__bytes.sum": 10**6}
+    said = only(tmp_path, metrics, "BoundDouble")
+    assert (said.type, said.title, said.speedup) == ("ok", "FP64 bound by compute", None)
+    assert "FP64 runs at 9 TFLOP/s, 92 % of its 9.75 TFLOP/s compute roof." in said.text
+    assert "Next roof" not in said.text
+    assert said.focus[0].name == "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
+
+
+def test_above_its_roof(tmp_path: Path) -> None:
+    said = only(tmp_path, complete(seconds=1e-4), "BoundDouble")
+    assert (said.type, said.title, said.speedup) == ("warning", "FP64 above its roof", None)
+    assert "161 % of the 6.22 TFLOP/s" in said.text
+
+
+def test_how_it_was_counted_is_said(tmp_path: Path) -> None:
+    metrics: Metrics = {
+        **without(complete(), "dram__bytes"),
+        "dram__sectors_read.sum": 7_000_000,
+        "dram__sectors_write.sum": 812_500,
+    }
+    assert " Counted at DRAM: sectors x 32 B." in only(tmp_path, metrics, "BoundDouble").text
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        (without(complete(), "_op_d"), "Collect smsp__sass_thread_inst_executed_op_dadd_pred_on.sum, smsp__"),
+        (without(complete(), "time_duration"), "Collect gpu__time_duration.sum, smsp__sass"),
+        (
+            without(complete(), "l1tex", "lts", "dram"),
+            "Collect l1tex__t_bytes.sum, lts__t_sectors_srcunit_tex.sum, dram__bytes.sum",
+        ),
+        (
+            {**complete(), "device__attribute_compute_capability_major": 6},
+            "This rule does not know chips of compute capability 6.0",
+        ),
+        (without(complete(), "multiprocessor_count"), "FP64 has no roof here"),
+    ],
+)
+def test_what_keeps_it_from_judging(tmp_path: Path, metrics: Metrics, expected: str) -> None:
+    said = only(tmp_path, metrics, "BoundDouble")
+    assert (said.type, said.text[: len(expected)]) == ("none", expected)
+
+
+def test_other_precisions_keep_quiet(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, complete())
+    assert found["NcuRooflineBoundSingle"].messages == ()
+    assert found["NcuRooflineMixed"].messages == ()
+
+
+def test_a_few_operations_of_another_precision_are_noise(tmp_path: Path) -> None:
+    metrics = {**complete(), **flops("f", add=10**6)}
+    assert messages(tmp_path, metrics, "BoundSingle") == ()
+    assert only(tmp_path, metrics, "BoundDouble").title == "FP64 below its DRAM roof"
+
+
+def test_a_mix_of_precisions(tmp_path: Path) -> None:
+    metrics = {**complete(), **flops("f", fma=GFLOP // 2)}
+    double, single = only(tmp_path, metrics, "BoundDouble"), only(tmp_path, metrics, "BoundSingle")
+    assert (double.type, double.title, double.speedup) == ("ok", "FP64 in a mix of precisions", None)
+    assert "It is 50 % of the kernel's work" in double.text
+    assert "It is 50 % of the kernel's work" in single.text
+    mixed = only(tmp_path, metrics, "Mixed")
+    # Together 2 GFLOP; FP64 alone needs 1 / 9.75 ms = 103 us, so the mix can't beat 19.5 TFLOP/s; DRAM at 8 FLOP/B: 12.4.
+    assert mixed.text.startswith(
+        "Work is mixed (FP64 50 %, FP32 50 %). Together 2 TFLOP/s, 16 % of the 12.4 TFLOP/s at which DRAM is full; "
+        "the FP64 pipe needs at least 103 us of the 1 ms."
+    )
+    assert mixed.speedup == pytest.approx(100 * (1 - 2 / 12.4416))
+    near = only(tmp_path, {**metrics, **timing(1e-3 / 5.6)}, "Mixed")
+    assert (near.type, near.title) == ("ok", "Mixed work bound by DRAM")
+
+
+@pytest.mark.parametrize(
+    ("counts", "alpha", "ceiling"),
+    [
+        (
+            (0, 0, 500_000_000),
+            "100 % of the arithmetic instructions are fused multiply-adds (alpha 1)",
+            "100 % of the FMA peak, 9.75",
+        ),
+        (
+            (200_000_000, 200_000_000, 600_000_000),
+            "60 % of the arithmetic instructions are fused multiply-adds (alpha 0.6)",
+            "80 %",
+        ),
+        ((10**9, 0, 0), "0 % of the arithmetic instructions are fused multiply-adds (alpha 0)", "50 % of the FMA peak, 4.87"),
+    ],
+)
+def test_fma_mix(tmp_path: Path, counts: tuple[int, int, int], alpha: str, ceiling: str) -> None:
+    said = only(tmp_path, {**complete(), **flops("d", *counts)}, "FmaMix")
+    assert said.type == "ok"
+    assert said.text.startswith(f"FP64: {alpha}, so this mix can reach {ceiling}")
+
+
+def test_fma_mix_near_its_ceiling(tmp_path: Path) -> None:
+    metrics = {**complete(seconds=1e-3 / 4.5), **flops("d", add=GFLOP)}
+    said = only(tmp_path, metrics, "FmaMix")
+    assert (said.type, said.title) == ("optimization", "FP64 FMA mix limits the compute roof")
+    assert "It runs at 4.5 TFLOP/s, 92 % of that partial-FMA ceiling." in said.text
+    assert (said.speedup, said.speedup_type) == (pytest.approx(50), "local")
+    assert said.focus[0].info == "alpha = 0, beta = 0.5"
+
+
+def test_fma_mix_of_packed_instructions(tmp_path: Path) -> None:
+    """One HFMA2 to one HADD2 is alpha 0.5, whatever their width; a B200's FFMA2 counts as two FFMA."""
+    half = {**complete(), **flops("d"), **flops("h", add=10**8, fma=10**8)}
+    assert "(alpha 0.5)" in only(tmp_path, half, "FmaMix").text
+    packed = {f"smsp__sass_thread_inst_executed_op_f{op}2_pred_on.sum": 0 for op in ("add", "mul", "fma")}
+    blackwell: Metrics = {**complete(), **flops("d"), **flops("f", add=2 * 10**8), **packed}
+    blackwell["smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum"] = 10**8
+    blackwell["device__attribute_compute_capability_major"] = 10
+    assert "(alpha 0.5)" in only(tmp_path, blackwell, "FmaMix").text
+
+
+def test_divides_and_transcendentals(tmp_path: Path) -> None:
+    metrics = {**complete(), "sm__inst_executed_pipe_xu.sum": 10**6, "smsp__inst_executed.sum": 10**8}
+    said = messages(tmp_path, metrics, "FmaMix")[1]
+    assert said.title == "Divides and transcendentals"
+    assert "ran 1 M warp instructions, 1 % of all, one lane for every 31.2 FLOP." in said.text
+    assert "no counter tells how many" in said.text
+    assert "__fdividef" in said.text
+
+
+def test_locality(tmp_path: Path) -> None:
+    said = only(tmp_path, complete(), "Locality")
+    assert (said.type, said.text) == (
+        "ok",
+        "Of each byte asked of L1/TEX, 0.25 are asked of DRAM; intensities L1/TEX : L2 : DRAM stand as 1 : 2 : 4. "
+        "L1/TEX serves 2x what it takes from L2. L2 serves 2x what it takes from DRAM.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("moved", "seconds", "title", "text"),
+    [
+        (
+            traffic(10**9, 10**9 // 32, 95 * 10**7),
+            0.7e-3,
+            "Little reuse between L2 and DRAM",
+            "L2 catches no reuse. DRAM runs at 87 %",
+        ),
+        (traffic(4 * 10**9, 4 * 10**9 // 32, 10**8), 0.6e-3, "Little reuse between L1/TEX and L2", "tile into shared memory"),
+        (
+            traffic(10**9, 10**9 // 32, 2 * 10**9),
+            1.5e-3,
+            "Little reuse between L2 and DRAM",
+            "DRAM moves more than L2 asks for (2x)",
+        ),
+        (traffic(10**10, 10**10 // 32, 10**9), 0.7e-2, "Reuse in the caches", "L2 serves 10x"),
+    ],
+)
+def test_where_reuse_is_lost(tmp_path: Path, moved: Metrics, seconds: float, title: str, text: str) -> None:
+    said = only(tmp_path, {**complete(seconds=seconds), **moved}, "Locality")
+    assert said.title == title
+    assert text in said.text
+
+
+def test_locality_needs_two_levels(tmp_path: Path) -> None:
+    said = only(tmp_path, without(complete(), "l1tex", "lts__t"), "Locality")
+    assert said.text == "Collect l1tex__t_bytes.sum, lts__t_sectors_srcunit_tex.sum to see which cache level catches reuse."
+
+
+def test_older_tensor_instructions(tmp_path: Path) -> None:
+    metrics = {**complete(H100), WGMMA: 10**11, MMA16: 0, MMA32: 3 * 10**11}
+    older, used = messages(tmp_path, metrics, "Tensor")
+    assert (older.type, older.title) == ("optimization", "Older tensor instructions")
+    assert "75 % of the Tensor FP16 work ran through mma.sync" in older.text
+    assert "(67 % of the 762 TFLOP/s of wgmma)" in older.text
+    assert (older.speedup, older.speedup_type) == (pytest.approx(25), "local")
+    assert (used.type, used.title) == ("ok", "Tensor cores in use")
+
+
+def test_cuda_cores_hold_tensor_cores_up(tmp_path: Path) -> None:
+    metrics = {**complete(H100), WGMMA: 10**10, MMA16: 0, MMA32: 0}
+    said = only(tmp_path, metrics, "Tensor")
+    assert (said.type, said.title) == ("optimization", "Tensor cores wait for CUDA cores")
+    assert said.text.startswith("At their peaks the pipes would need: FP64 42 us, Tensor FP16 13.1 us; the kernel took 1 ms.")
+
+
+def test_eligible_work(tmp_path: Path) -> None:
+    busy = {**complete(), **flops("d"), **flops("f", fma=7 * GFLOP), TENSOR_BUSY: 0.0}
+    said = only(tmp_path, busy, "Tensor")
+    assert (said.type, said.title) == ("optimization", "Tensor cores idle")
+    assert said.text.startswith("Tensor cores were idle; FP32 keeps its pipe busy for 72 % of the time.")
+    assert said.text.endswith("Tensor TF32 (8x), Tensor BF16 (16x), Tensor FP16 (16x).")
+    idle = only(tmp_path, {**busy, **timing(1.0)}, "Tensor")
+    assert (idle.type, idle.text) == ("ok", "Tensor cores were idle; FP32 keeps its pipe busy for 0.072 % of the time.")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "kind", "title"),
+    [
+        ({**complete(), TENSOR_BUSY: 40.0}, "warning", "Tensor work not counted"),
+        (complete(), "none", "Metrics missing"),
+    ],
+)
+def test_tensor_work_without_counters(tmp_path: Path, metrics: Metrics, kind: str, title: str) -> None:
+    said = only(tmp_path, metrics, "Tensor")
+    assert (said.type, said.title) == (kind, title)
+
+
+def test_clocks(tmp_path: Path) -> None:
+    said = only(tmp_path, complete(), "Clocks")
+    assert (said.type, said.text) == ("ok", "Profiled at 1.41 GHz SM clock, 100 % of the GPU's maximum 1.41 GHz.")
+    low = only(tmp_path, complete(clock=0.705e9), "Clocks")
+    assert (low.type, low.title) == ("warning", "Profiled below the maximum clock")
+    assert "at the maximum they are 2x higher, and the DRAM ridge point moves, of FP64 from 3.13 to 6.27 FLOP/B." in low.text
+    assert only(tmp_path, without(complete(), "cycles_elapsed"), "Clocks").title == "Metrics missing"
+
+
+def test_memory_clock(tmp_path: Path) -> None:
+    metrics = {**complete(), "dram__cycles_elapsed.avg.per_second": 0.6e9}
+    assert [said.title for said in messages(tmp_path, metrics, "Clocks")] == ["Clocks", "Memory below its maximum clock"]
+    short = {**metrics, **timing(1e-5)}  # in real reports memory clocks of short kernels are measured too low
+    assert [said.title for said in messages(tmp_path, short, "Clocks")] == ["Clocks"]
+
+
+@pytest.mark.parametrize(("clock", "warned"), [(1.0e9, True), (1.5e9, False)])
+def test_measured_roofs_at_another_clock(tmp_path: Path, clock: float, warned: bool) -> None:
+    measured = {"dram.read": Ceiling("dram.read", 8e11, "B/s", 1.53e9, "")}
+    ceilings = Ceilings("v100.json", "Tesla V100-SXM2-16GB", "", (7, 0), "2024-01-02", measured)
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    for name, text in render_rules(ceilings=[ceilings]).items():
+        (rules / name).write_text(text)
+    found = messages(tmp_path, complete(V100, clock=clock), "Clocks", load_rules([rules]))
+    assert ("Measured roofs at another clock" in [said.title for said in found]) == warned
+    if warned:
+        start = (
+            "The measured roofs (v100.json, Tesla V100-SXM2-16GB, 2024-01-02) were taken at 1.53 GHz, the kernel ran at 1 GHz"
+        )
+        assert found[-1].text.startswith(start)
+    bound = only(tmp_path, complete(V100, clock=clock), "BoundDouble", load_rules([rules]))
+    assert "of the 3.2 TFLOP/s that DRAM allows at 4 FLOP/B (measured)" in bound.text
+
+
+@pytest.mark.parametrize(
+    ("metrics", "titles"),
+    [
+        (complete(), ["Launch size"]),
+        (complete(seconds=4.2e-6), ["Launch overhead counts"]),
+        ({**complete(), "launch__waves_per_multiprocessor": 1.25}, ["Tail of the last wave"]),
+        ({**complete(), "launch__waves_per_multiprocessor": 7.9}, ["Launch size"]),
+        ({**complete(), "launch__waves_per_multiprocessor": 0.5, "launch__grid_size": 216}, ["Less than one wave"]),
+        ({**complete(), "launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 54}, ["Fewer blocks than SMs"]),
+        ({**complete(), **NO_WORK}, ["No FLOPs, and no bandwidth reached"]),
+        ({**complete(seconds=2e-4), **NO_WORK}, ["No FLOPs, bound by DRAM"]),
+        (without({**complete(), **NO_WORK}, "l1tex", "lts__t", "dram__b"), ["No FLOPs"]),
+        (without({**complete(), **NO_WORK}, "_op_h"), ["Launch size"]),
+        (without(complete(), "time_duration"), ["Metrics missing"]),
+    ],
+)
+def test_launch_size(tmp_path: Path, metrics: Metrics, titles: list[str]) -> None:
+    assert [said.title for said in messages(tmp_path, metrics, "LaunchSize")] == titles
+
+
+def test_numbers_of_launch_size(tmp_path: Path) -> None:
+    short = only(tmp_path, complete(seconds=4.2e-6), "LaunchSize")
+    assert short.text.startswith("The kernel took 4.2 us; a launch alone costs about 4.2 us, so it is 50 % of both together.")
+    tail = only(tmp_path, {**complete(), "launch__waves_per_multiprocessor": 1.25}, "LaunchSize")
+    assert tail.text.startswith("1.25 waves: in the last one 75 % of the GPU idles, up to 38 % of the run time")
+    assert tail.speedup == pytest.approx(37.5)
+    few = only(tmp_path, {**complete(), "launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 54}, "LaunchSize")
+    assert few.text.startswith("54 blocks leave 50 % of the 108 SMs without work.")
+    copy = only(tmp_path, {**complete(), **NO_WORK}, "LaunchSize")
+    assert "By its bytes it is nearest to DRAM: 250 GB/s, 16 % of that roof." in copy.text
+    assert copy.speedup == pytest.approx(100 * (1 - 250 / 1555.2))
+
+
+LOADS = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
+USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
+
+
+@pytest.mark.parametrize(
+    ("sectors", "used", "title", "speedup", "text"),
+    [
+        (4000, None, "Global loads", None, "Global loads: 4 sectors per request"),
+        (4000, 32.0, "Global loads", None, "32 of the 32 bytes of a sector are used"),
+        (32000, None, "Uncoalesced global loads", 50, "At least 50 % of this traffic is waste"),
+        (32000, 4.0, "Uncoalesced global loads", 87.5, "About 88 % of this traffic is waste"),
+    ],
+)
+def test_sectors_per_request(
+    tmp_path: Path, sectors: int, used: float | None, title: str, speedup: float | None, text: str
+) -> None:
+    metrics: Metrics = {**complete(), LOADS.format("sectors"): sectors, LOADS.format("requests"): 1000}
+    if used is not None:
+        metrics[USED] = used
+    said = only(tmp_path, metrics, "AccessPattern")
+    assert (said.title, said.speedup) == (title, speedup)
+    assert text in said.text
+
+
+def test_bank_conflicts_and_lanes(tmp_path: Path) -> None:
+    metrics: Metrics = {
+        **complete(),
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": 750_000,
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 1_000_000,
+        "smsp__inst_executed_op_shared_ld.sum": 250_000,
+        "smsp__thread_inst_executed_per_inst_executed.ratio": 24.0,
+        "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio": 16.0,
+    }
+    shared, lanes = messages(tmp_path, metrics, "AccessPattern")
+    assert shared.text.startswith("Shared loads: 75 % of 1 M wavefronts are bank conflicts, 4 wavefronts per instruction. Pad")
+    assert (shared.speedup, lanes.speedup) == (75, 50)
+    assert lanes.text.startswith(
+        "Of 32 lanes 16 work on average: 8 are inactive (divergence, part-filled warps), 8 predicated off. Sort"
+    )
+
+
+def test_no_access_metrics(tmp_path: Path) -> None:
+    assert only(tmp_path, complete(), "AccessPattern").title == "Metrics missing"
+
+
+@pytest.mark.parametrize("metrics", [{}, {"gpu__time_duration.sum": 5}, dict(A100), {"device__attribute_display_name": 5}])
+def test_no_rule_fails_for_lack_of_metrics(tmp_path: Path, metrics: Metrics) -> None:
+    found = outcomes(tmp_path, metrics)
+    assert {outcome.status for outcome in found.values()} == {"done"}
+    assert {message.type for outcome in found.values() for message in outcome.messages} <= {"none", "ok", "optimization"}
+
+
+def test_odd_values_break_nothing(tmp_path: Path) -> None:
+    """Every metric that a rule reads as NaN, infinite, zero, negative, huge, or text."""
+    names = [
+        *complete(),
+        LOADS.format("sectors"),
+        LOADS.format("requests"),
+        "launch__waves_per_multiprocessor",
+        TENSOR_BUSY,
+    ]
+    for odd in (float("nan"), float("inf"), 0, 0.0, -1.0, 1e300, 2**63, "text"):
+        everything: Metrics = dict.fromkeys(names, odd)
+        for metrics in (
+            everything,
+            {**everything, **A100},
+            {**complete(), **dict.fromkeys(NO_WORK, odd)},
+            {**complete(), **dict.fromkeys(traffic(), odd)},
+        ):
+            found = outcomes(tmp_path, metrics)
+            assert [outcome for outcome in found.values() if outcome.status != "done"] == []
+
+
+def test_our_rules_are_all_tried_here() -> None:
+    tried = Path(__file__).read_text(encoding="utf-8")
+    for rule in our_rules().rules:
+        short = rule.identifier.removeprefix("NcuRoofline")
+        assert f'"{short}"' in tried or short in ("BoundHalf", "BoundTensor")
