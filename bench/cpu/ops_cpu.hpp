@@ -132,30 +132,21 @@ inline uint32_t accumulate_half(uint32_t c, double sum) { return encode_half(dec
 template <class Tag> struct Fragments {
   static constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8;
   const Machine::Exchange& warp;
-  template <class Word> static double value(Word word, int e) { return element(typename Tag::Element{}, word, e); }
-  double a(int row, int k) const {
-    const int lane = row % 8 * 4 + k / kE % 4, r = k / (4 * kE) * kH + row / 8;
-    if constexpr (std::is_same_v<typename Tag::Input, double>) return warp.a[lane][r];
-    else return value(warp.words[lane][r], k % kE);
-  }
-  double b(int k, int column) const {
-    const int lane = column * 4 + k / kE % 4, r = k / (4 * kE);
-    if constexpr (std::is_same_v<typename Tag::Input, double>) return warp.b[lane][r];
-    else return value(warp.words[lane][4 + r], k % kE);
-  }
   double product(int row, int column) const {
     double sum = 0;
-    for (int k = 0; k < Tag::kK; ++k) sum += a(row, k) * b(k, column);
+    for (int k = 0; k < Tag::kK; ++k) {
+      const int q = k / kE % 4, r = k / (4 * kE), e = k % kE;
+      sum += warp.a[row % 8 * 4 + q][(r * kH + row / 8) * kE + e] * warp.b[column * 4 + q][r * kE + e];
+    }
     return sum;
   }
 };
 
 // Volta's m8n8k4: quad pair p of lanes 4p..4p+3 and 16+4p..16+4p+3 multiplies on its own.
-template <class Tag> inline double volta_product(const Machine::Exchange& warp, int pair, int row, int column) {
+inline double volta_product(const Machine::Exchange& warp, int pair, int row, int column) {
   const auto lane = [&](int index) { return pair * 4 + index % 4 + index / 4 * 16; };
   double sum = 0;
-  for (int k = 0; k < 4; ++k)
-    sum += element(Half{}, warp.words[lane(row)][k / 2], k % 2) * element(Half{}, warp.words[lane(column)][4 + k / 2], k % 2);
+  for (int k = 0; k < 4; ++k) sum += warp.a[lane(row)][k] * warp.b[lane(column)][k];
   return sum;
 }
 
@@ -163,16 +154,15 @@ template <class Tag> inline void mma(typename Tag::Register (&c)[Tag::kC], const
                                      const typename Tag::Input (&b)[Tag::kB]) {
   Machine::Exchange& warp = machine.exchange[thread() / 32];
   const int lane = thread() % 32, g = lane / 4, q = lane % 4;
-  for (int i = 0; i < Tag::kA; ++i)
-    if constexpr (std::is_same_v<typename Tag::Input, double>) warp.a[lane][i] = a[i]; else warp.words[lane][i] = a[i];
-  for (int i = 0; i < Tag::kB; ++i)
-    if constexpr (std::is_same_v<typename Tag::Input, double>) warp.b[lane][i] = b[i]; else warp.words[lane][4 + i] = b[i];
+  constexpr int kE = Tag::Element::kPerRegister;
+  for (int i = 0; i < Tag::kA * kE; ++i) warp.a[lane][i] = element(typename Tag::Element{}, a[i / kE], i % kE);
+  for (int i = 0; i < Tag::kB * kE; ++i) warp.b[lane][i] = element(typename Tag::Element{}, b[i / kE], i % kE);
   machine.warp_barrier();
   machine.counted.operations += Tag::kOperations;
   for (int i = 0; i < Tag::kC; ++i) {
     if constexpr (Tag::kVolta) {
       const int row = (lane & 1) + (i & 2) + (lane < 16 ? 0 : 4), column = (i & 4) + (lane & 2) + (i & 1);
-      c[i] = accumulate(c[i], volta_product<Tag>(warp, lane % 16 / 4, row, column));
+      c[i] = accumulate(c[i], volta_product(warp, lane % 16 / 4, row, column));
     } else if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>) {
       const Fragments<Tag> f{warp};
       c[i] = accumulate_half(c[i] & 0xffff, f.product(g + 8 * i, 2 * q)) |
@@ -248,6 +238,7 @@ inline void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   for (int i = 0; i < 8; ++i) c[i] = tensor_word(d, thread() % 32, i);
 }
 inline void tcgen05_commit(uint32_t bar) {
+  machine.warp_barrier();  // as elect.sync: no lane runs ahead of its warp
   if (thread() % 32 == 0) ++machine.barriers[bar].phases;
 }
 template <class Tag> inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {

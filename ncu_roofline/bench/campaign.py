@@ -69,7 +69,9 @@ def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capabi
         here = [variant for variant in variants if variant.ceiling == kind.id and variant.on(capability)]
         usable = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason))
         absent = ""
-        if not usable:
+        if not any(variant.ceiling == kind.id for variant in variants):
+            absent = "not measured: the benchmark has no kernel for it"
+        elif not usable:
             absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
         elif quick and not kind.quick:
             usable, absent = (), "not measured: left out of a quick run"

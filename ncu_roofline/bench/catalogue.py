@@ -78,7 +78,7 @@ def _tensor() -> list[CeilingKind]:
     }
     rows = []
     for name, about in types.items():
-        families = ("mma",) if name == "fp64" else ("mma", "wgmma", "tcgen05")
+        families = {"fp64": ("mma",), "fp4": ("mma", "tcgen05")}.get(name, ("mma", "wgmma", "tcgen05"))
         unit = "OP/s" if name == "int8" else "FLOP/s"
         rows += [CeilingKind(f"tensor.{name}.{family}", unit, f"tensor cores, {about}, {family}") for family in families]
     return rows
@@ -89,7 +89,6 @@ def _others() -> list[CeilingKind]:
         CeilingKind("host.h2d", "B/s", "host to device, pinned memory", "link"),
         CeilingKind("host.d2h", "B/s", "device to host, pinned memory", "link"),
         CeilingKind("host.bidir", "B/s", "host link, both ways at once", "link", quick=False),
-        CeilingKind("host.zero_copy", "B/s", "host memory read by a kernel", "link", quick=False),
         CeilingKind("launch.stream", "s", "kernel launch, back to back in a stream", ""),
         CeilingKind("launch.sync", "s", "kernel launch and wait", ""),
         CeilingKind("launch.graph", "s", "kernel launch as node of a graph", ""),

@@ -28,11 +28,15 @@ def _row(kind: CeilingKind, variants: Sequence[Variant] | None, capabilities: Se
     row: Row = {"ceiling": kind.id, "unit": kind.unit, "measures": kind.about, "quick": "yes" if kind.quick else "no"}
     if variants is not None:
         own = [variant for variant in variants if variant.ceiling == kind.id]
-        row["variants"] = list(dict.fromkeys(variant.name for variant in own if not variant.reason))
+        row["variants"] = list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities)))
         row["applies to"] = _where(own, "", capabilities)
         row["emulated on"] = _where(own, "emulated", capabilities)
     row["status"] = _status(kind.id, capabilities)
     return row
+
+
+def _on_any(variant: Variant, capabilities: Sequence[str]) -> bool:
+    return not capabilities or any(variant.on(text) for text in capabilities)
 
 
 def _where(variants: Sequence[Variant], reason: str, capabilities: Sequence[str]) -> list[str]:

@@ -62,6 +62,8 @@ def _one(built: Built, device: Device, target: Path, wish: Wish) -> dict[str, An
 
 def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -> None:
     from ncu_roofline.bench.document import as_text, summary_line
+    from ncu_roofline.bench.gpus import proven
+    from ncu_roofline.bench.listing import UNPROVEN
     from ncu_roofline.bench.tables import measured
 
     if as_json:
@@ -69,6 +71,9 @@ def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -
     elif not is_rank:
         write_text(measured(content))
     say(f"ncu-roofline: {target}: {summary_line(content)}")
+    capability = content["device"]["cc"]
+    if capability not in proven() and not is_rank:
+        say(f"ncu-roofline: {UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
 
 
 def _targets(args: argparse.Namespace, devices: Sequence[Device], is_rank: bool) -> list[Path]:

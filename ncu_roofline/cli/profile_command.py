@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from ncu_roofline.install.manifest import read_manifest
 from ncu_roofline.install.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.install.render import render_pack
 from ncu_roofline.install.replay import passes_text
+from ncu_roofline.spec import load_spec
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,19 @@ def _setting(machine: Machine, args: argparse.Namespace) -> Setting:
 
 
 def _wanted(machine: Machine, args: argparse.Namespace, setting: Setting) -> profile.Wanted:
-    try:
-        sections = profile.sections_for(args.precision, args.light)
-    except KeyError as error:
-        known = ", ".join(profile.SECTIONS)
-        reason = f"no section counts it; there are sections for {known}"
-        raise UsageError("Cannot use --precision", str(error.args[0]), reason, "Leave it out to count all.") from None
+    _check_precisions(args.precision)
+    sections = profile.sections_for(args.precision, args.light)
     free = args.clock_control == "none" or (args.clock_control is None and setting.ceilings is not None)
     name = profile.output_name(args.output, args.application[0], profile.rank_of(machine.environ))
     return profile.Wanted(tuple(args.application), name, sections, kernel=args.kernel, free_clocks=free, force=args.force)
+
+
+def _check_precisions(precisions: Sequence[str]) -> None:
+    known = [one.id for one in load_spec().precisions if one.id.split(".")[0] in profile.SECTIONS]
+    for one in precisions:
+        if one not in (*known, "tensor"):
+            reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
+            raise UsageError("Cannot use --precision", one, reason, "Leave it out to count all.")
 
 
 def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> bool:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 # Starting worker processes costs about as much as reading this much; below it one process is faster.
 PARALLEL_FROM_BYTES = 40_000_000
+# A page carries advice on the launches that matter most; `advise` prints it for all.
+ADVISED_LAUNCHES = 20
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class ReadReport:
 
     measurements: Measurements
     explanation: Explanation
+    advice: tuple[dict[str, str], ...] = ()
 
 
 def selection(args: argparse.Namespace) -> Selection:
@@ -65,16 +68,29 @@ def _check_known(option: str, given: tuple[str, ...], known: Sequence[str], what
             )
 
 
-def read_reports(args: argparse.Namespace) -> tuple[list[ReadReport], bool]:
-    """Every report of the command line, and whether some had to be left out (--keep-going)."""
-    return for_each_report(args, partial(_read_one, charts=args.source == "embedded"))
+def read_reports(args: argparse.Namespace, advised: Selection | None = None) -> tuple[list[ReadReport], bool]:
+    """Every report of the command line, and whether some had to be left out (--keep-going).
+
+    With ``advised``, our rules are run on the longest launches it selects.
+    """
+    return for_each_report(args, partial(_read_one, charts=args.source == "embedded", advised=advised))
 
 
-def _read_one(path: str, charts: bool) -> ReadReport:
+def _read_one(path: str, charts: bool, advised: Selection | None) -> ReadReport:
     with read_report(path) as report:
         check_kernels(report)
         measurements = measurements_of(report, charts=charts, label=path)
-        return ReadReport(measurements, explain(report, measurements))
+        advice = _advice(report, measurements, advised) if advised else ()
+        return ReadReport(measurements, explain(report, measurements), advice)
+
+
+def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
+    from ncu_roofline import pack
+    from ncu_roofline.rules import advice_rows, advise, load_rules
+
+    longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
+    rows = advice_rows(advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements)))
+    return tuple(row for row in rows if row["type"] != "ok")
 
 
 def check_kernels(report: Report) -> None:

@@ -23,12 +23,13 @@ def run(args: argparse.Namespace) -> int:
             "Name one with --format.",
         )
     check_output(args.output, args.force)
-    result = read_roofline(args)
+    result = read_roofline(args, advice=output_format == "html")
     options: dict[str, object] = {"title": args.title}
     if args.theme:
         options["theme"] = args.theme
     if output_format == "html":
         options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
+        options["advice"] = result.advice
     if output_format in ("csv", "parquet"):
         options["table"] = args.table
     data = render(result.roofline, output_format, **options)

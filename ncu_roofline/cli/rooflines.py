@@ -18,19 +18,25 @@ class Result:
 
     roofline: Roofline
     explanations: tuple[Explanation, ...]
+    advice: tuple[dict[str, str], ...]
     exit_code: int
 
 
-def read_roofline(args: argparse.Namespace) -> Result:
-    """Read every report of the command line and build the roofline it asks for."""
+def read_roofline(args: argparse.Namespace, advice: bool = False) -> Result:
+    """Read every report of the command line and build the roofline it asks for; with ``advice``, what our rules say."""
     select = selection(args)
     ceilings = [read_ceilings(path) for path in args.ceilings]
     if args.source == "embedded" and (args.by != "launch" or args.clock != "profiled" or ceilings):
         reason = "the report's own charts are per launch, at the profiled clock and without measured ceilings"
         raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock and --ceilings.")
-    reports, failed = read_reports(args)
+    reports, failed = read_reports(args, select if advice else None)
     measurements = Measurements.joined([report.measurements for report in reports])
     if not len(select.launches(measurements)):
         raise no_launch(args)
     result = roofline(measurements, ceilings, clock=args.clock, by=args.by, select=select, source=args.source)
-    return Result(result, tuple(report.explanation for report in reports), 1 if failed else 0)
+    return Result(
+        roofline=result,
+        explanations=tuple(report.explanation for report in reports),
+        advice=tuple(row for report in reports for row in report.advice),
+        exit_code=1 if failed else 0,
+    )

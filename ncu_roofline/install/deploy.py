@@ -166,7 +166,9 @@ def _why_unlisted(listing: Listing, path: Path) -> str:
     if os.path.realpath(path) in errors:
         return errors[os.path.realpath(path)]
     text = path.read_text(encoding="utf-8", errors="replace")
-    taken = [f"{file} has the same identifier, {identifier}" for identifier, file in listing.entries if f'"{identifier}"' in text]
+    taken = [
+        f"{file} has the same identifier, {identifier}" for identifier, file in listing.entries if f'"{identifier}"' in text
+    ]
     return (taken or listing.messages.splitlines()[-1:] or ["it says no reason"])[0]
 
 

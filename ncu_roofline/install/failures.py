@@ -96,15 +96,16 @@ def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
         return Failure("application", "", reason, "Make it run without the profiler first; its own messages are above")
     if code < 0:
         return Failure("killed", "", f"ncu was ended by signal {-code}", "Look at the memory of the machine, and try again")
-    if kernel and ("No kernels were profiled" in log or code == 0):
+    said = [line.removeprefix("==ERROR==").strip() for line in log.splitlines() if line.startswith("==ERROR==")]
+    if said or (code and "No kernels were profiled" not in log):
+        reason = said[-1] if said else f"ncu ended with exit code {code}"
+        next_step = "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu"
+        return Failure("unknown", "", reason, next_step)
+    if kernel:
         reason = f"no kernel was profiled: none has a name that matches {kernel}, or none was launched"
         return Failure("no kernel", "", reason, "Leave out --kernel to see the names")
-    if "No kernels were profiled" in log or code == 0:
-        reason = "no kernel was profiled: the application launched none"
-        return Failure("no kernel", "", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
-    said = [line for line in log.splitlines() if line.startswith("==ERROR==")]
-    reason = said[-1].removeprefix("==ERROR==").strip() if said else f"ncu ended with exit code {code}"
-    return Failure("unknown", "", reason, "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu")
+    reason = "no kernel was profiled: the application launched none"
+    return Failure("no kernel", "", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
 
 
 def profiled_kernels(log: str) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ncu_roofline.model.grouping import Grouping
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.points import CLOCK_WARNING
+from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
 from ncu_roofline.model.works import total_flops
 from ncu_roofline.spec import Spec
 
@@ -57,7 +57,7 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
 
 
 def _clock_notes(ratio: Any) -> Any:
-    return [f"profiled at {one:.0%} of the maximum clock" if one < CLOCK_WARNING else "" for one in ratio]
+    return [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio]
 
 
 def _tensor_notes(m: Measurements, grouping: Grouping) -> Any:

@@ -15,6 +15,7 @@ from ncu_roofline.model.works import Work, works_of
 from ncu_roofline.spec import Spec
 
 CLOCK_WARNING = 0.9
+LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
 _LOCALITY_CHAIN = ("l1", "l2", "dram")
 
 Table = dict[str, Any]
@@ -178,7 +179,7 @@ class _Rows:
         source = max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
         notes = [origin.note for origin in origins if origin.note]
         if low_clock:
-            notes.append(f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock")
+            notes.append(LOW_CLOCK)
         if partial:
             notes.append("some launches lack the metrics")
         return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys(notes))

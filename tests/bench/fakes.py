@@ -64,6 +64,7 @@ def scenario(*devices: Mapping[str, Any], **ceilings: Mapping[str, Any]) -> dict
     for name, change in ceilings.items():
         known.setdefault(name.replace("_", ".", 1), {"rate": 1e12}).update(change)
     rows = [row(name, variant) for name, one in known.items() for variant in one.get("variants", {"best": 1.0})]
+    rows += [{**row("tensor.int8.tcgen05", capabilities=("10.0",)), "unit": "OP/s"}]
     rows += [row("tensor.fp8.mma", capabilities=("8.9", "12.0")), row("tensor.fp8.mma", "best", ("9.0",), "emulated")]
     return {"devices": [dict(device) for device in devices or (H200,)], "rows": rows, "ceilings": known}
 

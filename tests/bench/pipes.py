@@ -15,7 +15,7 @@ from tests.bench.sass import Instruction, moved, operations, products, width
 _UNPUBLISHED = {("fp16", (10, 3)): 256.0, ("bf16", (10, 3)): 256.0, ("tensor.int8", (10, 3)): 512.0}
 _BF16 = {(8, 0): 256.0, (8, 6): 256.0, (8, 9): 256.0, (9, 0): 512.0, (12, 0): 256.0}
 # Parts without published rates, and the relative whose rates stand in for the question what binds.
-_RELATIVES = {(8, 7): (8, 6), (8, 8): (8, 6), (11, 0): (10, 0), (12, 1): (12, 0)}
+_RELATIVES = {(8, 7): (8, 6), (8, 8): (8, 6), (11, 0): (10, 3), (12, 1): (12, 0)}
 _INT32 = 128.0  # 64 lanes of multiply-adds
 # DRAM bytes per cycle and SM of the widest memory of a capability, B/s over (SMs x clock); else the narrowest that is known
 _DRAM = {(7, 5): 5.0, (8, 0): 13.4, (8, 6): 6.7, (8, 9): 3.1, (9, 0): 18.4, (10, 0): 27.5, (10, 3): 27.5, (12, 0): 4.4}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.pipes import busy, counted, rate
-from tests.bench.sass import Function, hot_loop, loads_in_flight, moved
+from tests.bench.sass import Function, Instruction, hot_loop, loads_in_flight, moved, operations
 
 # What the hot loop of a kernel is made of, by the pipe that must bind.
 _TARGETS = {
@@ -24,6 +24,13 @@ _TARGETS = {
 }
 _TENSOR = r"([HIDQ]G?MMA|UTC[HIQO]MMA)"
 _BUSY = 0.9
+# One add of each kind: what does more is fused.  Packed FP32 is fused or absent.
+_HALF_OF = {
+    "fp64": Instruction("", "DADD", ""),
+    "fp32": Instruction("", "FADD", ""),
+    "fp16": Instruction("", "HADD2", ""),
+    "bf16": Instruction("", "HADD2", ""),
+}
 # Packed multiplies and adds: sm_80 and sm_90 issue half of them as FMAs with constants, and the common addend then stands in
 # another operand place, where the operand cache does not keep it: some read two registers of one bank.
 _BUSY_PACKED = 0.85
@@ -87,6 +94,11 @@ def _work(row: dict[str, Any], loop: list[Any]) -> Iterable[str]:
     pipe = "fp32" if row["ceiling"] == "dram.triad" else row["pipe"]
     if row["operations"] and abs(counted(loop, pipe) - row["operations"]) > 1e-6:
         yield f"{counted(loop, pipe):g} operations per trip, {row['operations']:g} promised"
+    fused = sum(operations(each, pipe) > operations(_HALF_OF[pipe], pipe) for each in loop) if pipe in _HALF_OF else 0
+    if row["ceiling"].endswith(".nofma") and fused:
+        yield f"{fused} fused multiply-adds where none was meant"
+    if row["ceiling"].endswith(".fma") and sum(operations(each, pipe) > 0 for each in loop) > fused:
+        yield "multiplies and adds apart where fused ones were meant"
 
 
 def _bytes(row: dict[str, Any], loop: list[Any]) -> Iterable[str]:

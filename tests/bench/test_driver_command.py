@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,12 @@ import pytest
 from ncu_roofline.bench import measure
 from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
-from ncu_roofline.bench.measuring import Timing
+from ncu_roofline.bench.measuring import Record, Timing
 from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.bench_progress import Bar
 from ncu_roofline.errors import RooflineError, UsageError
 from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
+from tests.bench.test_driver_build import Toolkit
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 
 SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555", "pci_bus_id": "00000000:2B:00.0"}
@@ -39,7 +43,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return make_machine(tmp_path, monkeypatch.setenv)
 
 
@@ -66,6 +70,7 @@ def test_run_writes_a_file_and_prints_a_table(run: Command, machine: Machine, tm
     assert "NVIDIA H200 (9.0)" in outcome.out
     assert "33 TFLOP/s" in outcome.out
     assert f"{path}: {len(RATES)} ceilings" in outcome.err
+    assert "unproven on hardware" in outcome.err
     content = load(path)
     assert (content["schema"], content["schema_version"]) == ("ert-ceilings", 1)
     assert content["device"]["ecc"] == {"current": True, "pending": True}
@@ -73,7 +78,8 @@ def test_run_writes_a_file_and_prints_a_table(run: Command, machine: Machine, tm
     assert content["device"]["mig"] == {"enabled": False, "profile": None, "sm_fraction": 1.0}
     entries = by_id(path)
     assert entries["tensor.fp8.mma"]["reasons"] == ["emulated"]
-    assert entries["dram.triad"]["reasons"] == ["unsupported"]
+    assert entries["tensor.int8.tcgen05"]["reasons"] == ["unsupported"]
+    assert entries["dram.triad"]["reasons"] == ["not measured: the benchmark has no kernel for it"]
     assert entries["fp64.fma"]["throttle"]["reasons"] == ["power cap"]
     read = read_ceilings(path)
     assert set(read.by_id) == set(RATES)
@@ -348,7 +354,7 @@ def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "here" / "x.json"
     words = [sys.executable, "-m", "ncu_roofline", "bench", "run", "--runner", str(machine.program), "--quick"]
     words += ["--only", "dram.read,fp64.fma,fp32.fma", "-o", str(path)]
-    environment = {**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True)
     deadline = time.monotonic() + 60
     while not any(words["ceiling"] == "dram.read" for words in machine.runs()):
@@ -379,11 +385,10 @@ def test_a_killed_run_goes_on(run: Command, machine: Machine, tmp_path: Path, mo
         if len(self) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(journal_module.Journal, "add", die)
-    assert run(*words).code == 130
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module.Journal, "add", die)
+        assert run(*words).code == 130
     first = len(machine.runs())
-    monkeypatch.undo()
-    monkeypatch.setenv("FAKE_RUNNER", str(tmp_path / "scenario.json"))
     assert run(*words).code == 0
     assert [words["ceiling"] for words in machine.runs()[first:]] == ["fp32.fma", "fp32.fma"]  # a warm-up and what was missing
     assert_no_leftovers(path.parent, "x.json")
@@ -430,6 +435,38 @@ def test_theory_needs_nothing(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
     facts = json.loads(run("bench", "theory", "--gpu", "h200", "--json").out)[0]
     assert facts["peaks"]["fp64.fma"] == pytest.approx(33.5e12, rel=2e-3)
     assert_refused(run("bench", "theory", "--gpu", "voodoo"), "voodoo", 2)
+
+
+def test_build_prints_the_path_of_the_program(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ncu_roofline import pack
+
+    toolkit = Toolkit(tmp_path)
+    monkeypatch.setattr(pack, "folder", lambda _name: toolkit.folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
+    outcome = run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc)
+    assert outcome.code == 0, outcome.err
+    assert Path(outcome.out.strip()).read_text() == "program"
+    assert "built with nvcc 13.0.88 for sm_80,sm_90a" in outcome.err
+    assert "built before" in run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc).err
+
+
+def test_the_bar_shows_the_ceiling_and_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar("NVIDIA H200", shown=True) as bar:
+        bar.start(3)
+        bar.begin("fp64.fma")
+        bar.step("fp64.fma", Record("fp64.fma", "a", "session", 0, "FLOP/s", values=[33e12]))
+        bar.begin("dram.read")
+        bar.step("dram.read", Record("dram.read", "a", "session", 0, "B/s", failure="it hangs"))
+        bar.step("l1.read", None)
+    shown = capsys.readouterr().err
+    assert "NVIDIA H200" in shown
+    assert "fp64.fma 33 TFLOP/s" in shown
+    assert "dram.read ..." in shown
+    with Bar("", shown=False) as bar:
+        bar.start(1)
+        bar.begin("x")
+        bar.step("x", None)
+    assert capsys.readouterr().err == ""
 
 
 def test_help_names_all_actions(run: Command) -> None:

@@ -126,7 +126,7 @@ def test_mma_where_tcgen05_is_the_roof_says_why_it_is_slow() -> None:
     assert "tcgen05" in found.slow
 
 
-@pytest.mark.parametrize("ceiling", ["tensor.fp16.tcgen05", "fp64.div", "launch.sync", "tensor.fp4.wgmma", "l2.read"])
+@pytest.mark.parametrize("ceiling", ["tensor.fp16.tcgen05", "fp64.div", "launch.sync", "tensor.fp4.tcgen05", "l2.read"])
 def test_no_theory(ceiling: str) -> None:
     assert _theory(ceiling, H200) is None
 

@@ -28,6 +28,8 @@ READING = {
     "show --source embedded": ("show", "--source", "embedded"),
     "explain": ("explain",),
     "explain --json": ("explain", "--json"),
+    "advise": ("advise",),
+    "advise --json": ("advise", "--json"),
 }
 SUFFIXES = ("html", "png", "svg", "pdf", "csv", "json", "md", "txt", "parquet")
 COMMANDS = {**READING, **{f"render {suffix}": ("render", suffix) for suffix in SUFFIXES}}

@@ -81,6 +81,7 @@ def _counters(capability: tuple[int, int] | None) -> frozenset[str]:
         one
         for item in (*spec.precisions, *spec.levels)
         for one in (spec.bindings(item, capability) if capability else item.bindings)
+        if one.source != "embedded"
     ]
     sums = [part for one in bindings for part in (one.counters, one.peak) if part]
     return frozenset(counter for part in sums for counter in part.counters())

@@ -47,8 +47,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs commands."""
+def run(capsys: pytest.CaptureFixture[str], machine: Machine) -> Command:
+    """Runs commands on `machine`."""
+    assert machine.home
     return Command(capsys)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ncu_roofline.install.machine import Machine
 
 NCU = r'''#!{python}
-"""Lists sections as ncu does, deploys "stock" files at its first start, and runs applications; FAKE_NCU says what goes wrong."""
+"""Lists sections as ncu does, deploys "stock" files at its first start, runs applications; FAKE_NCU says what goes wrong."""
 import csv, glob, json, os, shutil, subprocess, sys
 
 VERSION = "{version}"
@@ -33,7 +33,8 @@ def where():
         return folders
     if os.environ.get("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT") == "1":
         return [os.path.join(HERE, "sections")]
-    folder = os.path.join(os.environ["HOME"], "Documents", "NVIDIA Nsight Compute", ".".join(VERSION.split(".")[:3]), "Sections")
+    vendor = os.path.join(os.environ["HOME"], "Documents", "NVIDIA Nsight Compute")
+    folder = os.path.join(vendor, ".".join(VERSION.split(".")[:3]), "Sections")
     if not os.path.isdir(folder):
         shutil.copytree(os.path.join(HERE, "sections"), folder)
     return [folder]
@@ -91,10 +92,10 @@ code = subprocess.call(application)
 if code:
     say("==ERROR== The application returned an error code (%d)." % code)
 elif scenario == "permission":
-    say("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0.")
+    say("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters")
     code = 1
 elif scenario == "busy":
-    say("==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no other tool (like DCGM) is running.")
+    say("==ERROR== Profiling failed because a driver resource was unavailable.")
     code = 9
 elif scenario == "mystery":
     say("==ERROR== The moon is in the wrong house.")
@@ -108,7 +109,7 @@ say("==PROF== Disconnected from process 1")
 sys.exit(code)
 '''
 
-SMI = r'''#!{python}
+SMI = r"""#!{python}
 import sys
 query = next((word for word in sys.argv if word.startswith("--query-gpu=")), "").partition("=")[2].split(",")
 known = {known!r}
@@ -117,7 +118,7 @@ if any(field not in known for field in query):
     sys.exit(2)
 for row in {rows!r}:
     print(", ".join(row[field] for field in query))
-'''
+"""
 
 H100 = {
     "index": "0",
@@ -160,7 +161,9 @@ def fake_smi(folder: Path, rows: list[dict[str, str]], known: list[str] | None =
 
 def fake_nvcc(folder: Path, release: str = "12.4", code: int = 0) -> Path:
     """An nvcc that says its release."""
-    return program(folder / "nvcc", f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.131'\nexit {code}\n")
+    return program(
+        folder / "nvcc", f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.131'\nexit {code}\n"
+    )
 
 
 def bare_machine(tmp_path: Path, **environ: str) -> Machine:

@@ -135,7 +135,7 @@ def test_new_folder_stays_with_a_file_of_the_user(machine: Machine, tmp_path: Pa
 def test_below_a_file(machine: Machine, tmp_path: Path) -> None:
     assert machine.home
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RooflineError, match="Cannot install into .*file.*Sections: .*--dest"):
+    with pytest.raises(RooflineError, match=r"Cannot install into .*file.*Sections: .*--dest"):
         deploy(machine, tmp_path / "file" / "Sections", PACK)
     assert tree(machine.home) == {}
 
@@ -158,16 +158,24 @@ def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine
     stage.mkdir()
     (folder / "A.section").write_bytes(b"a")
     (stage / "1.new").write_bytes(b"b")
-    (stage / "journal.json").write_text(json.dumps({"names": ["A.section", "B.py"], "added": ["A.section", "B.py"], "created": []}))
+    (stage / "journal.json").write_text(
+        json.dumps({"names": ["A.section", "B.py"], "added": ["A.section", "B.py"], "created": []})
+    )
     assert remove(machine, folder).unfinished
     assert names(folder) == {"Stock.section"}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{half", "[]", "{}", '{"schema": "ncu-roofline-install", "schema_version": 2}']
-    + ['{"schema": "ncu-roofline-install", "schema_version": 1, "version": "1", "ncu": "", "ceilings": "", "files": ["A"]}']
-    + ['{"schema": "ncu-roofline-install", "schema_version": 1, "version": "1", "ncu": "", "ceilings": "", "files": {"../A": "0"}}'],
+    [
+        "",
+        "{half",
+        "[]",
+        "{}",
+        '{"schema": "ncu-roofline-install", "schema_version": 2}',
+        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": ["A"]}',
+        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"../A": ""}}',
+    ],
 )
 def test_manifest_that_is_none(machine: Machine, folder: Path, text: str) -> None:
     (folder / MANIFEST).write_text(text, encoding="utf-8")

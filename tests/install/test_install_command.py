@@ -34,7 +34,9 @@ def test_install_and_uninstall(machine: Machine, run: Command, bin_folder: Path)
     fake_ncu(bin_folder)
     outcome = run("install")
     assert outcome.code == 0, outcome
-    assert outcome.out.startswith("Theoretical roofs: there is no nvidia-smi on the PATH\nFor Nsight Compute 2024.2.0.0: wrote ")
+    assert outcome.out.startswith(
+        "Theoretical roofs: there is no nvidia-smi on the PATH\nFor Nsight Compute 2024.2.0.0: wrote "
+    )
     assert "ncu --section HierarchicalDoubleRooflineChart -o report ./app" in outcome.out
     assert {"Stock.section", "HierarchicalDoubleRooflineChart.section", MANIFEST} <= set(os.listdir(sections(machine)))
     outcome = run("uninstall")
@@ -50,7 +52,7 @@ def test_without_ncu(machine: Machine, run: Command) -> None:
     assert tree(machine.home) == {}
 
 
-def test_without_ncu_into_a_folder(machine: Machine, run: Command, tmp_path: Path) -> None:
+def test_without_ncu_into_a_folder(run: Command, tmp_path: Path) -> None:
     outcome = run("install", "--dest", tmp_path / "pack")
     assert outcome.code == 0, outcome
     assert "no ncu here to prove it with" in outcome.out
@@ -83,7 +85,7 @@ def test_two_releases_two_folders(machine: Machine, run: Command, bin_folder: Pa
     assert (sections(machine, "2022.3.0") / MANIFEST).is_file()
 
 
-def test_two_of_one_release_share_a_folder(machine: Machine, run: Command, bin_folder: Path, tmp_path: Path) -> None:
+def test_two_of_one_release_share_a_folder(run: Command, bin_folder: Path, tmp_path: Path) -> None:
     fake_ncu(bin_folder)
     fake_ncu(tmp_path / "root" / "usr" / "local" / "cuda-12" / "bin")
     rows = json.loads(run("install", "--json").out)["installed"]
@@ -115,7 +117,7 @@ def test_broken_ncu(script: str, reason: str, machine: Machine, run: Command, bi
     assert (sections(machine) / MANIFEST).is_file()
 
 
-def test_hanging_ncu(machine: Machine, run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_ncu(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Machine.run, "__defaults__", (0.2,))
     broken = program(bin_folder / "ncu", "#!/bin/sh\nwhile :; do :; done\n")
     outcome = run("install", "--ncu", broken)
@@ -123,7 +125,7 @@ def test_hanging_ncu(machine: Machine, run: Command, bin_folder: Path, monkeypat
     assert "did not answer" in outcome.err
 
 
-def test_release_before_rooflines(machine: Machine, run: Command, bin_folder: Path) -> None:
+def test_release_before_rooflines(run: Command, bin_folder: Path) -> None:
     outcome = run("install", "--ncu", fake_ncu(bin_folder, "2019.5.0.0"))
     assert_refused(outcome, bin_folder / "ncu")
 
@@ -168,7 +170,7 @@ def test_home_that_is_a_file(machine: Machine, run: Command, bin_folder: Path, t
     assert "Cannot " in outcome.err
 
 
-def test_folder_that_cannot_be_made(machine: Machine, run: Command, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made(run: Command, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert_refused(run("install", "--dest", tmp_path / "file" / "pack"), tmp_path / "file" / "pack")
 
@@ -248,9 +250,7 @@ def test_file_that_holds_no_ceilings(machine: Machine, run: Command, bin_folder:
     assert tree(machine.home) == {}
 
 
-def test_gpu_without_compiler_gets_theoretical_roofs(
-    machine: Machine, run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpu_without_compiler_gets_theoretical_roofs(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_compiler(*_: object, **__: object) -> Path:
         raise RooflineError("Cannot find", "nvcc", "it is not on the PATH", "Install it.")
 
@@ -262,9 +262,7 @@ def test_gpu_without_compiler_gets_theoretical_roofs(
     assert outcome.out.splitlines()[0] == "Theoretical roofs: Cannot find nvcc: it is not on the PATH. Install it."
 
 
-def test_gpu_and_compiler_measure_once(
-    machine: Machine, run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_gpu_and_compiler_measure_once(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     measured = json.loads(CEILINGS.read_text())
     measured["device"] |= {"name": H100["name"], "uuid": H100["uuid"], "cc": "9.0"}
     calls: list[str] = []
@@ -285,17 +283,17 @@ def test_gpu_and_compiler_measure_once(
     assert calls == [H100["uuid"]]
 
 
-def test_device_that_is_not_there(machine: Machine, run: Command, bin_folder: Path) -> None:
+def test_device_that_is_not_there(run: Command, bin_folder: Path) -> None:
     fake_ncu(bin_folder)
     fake_smi(bin_folder, [H100])
     assert_refused(run("install", "--device", "7"), "7")
 
 
-def test_uninstall_from_a_folder_that_is_not_ours(machine: Machine, run: Command, tmp_path: Path) -> None:
+def test_uninstall_from_a_folder_that_is_not_ours(run: Command, tmp_path: Path) -> None:
     assert_refused(run("uninstall", "--dest", tmp_path), tmp_path)
 
 
-def test_uninstall_goes_on_after_a_bad_manifest(machine: Machine, run: Command, bin_folder: Path, tmp_path: Path) -> None:
+def test_uninstall_goes_on_after_a_bad_manifest(run: Command, bin_folder: Path, tmp_path: Path) -> None:
     fake_ncu(bin_folder)
     run("install", "--dest", tmp_path / "one")
     run("install", "--dest", tmp_path / "two")
@@ -306,7 +304,7 @@ def test_uninstall_goes_on_after_a_bad_manifest(machine: Machine, run: Command, 
     assert not (tmp_path / "two").exists()
 
 
-def test_pack_of_several_releases_suits_all(machine: Machine, run: Command, bin_folder: Path, tmp_path: Path) -> None:
+def test_pack_of_several_releases_suits_all(run: Command, bin_folder: Path, tmp_path: Path) -> None:
     fake_ncu(bin_folder, "2020.3.1.0")
     fake_ncu(tmp_path / "root" / "opt" / "nvidia" / "nsight-compute" / "2024.2.0")
     outcome = run("install", "--dest", tmp_path / "pack", "--json")
