@@ -2,6 +2,7 @@
 # NcuRooflineAccessPattern: Sectors per request, bank conflicts and lanes without work.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later with few of its modules.
 import math
+import re
 
 import NvRules
 
@@ -22,24 +23,65 @@ def get_section_identifier():
     return "InstructionRooflineChart"
 
 
+# What the section collects, and on which architectures.  Releases that can't list a kernel's metrics write an error into the
+# report for each missing one that a rule asks for; there only these are asked for.
+COLLECTED = (
+    ('device__attribute_max_mem_frequency_khz', 0, 70),
+    ('device__attribute_max_mem_frequency_khz', 75, 75),
+    ('dram__bytes.sum', 0, 70),
+    ('dram__bytes.sum', 75, 999),
+    ('dram__bytes.sum.peak_sustained', 0, 70),
+    ('dram__bytes.sum.peak_sustained', 75, 999),
+    ('dram__bytes.sum.per_second', 0, 70),
+    ('dram__bytes.sum.per_second', 75, 999),
+    ('dram__cycles_elapsed.avg.per_second', 80, 999),
+    ('gpu__time_duration.sum', 0, 999),
+    ('l1tex__cycles_elapsed.avg.per_second', 0, 999),
+    ('l1tex__lsu_writeback_active.sum.peak_sustained', 0, 999),
+    ('l1tex__t_bytes.sum', 0, 999),
+    ('l1tex__t_bytes.sum.per_second', 0, 999),
+    ('lts__cycles_elapsed.avg.per_second', 0, 999),
+    ('lts__t_sectors_srcunit_tex.sum', 0, 999),
+    ('lts__t_sectors_srcunit_tex.sum.peak_sustained', 0, 999),
+    ('lts__t_sectors_srcunit_tex.sum.per_second', 0, 999),
+    ('lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 75, 999),
+    ('lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second', 75, 999),
+    ('sm__cycles_elapsed.avg.per_second', 0, 999),
+    ('sm__inst_issued.sum.peak_sustained', 0, 999),
+    ('smsp__inst_executed.sum', 0, 999),
+    ('smsp__inst_executed.sum.per_second', 0, 999),
+    ('smsp__sass_inst_executed_op_global_ld.sum.per_second', 0, 999),
+    ('smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second', 0, 999),
+)
+
 
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        # A missing metric is an error in some releases; where the names can be asked for, nothing else is.
-        self.names = set(action.metric_names()) if hasattr(action, "metric_names") else None
         self.values = {}
+        self.names = (
+            'device__attribute_compute_capability_major',
+            'device__attribute_compute_capability_minor',
+            'device__attribute_display_name',
+            'device__attribute_multiprocessor_count',
+            'device__attribute_fbp_count',
+            'device__attribute_num_l2s_per_fbp',
+            'device__attribute_max_gpu_frequency_khz',
+            'device__attribute_clock_rate',
+            'device__attribute_max_mem_frequency_khz',
+            'device__attribute_global_memory_bus_width',
+        )
+        if hasattr(action, "metric_names"):
+            self.names = set(action.metric_names())
+        else:
+            number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
+            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
 
     def metric(self, name):
-        if self.names is not None and name not in self.names:
-            return None
-        try:
-            return self.action.metric_by_name(name)
-        except Exception:
-            return None
+        return self.action.metric_by_name(name) if name in self.names else None
 
     def value(self, name):
         if name not in self.values:
@@ -132,6 +174,15 @@ def percent(share):
     return "{:.0f} %".format(100 * share) if share >= 0.1 else "{:.2g} %".format(100 * share)
 
 
+POWER = re.compile(r"\b\d(?:\.\d+)?e[+-]\d+\b")
+
+
+def without_power(match):
+    """1.91e+03 is 1910; small numbers keep their power, spelled as all Pythons do."""
+    value = float(match.group())
+    return "{:.0f}".format(value) if value >= 1 else "{:.1e}".format(value)
+
+
 class Report(object):
     """What the rule says, on every release: kinds of messages and calls that came later are replaced or left out."""
 
@@ -147,6 +198,7 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
+        text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -191,6 +243,11 @@ def apply(handle):
 WARP = 32
 SECTOR = 32  # bytes
 KINDS = (("loads", "ld"), ("stores", "st"))
+# Sectors and requests of one kind of instruction, by hardware and by instruction patching.
+COUNTERS = (
+    ("l1tex__t_sectors_pipe_lsu_mem_global_op_{}", "l1tex__t_requests_pipe_lsu_mem_global_op_{}"),
+    ("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{}", "smsp__sass_inst_executed_op_global_{}"),
+)
 WASTE = 0.3
 CONFLICTS = 0.2
 
@@ -206,12 +263,18 @@ def examine(kernel, report):
 
 def global_memory(kernel, report, word, op):
     """Sectors per request against the walls of the instruction roofline: 1 same address, 4 unit stride, 32 each lane its own."""
-    base = "l1tex__t_{}_pipe_lsu_mem_global_op_" + op + ".sum"
-    sectors, requests = kernel.value(base.format("sectors")), kernel.value(base.format("requests"))
+    counted, per_request, known = None, None, False
+    for sectors, requests in COUNTERS:
+        for suffix in (".sum", ".sum.per_second"):
+            pair = [kernel.value(name.format(op) + suffix) for name in (sectors, requests)]
+            known = known or None not in pair
+            if per_request is None and ratio(*pair) is not None:
+                counted, per_request = (sectors.format(op) + suffix, pair[0]), pair[0] / pair[1]
     name = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_" + op + ".ratio"
-    per_request = first(ratio(sectors, requests), kernel.value(name))
+    if per_request is None and kernel.value(name) is not None:
+        counted, per_request = (name, kernel.value(name)), kernel.value(name)
     if per_request is None:
-        return sectors is not None and requests is not None
+        return known
     used = kernel.value("smsp__sass_average_data_bytes_per_sector_mem_global_op_" + op + ".ratio")
     text = "Global {}: {:.3g} sectors per request (1: all lanes one address, 4: unit stride of 4-byte elements, 8: of 8-byte, 32: each lane its own sector)".format(word, per_request)
     if used is not None and used > 0:
@@ -219,7 +282,7 @@ def global_memory(kernel, report, word, op):
         text += "; {:.3g} of the 32 bytes of a sector are used.".format(used)
     else:
         # Without the bytes used, only what is beyond the widest access of 16 bytes per lane is surely waste.
-        share = min(16 / per_request, 1.0)
+        share = min(16 / per_request, 1.0) if per_request > 0 else 1.0
         text += "."
     if 1 - share > WASTE:
         text += " {} {} of this traffic is waste: let neighbouring lanes access neighbouring addresses (structure of arrays, transposing through shared memory).".format("About" if used else "At least", percent(1 - share))
@@ -227,7 +290,7 @@ def global_memory(kernel, report, word, op):
         report.speedup(message, 1 - share, False)
     else:
         message = report.fine(text, "Global {}".format(word))
-    report.focus(message, (name, per_request) if sectors is None else (base.format("sectors"), sectors), "Sectors of global " + word, 1 - share > WASTE)
+    report.focus(message, counted, "Sectors of global " + word, 1 - share > WASTE)
     return True
 
 

@@ -2,6 +2,7 @@
 # NcuRooflineLaunchSize: Kernels too short, too small, or without floating-point work.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later with few of its modules.
 import math
+import re
 
 import NvRules
 
@@ -21,6 +22,32 @@ def get_description():
 def get_section_identifier():
     return "RooflineOverview"
 
+
+# What the section collects, and on which architectures.  Releases that can't list a kernel's metrics write an error into the
+# report for each missing one that a rule asks for; there only these are asked for.
+COLLECTED = (
+    ('device__attribute_max_gpu_frequency_khz', 0, 999),
+    ('dram__bytes.sum', 0, 70),
+    ('dram__bytes.sum', 75, 999),
+    ('dram__bytes.sum.per_second', 0, 70),
+    ('dram__bytes.sum.per_second', 75, 999),
+    ('gpu__time_duration.sum', 0, 999),
+    ('l1tex__t_bytes.sum', 0, 999),
+    ('l1tex__t_bytes.sum.per_second', 0, 999),
+    ('lts__t_sectors_srcunit_tex.sum', 0, 999),
+    ('lts__t_sectors_srcunit_tex.sum.per_second', 0, 999),
+    ('lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 75, 999),
+    ('lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second', 75, 999),
+    ('sm__cycles_elapsed.avg.per_second', 0, 999),
+    ('smsp__sass_data_bytes_mem_shared.sum', 0, 999),
+    ('smsp__sass_data_bytes_mem_shared.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum.per_second', 0, 999),
+    ('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second', 0, 999),
+)
 
 # Peaks per SM and cycle by roof, bandwidths (bytes per cycle, per what) by level, and boards that differ (name, peaks, absent).
 ARCHITECTURES = {
@@ -238,6 +265,7 @@ PRECISIONS = (
         True,
         (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_op_dadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
+            ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
     ),
@@ -252,8 +280,10 @@ PRECISIONS = (
             ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
     ),
     (
@@ -264,6 +294,7 @@ PRECISIONS = (
         True,
         (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_op_hadd_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hmul_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
+            ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
     ),
@@ -622,9 +653,24 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        # A missing metric is an error in some releases; where the names can be asked for, nothing else is.
-        self.names = set(action.metric_names()) if hasattr(action, "metric_names") else None
         self.values = {}
+        self.names = (
+            'device__attribute_compute_capability_major',
+            'device__attribute_compute_capability_minor',
+            'device__attribute_display_name',
+            'device__attribute_multiprocessor_count',
+            'device__attribute_fbp_count',
+            'device__attribute_num_l2s_per_fbp',
+            'device__attribute_max_gpu_frequency_khz',
+            'device__attribute_clock_rate',
+            'device__attribute_max_mem_frequency_khz',
+            'device__attribute_global_memory_bus_width',
+        )
+        if hasattr(action, "metric_names"):
+            self.names = set(action.metric_names())
+        else:
+            number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
+            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
         self.sm_count = self.value("device__attribute_multiprocessor_count")
         self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
@@ -639,12 +685,7 @@ class Kernel(object):
         self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
 
     def metric(self, name):
-        if self.names is not None and name not in self.names:
-            return None
-        try:
-            return self.action.metric_by_name(name)
-        except Exception:
-            return None
+        return self.action.metric_by_name(name) if name in self.names else None
 
     def value(self, name):
         if name not in self.values:
@@ -852,6 +893,15 @@ def percent(share):
     return "{:.0f} %".format(100 * share) if share >= 0.1 else "{:.2g} %".format(100 * share)
 
 
+POWER = re.compile(r"\b\d(?:\.\d+)?e[+-]\d+\b")
+
+
+def without_power(match):
+    """1.91e+03 is 1910; small numbers keep their power, spelled as all Pythons do."""
+    value = float(match.group())
+    return "{:.0f}".format(value) if value >= 1 else "{:.1e}".format(value)
+
+
 class Report(object):
     """What the rule says, on every release: kinds of messages and calls that came later are replaced or left out."""
 
@@ -867,6 +917,7 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
+        text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):

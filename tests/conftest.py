@@ -11,6 +11,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of one width, whatever runs the tests."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 @pytest.fixture(scope="session")
 def real_reports() -> dict[str, Path]:
     """Real reports by file name, from $NCU_ROOFLINE_REPORTS or the folder that developers keep beside the checkout."""

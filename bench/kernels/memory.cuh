@@ -173,13 +173,13 @@ BENCH_FN void bulk_body(const Args& args) {
   X(dram_read_nc, "dram.read", "ldg128_na_b512_i8", "dram", dram, (read_body<Vector4, Path::read_only, 512>), 512, 0, 0,    \
     70, 128, 1)                                                                                                             \
   X(dram_read_256, "dram.read", "ldg256_b512_i8", "dram", dram, (read_body<Vector8, Path::through_l1, 512>), 512, 0, 0,     \
-    100, 256, 1)                                                                                                            \
-  X(dram_read_bulk, "dram.read", "bulk16k_s8", "dram", dram, bulk_body, kBulkThreads, 1, kBulkShared, 90, 64, 1)            \
+    kWideLoadSince, 256, 1)                                                                                                            \
+  X(dram_read_bulk, "dram.read", "bulk16k_s8", "dram", dram, bulk_body, kBulkThreads, 1, kBulkShared, kBulkSince, 64, 1)            \
   X(dram_write, "dram.write", "stg128_cs_b512_i8", "dram", dram, write_body<Path::streaming>, 512, 0, 0, 70, 128, 1)        \
   X(dram_copy, "dram.copy", "ldg128_cs_b512_i8", "dram", dram, copy_body<Path::streaming>, 512, 0, 0, 70, 256, 2)           \
   X(dram_triad, "dram.triad", "ldg128_cs_b512_i8", "dram", dram, triad_body<Path::streaming>, 512, 0, 0, 70, 384, 3)        \
   X(l2_read, "l2.read", "ldg128_cg_b512_i8", "l2", l2, (read_body<Vector4, Path::past_l1, 512>), 512, 0, 0, 70, 128, 1)     \
-  X(l2_read_bulk, "l2.read", "bulk16k_s8", "l2", l2, bulk_body, kBulkThreads, 1, kBulkShared, 90, 64, 1)                    \
+  X(l2_read_bulk, "l2.read", "bulk16k_s8", "l2", l2, bulk_body, kBulkThreads, 1, kBulkShared, kBulkSince, 64, 1)                    \
   X(l2_read_far, "l2.read_far", "ldg128_cg_b512_i8", "l2", l2_far, (read_body<Vector4, Path::past_l1, 512>), 512, 0, 0,     \
     70, 128, 1)                                                                                                             \
   X(l2_write, "l2.write", "stg128_cg_b512_i8", "l2", l2, write_body<Path::past_l1>, 512, 0, 0, 70, 128, 1)                  \

@@ -24,6 +24,7 @@ def ceilings_for_install(machine: Machine, given: str, device: str, *, bench: bo
     """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
     if given:
         ceilings = _read(machine, given, dry_run)
+        _check_gpu(machine, ceilings, device)
         return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
     gpus, why_none = find_gpus(machine)
     gpu = choose(gpus, device)
@@ -43,6 +44,12 @@ def _read(machine: Machine, path: str, dry_run: bool) -> Ceilings:
     from ncu_roofline.ceilings import read_ceilings
 
     return read_ceilings(path) if dry_run else keep(machine, path)
+
+
+def _check_gpu(machine: Machine, ceilings: Ceilings, device: str) -> None:
+    gpu = choose(find_gpus(machine)[0], device)
+    if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
+        say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
 
 
 def _measured(machine: Machine, gpu: Gpu) -> Chosen:

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     check_target(f"{wanted.output}.ncu-rep", args.force)
     check_target(f"{wanted.output}.html", args.force)
     rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
-    say(passes_text(rendered, wanted.sections, setting.gpu))
+    lighter = profile.sections_for(args.precision, light=True)
+    say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
     with _folders(rendered, installed) as folders:
         words = profile.command(setting.ncu, replace(wanted, folders=folders))
@@ -94,7 +95,7 @@ def _check_precisions(precisions: Sequence[str]) -> None:
 
 
 def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> bool:
-    """Whether what ncu finds by itself is ours, of this version, unchanged and with the ceilings wanted."""
+    """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
     folder = expected_folder(machine, setting.ncu)
     if folder is None or machine.environ.get(NO_DEPLOYMENT) or profile.light_type(args.precision) not in ("", "fp16"):
         return False
@@ -153,7 +154,8 @@ def _finish(machine: Machine, args: argparse.Namespace, wanted: profile.Wanted, 
         say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
     if ended:
         say(f"ncu-roofline: the application failed with exit code {ended}; the report holds what ran before")
-    return ended or outcome.code or code
+    failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
+    return ended or failed or code
 
 
 def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:

@@ -45,7 +45,7 @@ class ChartMaker:
         roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
         return Chart(f"{label} roofline", "Arithmetic intensity [FLOP/byte]", "Performance [FLOP/s]", roofs, points)
 
-    def tensor(self, precisions: Sequence[Precision]) -> Chart:
+    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Chart:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it."""
         levels = _without_patching(self.lowering, self.levels)
         roofs: tuple[Roof, ...] = ()
@@ -57,7 +57,7 @@ class ChartMaker:
                 roofs += self._level_roofs(precision, levels, precision.label)
             if not precision.part_of or (precision.disjoint and self.lowering.dialect.exact):
                 points += self._points(precision, levels)
-        return Chart("Tensor roofline", "Arithmetic intensity [OP/byte]", "Performance [OP/s]", roofs, points)
+        return Chart(f"{label} roofline", "Arithmetic intensity [OP/byte]", "Performance [OP/s]", roofs, points)
 
     def instructions(self) -> Chart:
         """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.spec.validation import Capability
@@ -109,11 +110,7 @@ class Dialect:
     @property
     def architectures(self) -> tuple[int, ...]:
         """Architecture numbers that may be written, in order."""
-        known = set[int]()
-        for release, added, removed in ARCHITECTURES:
-            if release <= self.release:
-                known = (known | set(added)) - set(removed)
-        return tuple(sorted(known))
+        return _architectures(self.release)
 
     @property
     def top_arch(self) -> int:
@@ -156,6 +153,15 @@ class Dialect:
         """Whether two lists of ranges share an architecture."""
         probes = (*self.architectures, 999)
         return any(_holds(one, number) and _holds(other, number) for number in probes)
+
+
+@cache
+def _architectures(release: Release) -> tuple[int, ...]:
+    known = set[int]()
+    for since, added, removed in ARCHITECTURES:
+        if since <= release:
+            known = (known | set(added)) - set(removed)
+    return tuple(sorted(known))
 
 
 def _holds(ranges: Iterable[Range], number: int) -> bool:

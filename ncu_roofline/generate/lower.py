@@ -78,6 +78,7 @@ class Lowering:
         self._uses: dict[str, list[tuple[tuple[str, Chips], ...]]] = {}
         self.chips: Chips = frozenset([*(a.compute_capability for a in spec.architectures), LAST])
         self._definitions: dict[str, tuple[str, set[Capability]]] = {}
+        self._chosen: dict[tuple[str, Capability], Binding | None] = {}
         self._collected: dict[str, set[Capability]] = {}
 
     # What the section ends up with
@@ -247,6 +248,12 @@ class Lowering:
 
     def binding(self, item: Precision | Level, chip: Capability) -> Binding | None:
         """How an item is counted on a chip in this dialect; None if it is not, or only at a price."""
+        key = (item.id, chip)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(item, chip)
+        return self._chosen[key]
+
+    def _choose(self, item: Precision | Level, chip: Capability) -> Binding | None:
         bindings = self._usable(item, chip)
         if not self.dialect.exact:
             # Chips that can't be told apart count what they have in common; sparse and dense work then come together.

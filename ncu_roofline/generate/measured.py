@@ -29,20 +29,24 @@ class Measured:
     def compute(self, lowering: Lowering, precision: Precision, roof_id: str) -> list[Reading]:
         """The measured form of a compute roof; empty if it was not measured."""
         found = self.ceilings.compute(roof_id) if self.ceilings else None
-        return self._readings(found, lowering.work(precision), lambda *how: lowering.peak(precision, roof_id, *how))
+        return self._readings(lowering, precision, found, lambda *how: lowering.peak(precision, roof_id, *how))
 
     def bandwidth(self, lowering: Lowering, level: Level) -> list[Reading]:
         """The measured form of a bandwidth roof; empty if it was not measured."""
         found = self.ceilings.bandwidth(level.id) if self.ceilings else None
-        return self._readings(found, lowering.traffic(level), lambda *how: lowering.bandwidth(level, *how))
+        return self._readings(lowering, level, found, lambda *how: lowering.bandwidth(level, *how))
 
     def _readings(
-        self, found: Ceiling | None, achieved: list[Reading], theory: Callable[[float, Chips], list[Reading]]
+        self,
+        lowering: Lowering,
+        item: Precision | Level,
+        found: Ceiling | None,
+        theory: Callable[[float, Chips], list[Reading]],
     ) -> list[Reading]:
         if not found or not self.ceilings:
             return []
         chip = self.ceilings.compute_capability
-        if not any(chip in one.chips for one in achieved):
+        if not lowering.ranges([chip]) or not lowering.binding(item, chip):
             return []
         share = self._share(found)
         if share is None:

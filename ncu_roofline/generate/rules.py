@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.generate.environment import GENERATED, render
+from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.model.kernels import TENSOR_ACTIVE
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.works import MIXED_SHARE
@@ -31,6 +33,25 @@ _TENSOR_METRICS = tuple(
     for base in ("active", "elapsed")
     for how in ("avg", "sum")
 )
+# Attributes that rules read, the compute capability first; every report has them.
+_DEVICE_ATTRIBUTES = tuple(
+    f"device__attribute_{name}"
+    for name in (
+        "compute_capability_major",
+        "compute_capability_minor",
+        "display_name",
+        "multiprocessor_count",
+        "fbp_count",
+        "num_l2s_per_fbp",
+        "max_gpu_frequency_khz",
+        "clock_rate",
+        "max_mem_frequency_khz",
+        "global_memory_bus_width",
+    )
+)
+# Metrics of releases and chips that came after those that can't list their metrics.
+_LATER = ("sm__ops_path_", "syslts__", "derived__")
+_METRIC = re.compile(r'Name: "([\w.]+__[\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _CHAIN = ("l1", "l2", "dram")
 
@@ -150,14 +171,22 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     roofs that they hold kernels against, used on the GPU models they were measured on.
     """
     spec = load_spec()
+    sections = render_sections()
     rendered = {}
     for rule in rule_templates(spec):
-        context = {"rule": rule, "generated": GENERATED, **_constants(spec), **_tables(spec, rule)}
+        collected = _literal(_collected(sections[f"{rule.section}.section"]), 1)
+        context = {"rule": rule, "generated": GENERATED, "collected": collected, **_constants(spec), **_tables(spec, rule)}
         if ceilings:
             context["ceilings"] = _ceilings(spec, ceilings)
         text = render(f"rules/{rule.template}", **context)
         rendered[rule.file_name] = text.rstrip("\n") + "\n"
     return rendered
+
+
+def _collected(section: str) -> tuple[tuple[str, int, int], ...]:
+    """(metric, first and last architecture number) of what a section's text names."""
+    found = [(name, int(low or 0), int(high or 999)) for name, low, high in _METRIC.findall(section)]
+    return tuple(sorted({row for row in found if not row[0].startswith(_LATER)}))
 
 
 def _constants(spec: Spec) -> dict[str, object]:
@@ -167,6 +196,7 @@ def _constants(spec: Spec) -> dict[str, object]:
         "tensor_active": repr(TENSOR_ACTIVE),
         "tensor_metrics": _literal(_TENSOR_METRICS, 1, 1),
         "replacements": _literal(_REPLACEMENTS, 1),
+        "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
         "families": _literal(_families(spec), 1),
     }
 

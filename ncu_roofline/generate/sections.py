@@ -150,7 +150,7 @@ def _light(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # no
     # Sparse work would cost one more pass.
     shown = [p for p in lowering.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
     work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
-    chart = ChartMaker(lowering, options.measured).tensor(shown)
+    chart = ChartMaker(lowering, options.measured).tensor(shown, wanted.label)
     header = (*time_and_clock(lowering), *traffic(lowering, patched=False))
     return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", header, (chart,), (pipe_table(lowering),))
 

@@ -64,5 +64,5 @@ def forget_ceilings(machine: Machine) -> list[Path]:
 
 
 def _file_name(device: str, uuid: str) -> str:
-    words = re.findall(r"[A-Za-z0-9]+", f"{device.replace('NVIDIA', '')} {uuid}")
+    words = re.findall(r"[A-Za-z0-9]+", f"{device.replace('NVIDIA', '')} {uuid.removeprefix('GPU-')}")
     return "-".join(words) + ".json"

@@ -8,8 +8,8 @@ from ncu_roofline.install.deploy import Pack
 from ncu_roofline.install.gpus import Gpu
 
 
-def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None) -> str:
-    """One sentence: how often each kernel will run, and why."""
+def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:
+    """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
     if gpu is None or gpu.compute_capability is None:
         return "Each kernel is run several times, once per group of counters (no GPU here to say how many)."
     capability = "{}.{}".format(*gpu.compute_capability)
@@ -20,7 +20,9 @@ def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None) -> str:
     parts = [f"{hardware} for hardware counters"] if hardware else []
     parts += [f"{patched} with instrumented instructions"] if patched else []
     runs = hardware + patched + 1  # ncu prints one more than the library schedules
-    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own."
+    fewer = _count(pack, light, capability) if light else None
+    saved = f" --light: {sum(fewer) + 1} times." if fewer and sum(fewer) + 1 < runs else ""
+    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own.{saved}"
 
 
 def _count(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:

@@ -60,7 +60,7 @@ def classify(metrics: Iterable[str]) -> tuple[str, str]:
     Either is "" where the names do not tell.  Several types of the tensor pipe together give what they share ("tensor.fp16",
     "tensor"); anything else that mixes precisions or levels gives "".  Sparse counters end in ".sparse".
     """
-    names = [name.removeprefix("derived__") for name in metrics]
+    names = [name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
     precisions = {precision for name in names if (precision := _precision(name))}
     levels = {level for name in names if (level := _level(name)) is not None}
     return _shared(precisions), levels.pop() if len(levels) == 1 else ""

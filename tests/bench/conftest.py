@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,16 @@ def table(model: Path) -> list[dict[str, Any]]:
 def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path, *flags: str) -> Path:
     """The cubin of one translation unit for one target."""
     cubin = out / f"{unit}.{target}.cubin"
-    words = [nvcc, "-std=c++17", "-O3", "-Werror", "all-warnings", "-cubin", "-gencode", f"arch=compute_{target},code=sm_{target}"]
+    words = [
+        nvcc,
+        "-std=c++17",
+        "-O3",
+        "-Werror",
+        "all-warnings",
+        "-cubin",
+        "-gencode",
+        f"arch=compute_{target},code=sm_{target}",
+    ]
     subprocess.run([*words, *flags, "-o", str(cubin), str(bench / "units" / f"{unit}.cu")], check=True, capture_output=True)
     return cubin
 
@@ -90,7 +99,7 @@ def kernels(
     """Gives the machine code of all kernels for a target; each is compiled once."""
     out = tmp_path_factory.mktemp("cubins")
 
-    @lru_cache(maxsize=None)
+    @cache
     def for_target(target: str) -> dict[str, Function]:
         functions: dict[str, Function] = {}
         with ThreadPoolExecutor(2) as pool:

@@ -67,9 +67,8 @@ def prove(row: dict[str, Any], function: Function, target: str) -> Finding:
     loop = hot_loop(function, _target(row))
     if not loop:
         return Finding(row["symbol"], "no loop holds what it should be made of")
-    if pattern := _EMULATION.get(pipe):
-        if any(re.match(pattern, each.opcode) for each in loop):
-            return Finding(row["symbol"], "", emulated=True)
+    if (pattern := _EMULATION.get(pipe)) and any(re.match(pattern, each.opcode) for each in loop):
+        return Finding(row["symbol"], "", emulated=True)
     if rate(pipe, capability) is None:
         return Finding(row["symbol"], "", emulated=True)
     reasons = [*_memory_of(function), *_work(row, loop), *_bytes(row, loop), *_bound(row, loop, capability)]

@@ -55,7 +55,7 @@ def test_the_table_is_complete(table: list[dict[str, Any]]) -> None:
     assert all(row["operations"] or row["bytes"] for row in table)
 
 
-def test_the_tensor_roof_of_hopper_and_blackwell_is_reachable(table: list[dict[str, Any]], kernels: Kernels) -> None:
+def test_the_tensor_roof_of_hopper_and_blackwell_is_reachable(kernels: Kernels) -> None:
     for target, opcode, suffix in (("90a", r"HGMMA\.64x256x16", "wgmma_f16"), ("100a", r"UTCHMMA", "tcgen05_f16")):
         code = kernels(target)[f"bench_{suffix}"].instructions
         assert sum(bool(re.match(opcode, each.opcode)) for each in code) == 20  # 16 per trip and 4 at the end

@@ -18,32 +18,91 @@ _TARGET = "80"
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of the sources, what the proof must say, and how many kernels at least it must reject."""
+    """A change of a source, what the proof must say, and of how many kernels at least."""
 
     unit: str
     file: str
     changes: tuple[tuple[str, str], ...]
     says: str
     kernels: int
-    flags: tuple[str, ...] = ()
 
 
 _MUTANTS = {
-    "dead chains": Mutant(
-        "vector", "vector.cuh", (("store_chain(args.out, i, x[i])", "if (i == 0) store_chain(args.out, i, x[i])"),), "operations per trip", 15
+    "all chains but one are dead": Mutant(
+        "vector",
+        "vector.cuh",
+        (("store_chain(args.out, i, x[i]);", "if (i == 0) store_chain(args.out, i, x[i]);"),),
+        "operations per trip",
+        15,
     ),
-    "loads nobody uses": Mutant(
+    "no-FMA code is contracted": Mutant(
+        "vector",
+        "ops_gpu.cuh",
+        (
+            ("__dadd_rn(x, y)", "x + y"),
+            ("__dmul_rn(x, y)", "x * y"),
+            ("__fadd_rn(x, y)", "x + y"),
+            ("__fmul_rn(x, y)", "x * y"),
+        ),
+        "fused multiply-adds where none was meant",
+        2,
+    ),
+    "FP64 is FP32": Mutant(
+        "vector", "ops_gpu.cuh", (("__fma_rn(x, y, z)", "__fmaf_rn(float(x), float(y), float(z))"),), "no loop holds", 2
+    ),
+    "loops are unrolled twice": Mutant("vector", "base.cuh", (('"unroll 1"', '"unroll 2"'),), "operations per trip", 15),
+    "registers spill": Mutant(
+        "mma", "mma.cuh", (("F16K16, 8,", "F16K16, 96,"), ("Bf16K16, 8,", "Bf16K16, 96,")), "local memory", 2
+    ),
+    "half of the products are missing": Mutant(
+        "mma", "mma.cuh", (("mma<Tag>(c[j], a, other);", "if (j % 2) mma<Tag>(c[j], a, other);"),), "operations per trip", 6
+    ),
+    "loads wait for each other": Mutant(
+        "memory",
+        "memory.cuh",
+        (("load<P>(v[i], p + i * Threads);", "load<P>(v[i], p + i * Threads + (i ? sum(v[i - (i > 0)]) == 977 : 0));"),),
+        "loads in flight",
+        5,
+    ),
+    "half of the loads are dead": Mutant(
         "memory",
         "",
-        (("asm volatile(\"ld.global", "asm(\"ld.global"), ("return v.x + v.y + v.z + v.w;", "return v.x;")),
+        (
+            ("      odd += sum(v[i + 1]);\n", ""),
+            ('asm volatile("ld.', 'asm("ld.'),
+            ('asm volatile("mov.u32 %0, %%clock', 'asm("mov.u32 %0, %%clock'),
+        ),
         "bytes per trip",
-        0,
+        8,
     ),
-    "half of the loads": Mutant(
-        "memory", "memory.cuh", (("i < kLoads; ++i) load<P>(v[i], p + i * Threads)", "i < kLoads; ++i) load<P>(v[i / 2 * 2], p + i / 2 * 2 * Threads)"),), "", 0
+    "arithmetic binds before memory": Mutant(
+        "memory", "memory.cuh", (("even += sum(v[i]);", "even = (even ^ sum(v[i])) % 977;"),), "binds", 2
     ),
 }
 
 
-def test_placeholder() -> None:
-    assert _MUTANTS and Any and Path and pytest and shutil and ROOT and compile_unit and applies and prove and disassemble and _TARGET
+def mutate(folder: Path, file: str, changes: tuple[tuple[str, str], ...]) -> Path:
+    """A copy of the benchmark with changes in one file (all if "" is given); every change must apply."""
+    bench = folder / "bench"
+    for name in ("kernels", "units", "cpu", "runner"):
+        shutil.copytree(ROOT / "bench" / name, bench / name)
+    paths = [path for path in sorted((bench / "kernels").iterdir()) if path.name == file or not file]
+    for old, new in changes:
+        texts = {path: path.read_text(encoding="utf-8") for path in paths}
+        assert any(old in text for text in texts.values()), old
+        for path, text in texts.items():
+            path.write_text(text.replace(old, new), encoding="utf-8")
+    return bench
+
+
+@pytest.mark.parametrize("name", _MUTANTS)
+def test_the_proof_rejects(
+    name: str, tmp_path: Path, nvcc: str, disassembler: tuple[Path, Path], table: list[dict[str, Any]]
+) -> None:
+    mutant = _MUTANTS[name]
+    bench = mutate(tmp_path, mutant.file, mutant.changes)
+    functions = disassemble(disassembler, compile_unit(nvcc, bench, mutant.unit, _TARGET, tmp_path))
+    rows = [row for row in table if row["symbol"] in functions and applies(row, _TARGET)]
+    reasons = {row["symbol"]: prove(row, functions[row["symbol"]], _TARGET).reason for row in rows}
+    rejected = [symbol for symbol, reason in reasons.items() if mutant.says in reason]
+    assert len(rejected) >= mutant.kernels, reasons

@@ -174,7 +174,7 @@ def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine
         "{}",
         '{"schema": "ncu-roofline-install", "schema_version": 2}',
         '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": ["A"]}',
-        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"../A": ""}}',
+        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"/": ""}}',
     ],
 )
 def test_manifest_that_is_none(machine: Machine, folder: Path, text: str) -> None:

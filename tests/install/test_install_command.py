@@ -243,6 +243,14 @@ def test_ceilings_are_drawn_kept_and_used_again(machine: Machine, run: Command, 
     assert not machine.data.exists()
 
 
+def test_ceilings_of_another_gpu_are_used_aloud(run: Command, bin_folder: Path) -> None:
+    fake_ncu(bin_folder)
+    fake_smi(bin_folder, [H100])
+    outcome = run("install", "--ceilings", CEILINGS)
+    assert outcome.code == 0
+    assert "The ceilings are those of Tesla V100-SXM2-16GB; the GPU here is NVIDIA H100 80GB HBM3" in outcome.err
+
+
 def test_file_that_holds_no_ceilings(machine: Machine, run: Command, bin_folder: Path) -> None:
     assert machine.home
     fake_ncu(bin_folder)

@@ -256,6 +256,8 @@ def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) 
         "Each kernel is run 4 times (replay passes): 2 for hardware counters, 1 with instrumented instructions, 1 of ncu's own."
     )
     assert passes_text(pack, sections, gpu) == text
+    assert passes_text(pack, sections, gpu, sections[:1]) == f"{text} --light: 3 times."
+    assert passes_text(pack, sections, gpu, sections) == text
     monkeypatch.setattr("ncu_roofline.lint.section_passes", lambda *_: None)
     assert "no metric library here knows 9.0" in passes_text(pack, sections, gpu)
     assert "no metric library here knows 77.0" in passes_text(pack, sections, Gpu(0, "X", "", "", (77, 0)))

@@ -168,6 +168,17 @@ def test_fma_mix_of_packed_instructions(tmp_path: Path) -> None:
     assert "(alpha 0.5)" in only(tmp_path, blackwell, "FmaMix").text
 
 
+def test_fma_mix_of_one_counter_for_all_three(tmp_path: Path) -> None:
+    """What our overview section collects."""
+    counts: Metrics = {
+        "smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second": 8e11,
+        "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second": 2e11,
+    }
+    said = only(tmp_path, {**without(complete(), "_op_d"), **counts}, "FmaMix")
+    assert "(alpha 0.25)" in said.text
+    assert "It runs at 1 TFLOP/s, 16 % of that partial-FMA ceiling." in said.text
+
+
 def test_divides_and_transcendentals(tmp_path: Path) -> None:
     metrics = {**complete(), "sm__inst_executed_pipe_xu.sum": 10**6, "smsp__inst_executed.sum": 10**8}
     said = messages(tmp_path, metrics, "FmaMix")[1]
@@ -184,6 +195,13 @@ def test_locality(tmp_path: Path) -> None:
         "Of each byte asked of L1/TEX, 0.25 are asked of DRAM; intensities L1/TEX : L2 : DRAM stand as 1 : 2 : 4. "
         "L1/TEX serves 2x what it takes from L2. L2 serves 2x what it takes from DRAM.",
     )
+
+
+def test_no_powers_of_ten(tmp_path: Path) -> None:
+    """Pythons differ in how they write them, and nobody likes to read them."""
+    said = only(tmp_path, {**complete(), **traffic(10**9, 10**9 // 32, 1000)}, "Locality")
+    assert "stand as 1 : 1 : 1000000. " in said.text
+    assert "1.0e-06 are asked of DRAM" in said.text
 
 
 @pytest.mark.parametrize(
@@ -345,6 +363,18 @@ def test_sectors_per_request(
     said = only(tmp_path, metrics, "AccessPattern")
     assert (said.title, said.speedup) == (title, speedup)
     assert text in said.text
+
+
+def test_sectors_per_request_by_instruction_patching(tmp_path: Path) -> None:
+    """What our instruction section collects."""
+    metrics: Metrics = {
+        **complete(),
+        "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second": 8e9,
+        "smsp__sass_inst_executed_op_global_ld.sum.per_second": 1e9,
+    }
+    said = only(tmp_path, metrics, "AccessPattern")
+    assert said.text.startswith("Global loads: 8 sectors per request")
+    assert said.focus[0].name == "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second"
 
 
 def test_bank_conflicts_and_lanes(tmp_path: Path) -> None:

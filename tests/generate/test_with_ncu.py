@@ -1,0 +1,103 @@
+"""Real Nsight Compute loads the committed sections without a word, and shows them in a report that carries them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline import pack
+from ncu_roofline.generate import dialect_of, render_sections
+from ncu_roofline.sections import evaluate_charts
+from ncu_roofline.sections.definitions import parse_expression
+from ncu_roofline.sections.textformat import parse
+from tests import factory
+from tests.generate.made import collected, kernel_metrics, section, texts
+from tests.generate.test_sections import IDENTIFIERS
+from tests.sections.ncu_details import PrintedLine, print_details, read_details
+
+pytestmark = pytest.mark.ncu
+RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> str:
+    if request.param not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {request.param}")
+    return str(request.param)
+
+
+def ncu(binary: Path, home: Path, *words: str | Path) -> str:
+    done = subprocess.run([binary, *words], capture_output=True, env={**os.environ, "HOME": str(home)}, check=False)
+    output = (done.stdout + done.stderr).decode("utf-8", "replace")
+    assert done.returncode == 0, output
+    assert not [word for word in ("==ERROR==", "==WARNING==", "libprotobuf") if word in output], output
+    return output
+
+
+def _written(release: str, dialect: str, folder: Path) -> Path:
+    """The committed sections, or those made for the release."""
+    if dialect == "committed":
+        return pack.folder("sections")
+    for name, text in render_sections(dialect_of(release)).items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("dialect", ["committed", "own"])
+def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    binary, home = ncu_releases[release], tmp_path / "home"
+    home.mkdir()
+    made = tmp_path / "made"
+    made.mkdir()
+    folder = _written(release, dialect, made)
+    listed = ncu(binary, home, "--section-folder", folder, "--list-sections")
+    assert set(re.findall(r"^(\w+)\s.*section\s*$", listed, re.MULTILINE)) == set(IDENTIFIERS)
+    sets = ncu(binary, home, "--section-folder", folder, "--list-sets")
+    assert set(re.findall(r"^([a-z_]+) ", sets, re.MULTILINE)) == {"ncu_roofline", "roofline"}
+    for identifier in IDENTIFIERS:
+        metrics = ncu(binary, home, "--section-folder", folder, "--section", identifier, "--list-metrics")
+        assert "sm__cycles_elapsed.avg.per_second" in metrics
+        for name in collected(section("base" if dialect == "committed" else release, identifier), (8, 0)):
+            assert name in metrics, name
+
+
+def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    binary = ncu_releases[release]
+    stock = binary.parents[2] / "sections"
+    listed = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack.folder("sections"), "--list-sets")
+    assert "SpeedOfLight" in listed
+    assert "ncu_roofline" in listed
+
+
+@pytest.mark.parametrize("version", ["2024.1", "2024.2"])
+def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    if version not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {version}")
+    capability = (8, 0)
+    metrics: factory.Metrics = {}
+    for identifier in IDENTIFIERS:
+        made = section("base", identifier)
+        metrics |= kernel_metrics(collected(made, capability), capability)
+    for identifier in IDENTIFIERS:  # ncu computes derived metrics while it profiles
+        for one in section("base", identifier).definitions:
+            value = parse_expression(one.expression).evaluate(metrics.get)
+            metrics |= {one.name: value} if value is not None else {}
+    sections = [parse(text) for text in texts("base").values()]
+    report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
+    (printed,) = read_details(print_details(ncu_releases[version], report, tmp_path))
+    theirs = {chart.label: chart for chart in printed if chart.roofs}
+    ours = [chart for name in IDENTIFIERS for chart in evaluate_charts(section("base", name), metrics, capability)]
+    assert len(theirs) == len(ours) == 6
+    for chart in ours:
+        lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
+        shown = {(line.label, _names(line)) for line in lines}
+        for one in (*chart.roofs, *chart.points):
+            assert (one.label, frozenset(one.metrics)) in shown, one
+
+
+def _names(line: PrintedLine) -> frozenset[str]:
+    return frozenset(name for part in line.parts.values() for name, _ in part)
