@@ -535,7 +535,7 @@ def percent(share):
     return "{:.0f} %".format(100 * share) if share >= 0.1 else "{:.2g} %".format(100 * share)
 
 
-POWER = re.compile(r"\b\d(?:\.\d+)?e[+-]\d+\b")
+POWER = re.compile(r"\b\d(?:\.\d+)?e[+-]\d+")
 
 
 def without_power(match):

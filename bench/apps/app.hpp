@@ -45,7 +45,8 @@ class Options {
   }
 };
 
-template <class T> class Array {
+template <class T>
+class Array {
  public:
   explicit Array(size_t size) : size_(size) { check(cudaMalloc(&data_, size * sizeof(T)), "allocating GPU memory"); }
   explicit Array(const std::vector<T>& values) : Array(values.size()) {
@@ -66,7 +67,8 @@ template <class T> class Array {
 };
 
 // Seconds of one launch.
-template <class F> double seconds(F&& launch) {
+template <class F>
+double seconds(F&& launch) {
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "cudaEventCreate");
   check(cudaEventCreate(&end), "cudaEventCreate");
@@ -95,7 +97,8 @@ class Random {
 };
 
 inline int report(const char* name, double time, double gflop, double worst) {
-  std::printf("%s: %.6f s, %.3f GFLOP as written, %.1f GFLOP/s, largest relative error %.1e\n", name, time, gflop, gflop / time, worst);
+  std::printf("%s: %.6f s, %.3f GFLOP as written, %.1f GFLOP/s, largest relative error %.1e\n", name, time, gflop, gflop / time,
+              worst);
   const bool right = worst < 1e-9;
   if (!right) std::fprintf(stderr, "the results are wrong\n");
   return right ? 0 : 1;

@@ -12,14 +12,16 @@ struct Complex {
 };
 
 // With and without fused multiply-adds, whatever the compiler would choose.
-template <bool Fma> __host__ __device__ inline double multiply_add(double x, double y, double z) {
+template <bool Fma>
+__host__ __device__ inline double multiply_add(double x, double y, double z) {
 #if defined(__CUDA_ARCH__)
   return Fma ? __fma_rn(x, y, z) : __dadd_rn(__dmul_rn(x, y), z);
 #else
   return Fma ? std::fma(x, y, z) : x * y + z;
 #endif
 }
-template <bool Fma> __host__ __device__ inline Complex multiply(Complex a, Complex b) {
+template <bool Fma>
+__host__ __device__ inline Complex multiply(Complex a, Complex b) {
   return {multiply_add<Fma>(a.re, b.re, -a.im * b.im), multiply_add<Fma>(a.re, b.im, a.im * b.re)};
 }
 
@@ -31,12 +33,14 @@ struct Problem {
 };
 
 // One band, pole and frequency: pole * conj(w - pole) / |w - pole|^2 * screening.
-template <bool Fma, bool Divide> __host__ __device__ inline Complex term(double frequency, Complex pole, Complex screening) {
+template <bool Fma, bool Divide>
+__host__ __device__ inline Complex term(double frequency, Complex pole, Complex screening) {
   const Complex difference = {frequency - pole.re, pole.im};  // conj(w - pole)
   const double size = multiply_add<Fma>(difference.re, difference.re, difference.im * difference.im);
   const Complex product = multiply<Fma>(pole, difference);
   const double inverse = 1.0 / size;
-  const Complex quotient = Divide ? Complex{product.re / size, product.im / size} : Complex{product.re * inverse, product.im * inverse};
+  const Complex quotient =
+      Divide ? Complex{product.re / size, product.im / size} : Complex{product.re * inverse, product.im * inverse};
   return multiply<Fma>(quotient, screening);
 }
 __host__ __device__ inline double frequency(double energy, int w) { return energy + 0.5 * w; }
@@ -44,7 +48,8 @@ __host__ __device__ inline double frequency(double energy, int w) { return energ
 constexpr int kThreads = 256;
 
 // Block (b, c): band b with Coulomb vector c, threads over plane waves `stride` apart.
-template <int Nw, bool Fma, bool Divide> __global__ void __launch_bounds__(kThreads) gpp(Problem problem) {
+template <int Nw, bool Fma, bool Divide>
+__global__ void __launch_bounds__(kThreads) gpp(Problem problem) {
   const int band = blockIdx.x, row = blockIdx.y;
   Complex sums[Nw] = {};
   for (int i = threadIdx.x; i < problem.waves; i += kThreads) {
@@ -74,14 +79,17 @@ template <int Nw, bool Fma, bool Divide> __global__ void __launch_bounds__(kThre
   }
 }
 
-// As written, per band, row, wave and frequency: 1 + 3 (difference, size), 6 per complex product of three, divide(s), scaling, sum.
+// As written, per band, row, wave and frequency: 1 + 3 (difference, size), 6 per complex product of three, divide(s), scaling,
+// sum.
 double operations(bool divide) { return 1 + 3 + 3 * 6 + (divide ? 2 : 3) + 2; }
 
-template <int Nw, bool Fma, bool Divide> double launch(const Problem& problem) {
+template <int Nw, bool Fma, bool Divide>
+double launch(const Problem& problem) {
   const dim3 grid(problem.bands, problem.coulomb);
   return app::seconds([&] { gpp<Nw, Fma, Divide><<<grid, kThreads>>>(problem); });
 }
-template <int Nw> double launch(const Problem& problem, bool fma, bool divide) {
+template <int Nw>
+double launch(const Problem& problem, bool fma, bool divide) {
   if (fma) return divide ? launch<Nw, true, true>(problem) : launch<Nw, true, false>(problem);
   return divide ? launch<Nw, false, true>(problem) : launch<Nw, false, false>(problem);
 }
@@ -102,17 +110,27 @@ std::vector<Complex> complexes(app::Random& random, size_t count, double low, do
 int main(int count, char** texts) {
   const app::Options options(
       count, texts, {{"nw", 3}, {"stride", 1}, {"fma", 1}, {"divide", 0}, {"bands", 512}, {"waves", 32768}, {"coulomb", 20}});
-  const int nw = options.within("nw", 1, 6), bands = options.within("bands", 1, 4096), waves = options.within("waves", 1, 1 << 20),
-            coulomb = options.within("coulomb", 1, 1024), stride = options.within("stride", 1, 1 << 20);
+  const int nw = options.within("nw", 1, 6), bands = options.within("bands", 1, 4096),
+            waves = options.within("waves", 1, 1 << 20), coulomb = options.within("coulomb", 1, 1024),
+            stride = options.within("stride", 1, 1 << 20);
   app::Random random;
-  const auto poles = complexes(random, size_t(coulomb) * waves, 1, 2), screening = complexes(random, size_t(coulomb) * waves, 0.1, 1),
+  const auto poles = complexes(random, size_t(coulomb) * waves, 1, 2),
+             screening = complexes(random, size_t(coulomb) * waves, 0.1, 1),
              matrix = complexes(random, size_t(bands) * waves, 0.1, 1);
   std::vector<double> energies(bands);
   for (double& energy : energies) energy = random(3, 4);
-  const app::Array<Complex> poles_there(poles), screening_there(screening), matrix_there(matrix), sums(size_t(coulomb) * bands * nw);
+  const app::Array<Complex> poles_there(poles), screening_there(screening), matrix_there(matrix),
+      sums(size_t(coulomb) * bands * nw);
   const app::Array<double> energies_there(energies);
-  const Problem problem = {poles_there.get(), screening_there.get(), matrix_there.get(), energies_there.get(), sums.get(),
-                           bands, waves, coulomb, stride};
+  const Problem problem = {poles_there.get(),
+                           screening_there.get(),
+                           matrix_there.get(),
+                           energies_there.get(),
+                           sums.get(),
+                           bands,
+                           waves,
+                           coulomb,
+                           stride};
   const double time = launch(nw, problem, options["fma"] != 0, options["divide"] != 0);
 
   // The last row and band again, here.

@@ -49,9 +49,12 @@ int main(int count, char** texts) {
   if (kernel == 1)
     app::check(cudaFuncSetAttribute(kernel_b, cudaFuncAttributeMaxDynamicSharedMemorySize, kHungry), "reserving shared memory");
   const double time = app::seconds([&] {
-    if (kernel == 0) kernel_a<<<blocks, kThreads>>>(there.get(), elements, adds, term);
-    else if (kernel == 1) kernel_b<<<blocks, kThreads, kHungry>>>(there.get(), elements, adds, term);
-    else kernel_c<<<blocks, kThreads>>>(there.get(), elements, stride, term);
+    if (kernel == 0)
+      kernel_a<<<blocks, kThreads>>>(there.get(), elements, adds, term);
+    else if (kernel == 1)
+      kernel_b<<<blocks, kThreads, kHungry>>>(there.get(), elements, adds, term);
+    else
+      kernel_c<<<blocks, kThreads>>>(there.get(), elements, stride, term);
   });
   const std::vector<double> found = there.host();
   double worst = 0;

@@ -39,8 +39,10 @@ class Machine {
   std::map<uint32_t, BulkBarrier> barriers;
   std::map<uint64_t, std::vector<double>> tiles;  // operands by descriptor, decoded once per block
   std::vector<uint32_t> tensor_memory;            // 128 lanes x 512 columns
-  struct Exchange { double a[32][16], b[32][8]; };  // by lane: the elements of its registers
-  std::vector<Exchange> exchange;                   // one per warp
+  struct Exchange {
+    double a[32][16], b[32][8];
+  };                               // by lane: the elements of its registers
+  std::vector<Exchange> exchange;  // one per warp
 
   // Memory kernels may touch; anything else ends the program.
   void allow(const void* p, size_t bytes) { allowed_.emplace_back(static_cast<const char*>(p), bytes); }

@@ -6,7 +6,8 @@
 
 namespace bench {
 
-template <int E, int M> inline double decode(uint32_t bits) {
+template <int E, int M>
+inline double decode(uint32_t bits) {
   constexpr int kBias = (1 << (E - 1)) - 1;
   const int exponent = bits >> M & ((1 << E) - 1);
   const uint32_t mantissa = bits & ((1u << M) - 1);
@@ -16,7 +17,8 @@ template <int E, int M> inline double decode(uint32_t bits) {
   return sign * std::ldexp(mantissa | 1u << M, exponent - kBias - M);
 }
 
-template <int E, int M> inline uint32_t encode(double x) {
+template <int E, int M>
+inline uint32_t encode(double x) {
   constexpr int kBias = (1 << (E - 1)) - 1, kTop = (1 << E) - 1;
   const uint32_t sign = std::signbit(x) ? 1u << (E + M) : 0;
   if (std::isnan(x)) return sign | kTop << M | 1;
@@ -38,7 +40,8 @@ inline uint32_t encode_half(double x) { return encode<5, 10>(x); }
 inline uint32_t encode_bfloat(double x) { return encode<8, 7>(x); }
 inline uint32_t encode_fp8(double x) { return encode<4, 3>(x); }
 
-template <class To, class From> inline To bit_cast(From from) {
+template <class To, class From>
+inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   std::memcpy(&to, &from, sizeof to);

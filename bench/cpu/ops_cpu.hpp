@@ -20,7 +20,8 @@ inline uint64_t clock_cycles() { return 0; }
 inline uint64_t clock_nanoseconds() { return 0; }
 
 // ---- arithmetic; a division counts the operations of its compiled fast path (vector.cuh)
-template <class T> inline T counted(double operations, T value) {
+template <class T>
+inline T counted(double operations, T value) {
   machine.counted.operations += operations;
   return value;
 }
@@ -44,24 +45,27 @@ struct BfloatFormat {
   static double get(uint32_t bits) { return decode_bfloat(bits); }
   static uint32_t put(double x) { return encode_bfloat(x); }
 };
-template <class Format, class F> inline uint32_t both(uint32_t x, uint32_t y, uint32_t z, F f) {
+template <class Format, class F>
+inline uint32_t both(uint32_t x, uint32_t y, uint32_t z, F f) {
   const auto one = [&](int shift) {
     return Format::put(f(Format::get(x >> shift), Format::get(y >> shift), Format::get(z >> shift))) << shift;
   };
   return one(0) | one(16);
 }
 // Products of such short numbers are exact in FP64, and so is nearly every sum: one rounding, as the FMA of the GPU does it.
-#define BENCH_PACKED(T, FORMAT)                                                                                  \
-  inline T multiply_add(T x, T y, T z) {                                                                         \
+#define BENCH_PACKED(T, FORMAT)                                                                                         \
+  inline T multiply_add(T x, T y, T z) {                                                                                \
     return counted(4, T{both<FORMAT>(x.bits, y.bits, z.bits, [](double a, double b, double c) { return a * b + c; })}); \
-  }                                                                                                              \
-  inline T multiply(T x, T y) {                                                                                  \
-    return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a * b; })});     \
-  }                                                                                                              \
-  inline T add(T x, T y) {                                                                                       \
-    return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a + b; })});     \
-  }                                                                                                              \
-  inline T divide(T x, T y) { return T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a / b; })}; }
+  }                                                                                                                     \
+  inline T multiply(T x, T y) {                                                                                         \
+    return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a * b; })});            \
+  }                                                                                                                     \
+  inline T add(T x, T y) {                                                                                              \
+    return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a + b; })});            \
+  }                                                                                                                     \
+  inline T divide(T x, T y) {                                                                                           \
+    return T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a / b; })};                        \
+  }
 BENCH_PACKED(Half2Value, HalfFormat)
 BENCH_PACKED(Bfloat2Value, BfloatFormat)
 #undef BENCH_PACKED
@@ -69,18 +73,21 @@ inline Float2Value multiply_add(Float2Value x, Float2Value y, Float2Value z) {
   const auto one = [&](int shift) {
     return uint64_t{float_bits(multiply_add(bits_float(static_cast<uint32_t>(x.bits >> shift)),
                                             bits_float(static_cast<uint32_t>(y.bits >> shift)),
-                                            bits_float(static_cast<uint32_t>(z.bits >> shift))))} << shift;
+                                            bits_float(static_cast<uint32_t>(z.bits >> shift))))}
+           << shift;
   };
   return {one(0) | one(32)};
 }
 
 // ---- memory
-template <Path, class V> inline void load(V& v, const void* p) {
+template <Path, class V>
+inline void load(V& v, const void* p) {
   machine.check(p, sizeof v);
   machine.counted.global_bytes += sizeof v;
   std::memcpy(&v, p, sizeof v);
 }
-template <Path> inline void store(void* p, const Vector4& v) {
+template <Path>
+inline void store(void* p, const Vector4& v) {
   machine.check(p, sizeof v);
   machine.counted.global_bytes += sizeof v;
   std::memcpy(p, &v, sizeof v);
@@ -126,10 +133,11 @@ inline double accumulate(double c, double sum) { return c + sum; }
 inline uint32_t accumulate(uint32_t c, double sum) { return c + static_cast<uint32_t>(static_cast<int64_t>(sum)); }
 inline uint32_t accumulate_half(uint32_t c, double sum) { return encode_half(decode_half(c) + sum); }
 
-// Fragments of mma.sync as the PTX manual lays them out.  With g = lane / 4, q = lane % 4, E elements per register and H = M / 8:
-// A register r, element e: row g + 8 (r mod H), k = q E + e + 4 E (r / H);  B: k = q E + e + 4 E r, column g;
-// C register i (32 bits and more): row g + 8 (i / 2), column 2 q + i mod 2;  packed: row g + 8 i, columns 2 q + e.
-template <class Tag> struct Fragments {
+// Fragments of mma.sync as the PTX manual lays them out.  With g = lane / 4, q = lane % 4, E elements per register and H = M /
+// 8: A register r, element e: row g + 8 (r mod H), k = q E + e + 4 E (r / H);  B: k = q E + e + 4 E r, column g; C register i
+// (32 bits and more): row g + 8 (i / 2), column 2 q + i mod 2;  packed: row g + 8 i, columns 2 q + e.
+template <class Tag>
+struct Fragments {
   static constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8;
   const Machine::Exchange& warp;
   double product(int row, int column) const {
@@ -150,8 +158,9 @@ inline double volta_product(const Machine::Exchange& warp, int pair, int row, in
   return sum;
 }
 
-template <class Tag> inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kA],
-                                     const typename Tag::Input (&b)[Tag::kB]) {
+template <class Tag>
+inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kA],
+                const typename Tag::Input (&b)[Tag::kB]) {
   Machine::Exchange& warp = machine.exchange[thread() / 32];
   const int lane = thread() % 32, g = lane / 4, q = lane % 4;
   constexpr int kE = Tag::Element::kPerRegister;
@@ -175,10 +184,12 @@ template <class Tag> inline void mma(typename Tag::Register (&c)[Tag::kC], const
 }
 
 // An operand tile in shared memory, rows x K, by its descriptor (strides as the manual defines them without swizzle).
-template <class Tag> inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
+template <class Tag>
+inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
   std::vector<double>& values = machine.tiles[descriptor];
   if (!values.empty()) return values;
-  const uint32_t start = (descriptor & 0x3fff) << 4, half = (descriptor >> 16 & 0x3fff) << 4, group = (descriptor >> 32 & 0x3fff) << 4;
+  const uint32_t start = (descriptor & 0x3fff) << 4, half = (descriptor >> 16 & 0x3fff) << 4,
+                 group = (descriptor >> 32 & 0x3fff) << 4;
   constexpr int kE = Tag::Element::kPerRegister;
   values.resize(size_t(rows) * Tag::kK);
   for (int row = 0; row < rows; ++row)
@@ -190,7 +201,8 @@ template <class Tag> inline const std::vector<double>& tile(uint64_t descriptor,
     }
   return values;
 }
-template <class Tag> inline double tile_product(const double* a, const double* b) {
+template <class Tag>
+inline double tile_product(const double* a, const double* b) {
   double sum = 0;
   for (int k = 0; k < Tag::kK; ++k) sum += a[k] * b[k];
   return sum;
@@ -198,7 +210,8 @@ template <class Tag> inline double tile_product(const double* a, const double* b
 
 inline void wgmma_fence() {}
 inline void wgmma_wait() {}
-template <class Tag, class Register, int N> inline void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
+template <class Tag, class Register, int N>
+inline void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
   constexpr int kPacked = kAccumulatorsPerRegister<typename Tag::Accumulator>, kColumns = N * kPacked * 2;
   const int lane = thread() % 32, warp = thread() % 128 / 32;
   const double* left = tile<Tag>(a, 64).data();
@@ -241,7 +254,8 @@ inline void tcgen05_commit(uint32_t bar) {
   machine.warp_barrier();  // as elect.sync: no lane runs ahead of its warp
   if (thread() % 32 == 0) ++machine.barriers[bar].phases;
 }
-template <class Tag> inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+template <class Tag>
+inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
   if (thread() % 32 != 0) return;  // the elected lane
   const int rows = (instruction >> 24 & 31) * 16, columns = (instruction >> 17 & 63) * 8;
   const double* left = tile<Tag>(a, rows).data();
@@ -255,14 +269,16 @@ template <class Tag> inline void tcgen05_product(uint32_t d, uint64_t a, uint64_
       word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
     }
 }
-template <class Tag> inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
+template <class Tag>
+inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
   for (int i = 0; i < 8; ++i) {
     const int slice = i % kSlices;
     tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
     tcgen05_product<Tag>(d, a + slice * 256, other + slice * 512, instruction);
   }
 }
-template <class Tag> inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+template <class Tag>
+inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
   for (int slice = 0; slice < kSlices; ++slice) tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
 }
 

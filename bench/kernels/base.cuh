@@ -7,7 +7,8 @@
 #define BENCH_FN __device__ __forceinline__
 #define BENCH_UNROLL _Pragma("unroll")
 #define BENCH_LOOP _Pragma("unroll 1")  // the hot loop: exactly one per kernel, its trip count is known at run time only
-#define BENCH_KERNEL(NAME, THREADS, BLOCKS) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#define BENCH_KERNEL(NAME, THREADS, BLOCKS) \
+  extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
 #else
 #define BENCH_MACHINE cpu
 #define BENCH_FN inline
@@ -22,11 +23,14 @@ namespace bench::BENCH_MACHINE {
 // targets that lack its instructions.
 #if defined(__CUDA_ARCH__)
 constexpr int kTarget = __CUDA_ARCH__ / 10;
-template <int Since, int Until> constexpr bool kExists = kTarget >= Since && (Until == 0 || kTarget <= Until);
+template <int Since, int Until>
+constexpr bool kExists = kTarget >= Since && (Until == 0 || kTarget <= Until);
 #elif defined(__CUDACC__)
-template <int, int> constexpr bool kExists = false;
+template <int, int>
+constexpr bool kExists = false;
 #else
-template <int, int> constexpr bool kExists = true;
+template <int, int>
+constexpr bool kExists = true;
 #endif
 // The feature sets named 90a, 100a, 103a: the compiler has no other name for wgmma and tcgen05.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDACC__)
@@ -51,12 +55,24 @@ constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kFp8Since = kCompiler >=
               kWideLoadSince = kCompiler >= 129 ? 100 : 999;
 
 // Groups of words as one load takes them, and packed pairs of numbers.
-struct alignas(8) Vector2 { uint32_t x, y; };
-struct alignas(16) Vector4 { uint32_t x, y, z, w; };
-struct alignas(32) Vector8 { uint32_t word[8]; };
-struct Half2Value { uint32_t bits; };
-struct Bfloat2Value { uint32_t bits; };
-struct Float2Value { uint64_t bits; };
+struct alignas(8) Vector2 {
+  uint32_t x, y;
+};
+struct alignas(16) Vector4 {
+  uint32_t x, y, z, w;
+};
+struct alignas(32) Vector8 {
+  uint32_t word[8];
+};
+struct Half2Value {
+  uint32_t bits;
+};
+struct Bfloat2Value {
+  uint32_t bits;
+};
+struct Float2Value {
+  uint64_t bits;
+};
 enum class Path { streaming, read_only, past_l1, through_l1 };  // ld.global .cs, .L1::no_allocate, .cg, .ca
 
 }  // namespace bench::BENCH_MACHINE

@@ -13,7 +13,8 @@ BENCH_FN double flipped(double b, uint32_t) { return -b; }
 
 // Every chain multiplies the same A by B and B' in turn, so that its accumulators come back to where they were (nearly, and for
 // integers modulo a walk).  One last product by B leaves A*B: what the CPU model must find, too.
-template <class Tag, int Chains> BENCH_FN void mma_body(const Args& args) {
+template <class Tag, int Chains>
+BENCH_FN void mma_body(const Args& args) {
   stamp_start(args);
   using Input = typename Tag::Input;
   using Register = typename Tag::Register;
@@ -23,9 +24,7 @@ template <class Tag, int Chains> BENCH_FN void mma_body(const Args& args) {
   BENCH_UNROLL for (int i = 0; i < Tag::kA; ++i) a[i] = in[i];
   BENCH_UNROLL for (int i = 0; i < Tag::kB; ++i) b[i] = in[Tag::kA + i];
   BENCH_UNROLL for (int i = 0; i < Tag::kB; ++i) other[i] = flipped(b[i], Tag::Element::kFlip);
-  BENCH_UNROLL for (int j = 0; j < Chains; ++j) {
-    BENCH_UNROLL for (int i = 0; i < Tag::kC; ++i) c[j][i] = Register(0);
-  }
+  BENCH_UNROLL for (int j = 0; j < Chains; ++j) { BENCH_UNROLL for (int i = 0; i < Tag::kC; ++i) c[j][i] = Register(0); }
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
     BENCH_UNROLL for (int u = 0; u < kMmaSteps; u += 2) {
       BENCH_UNROLL for (int j = 0; j < Chains; ++j) mma<Tag>(c[j], a, b);
@@ -35,29 +34,30 @@ template <class Tag, int Chains> BENCH_FN void mma_body(const Args& args) {
   const size_t lanes = size_t{blocks()} * threads();
   BENCH_UNROLL for (int j = 0; j < Chains; ++j) {
     mma<Tag>(c[j], a, b);
-    BENCH_UNROLL for (int i = 0; i < Tag::kC; ++i)
-      reinterpret_cast<Register*>(args.out)[(j * Tag::kC + i) * lanes + grid_thread()] = c[j][i];
+    BENCH_UNROLL for (int i = 0; i < Tag::kC;
+                      ++i) reinterpret_cast<Register*>(args.out)[(j * Tag::kC + i) * lanes + grid_thread()] = c[j][i];
   }
   stamp_end(args);
 }
 
 // kernel, ceiling, variant, pipe, tag, chains, unit, since, until, emulated, data, result, tolerance
-#define BENCH_MMA_KERNELS(X)                                                                                                   \
-  X(mma_f16_m8n8k4, "tensor.fp16.mma", "m8n8k4_c4", "tensor.fp16", F16M8K4, 4, "FLOP/s", 70, 72, "", fp16, fp32, 1e-5)           \
-  X(mma_f16_k8, "tensor.fp16.mma", "m16n8k8_c8", "tensor.fp16", F16K8, 8, "FLOP/s", 75, 75, "", fp16, fp32, 1e-5)                \
-  X(mma_f16acc16_k8, "tensor.fp16_acc16.mma", "m16n8k8_c8", "tensor.fp16", F16Acc16K8, 8, "FLOP/s", 75, 75, "", fp16, fp16x2,    \
-    2e-2)                                                                                                                      \
-  X(mma_s8_k16, "tensor.int8.mma", "m8n8k16_c8", "tensor.int8", S8K16, 8, "OP/s", 75, 75, "", int8, bits, 0)                     \
-  X(mma_f16, "tensor.fp16.mma", "m16n8k16_c8", "tensor.fp16", F16K16, 8, "FLOP/s", 80, 0, "", fp16, fp32, 1e-5)                  \
-  X(mma_f16acc16, "tensor.fp16_acc16.mma", "m16n8k16_c8", "tensor.fp16", F16Acc16K16, 8, "FLOP/s", 80, 0, "", fp16, fp16x2,      \
-    2e-2)                                                                                                                      \
-  X(mma_bf16, "tensor.bf16.mma", "m16n8k16_c8", "tensor.bf16", Bf16K16, 8, "FLOP/s", 80, 0, "", bf16, fp32, 1e-5)                \
-  X(mma_tf32, "tensor.tf32.mma", "m16n8k8_c8", "tensor.tf32", Tf32K8, 8, "FLOP/s", 80, 0, "", tf32, fp32, 1e-5)                  \
-  X(mma_s8, "tensor.int8.mma", "m16n8k32_c8", "tensor.int8", S8K32, 8, "OP/s", 80, 0, "", int8, bits, 0)                         \
-  X(mma_e4m3, "tensor.fp8.mma", "m16n8k32_c8", "tensor.fp8", E4m3K32, 8, "FLOP/s", kFp8Since, 0, "9.0 10.0 10.3 11.0", fp8, fp32, 1e-2)  \
-  X(mma_f64, "tensor.fp64.mma", "m8n8k4_c8", "tensor.fp64", F64M8K4, 8, "FLOP/s", 80, 0, "8.6 8.7 8.9 12.0 12.1", fp64, fp64,    \
-    1e-13)                                                                                                                     \
-  X(mma_f64_k8, "tensor.fp64.mma", "m16n8k8_c8", "tensor.fp64", F64K8, 8, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13)       \
+#define BENCH_MMA_KERNELS(X)                                                                                                  \
+  X(mma_f16_m8n8k4, "tensor.fp16.mma", "m8n8k4_c4", "tensor.fp16", F16M8K4, 4, "FLOP/s", 70, 72, "", fp16, fp32, 1e-5)        \
+  X(mma_f16_k8, "tensor.fp16.mma", "m16n8k8_c8", "tensor.fp16", F16K8, 8, "FLOP/s", 75, 75, "", fp16, fp32, 1e-5)             \
+  X(mma_f16acc16_k8, "tensor.fp16_acc16.mma", "m16n8k8_c8", "tensor.fp16", F16Acc16K8, 8, "FLOP/s", 75, 75, "", fp16, fp16x2, \
+    2e-2)                                                                                                                     \
+  X(mma_s8_k16, "tensor.int8.mma", "m8n8k16_c8", "tensor.int8", S8K16, 8, "OP/s", 75, 75, "", int8, bits, 0)                  \
+  X(mma_f16, "tensor.fp16.mma", "m16n8k16_c8", "tensor.fp16", F16K16, 8, "FLOP/s", 80, 0, "", fp16, fp32, 1e-5)               \
+  X(mma_f16acc16, "tensor.fp16_acc16.mma", "m16n8k16_c8", "tensor.fp16", F16Acc16K16, 8, "FLOP/s", 80, 0, "", fp16, fp16x2,   \
+    2e-2)                                                                                                                     \
+  X(mma_bf16, "tensor.bf16.mma", "m16n8k16_c8", "tensor.bf16", Bf16K16, 8, "FLOP/s", 80, 0, "", bf16, fp32, 1e-5)             \
+  X(mma_tf32, "tensor.tf32.mma", "m16n8k8_c8", "tensor.tf32", Tf32K8, 8, "FLOP/s", 80, 0, "", tf32, fp32, 1e-5)               \
+  X(mma_s8, "tensor.int8.mma", "m16n8k32_c8", "tensor.int8", S8K32, 8, "OP/s", 80, 0, "", int8, bits, 0)                      \
+  X(mma_e4m3, "tensor.fp8.mma", "m16n8k32_c8", "tensor.fp8", E4m3K32, 8, "FLOP/s", kFp8Since, 0, "9.0 10.0 10.3 11.0", fp8,   \
+    fp32, 1e-2)                                                                                                               \
+  X(mma_f64, "tensor.fp64.mma", "m8n8k4_c8", "tensor.fp64", F64M8K4, 8, "FLOP/s", 80, 0, "8.6 8.7 8.9 12.0 12.1", fp64, fp64, \
+    1e-13)                                                                                                                    \
+  X(mma_f64_k8, "tensor.fp64.mma", "m16n8k8_c8", "tensor.fp64", F64K8, 8, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13)    \
   X(mma_f64_k16, "tensor.fp64.mma", "m16n8k16_c4", "tensor.fp64", F64K16, 4, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13)
 
 #define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, CHAINS, UNIT, SINCE, UNTIL, ...) \
@@ -68,10 +68,26 @@ BENCH_MMA_KERNELS(BENCH_DEFINE)
 #undef BENCH_DEFINE
 
 inline constexpr Row mma_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, CHAINS, UNIT, SINCE, UNTIL, EMULATED, DATA, RESULT, TOLERANCE)          \
-  {"bench_" #NAME, CEILING, VARIANT, UNIT, PIPE, Shape::compute, Data::DATA, Result::RESULT, TOLERANCE, SINCE, UNTIL,      \
-   EMULATED, kMmaThreads, 0, 0, kMmaThreads * (TAG::kA + TAG::kB) * int{sizeof(TAG::Input) / 4},                           \
-   CHAINS * TAG::kC * int{sizeof(TAG::Register) / 4}, TAG::kOperations * CHAINS * kMmaSteps, 0.0},
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, CHAINS, UNIT, SINCE, UNTIL, EMULATED, DATA, RESULT, TOLERANCE) \
+  {"bench_" #NAME,                                                                                                  \
+   CEILING,                                                                                                         \
+   VARIANT,                                                                                                         \
+   UNIT,                                                                                                            \
+   PIPE,                                                                                                            \
+   Shape::compute,                                                                                                  \
+   Data::DATA,                                                                                                      \
+   Result::RESULT,                                                                                                  \
+   TOLERANCE,                                                                                                       \
+   SINCE,                                                                                                           \
+   UNTIL,                                                                                                           \
+   EMULATED,                                                                                                        \
+   kMmaThreads,                                                                                                     \
+   0,                                                                                                               \
+   0,                                                                                                               \
+   kMmaThreads * (TAG::kA + TAG::kB) * int{sizeof(TAG::Input) / 4},                                                 \
+   CHAINS * TAG::kC * int{sizeof(TAG::Register) / 4},                                                               \
+   TAG::kOperations * CHAINS * kMmaSteps,                                                                           \
+   0.0},
     BENCH_MMA_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
 };

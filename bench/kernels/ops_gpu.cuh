@@ -51,7 +51,8 @@ BENCH_FN Half2Value divide(Half2Value x, Half2Value y) {
       "cvt.f32.f16 a, xl; cvt.f32.f16 b, xh; cvt.f32.f16 c, yl; cvt.f32.f16 d, yh;\n"
       "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
       "cvt.rn.f16.f32 xl, a; cvt.rn.f16.f32 xh, b; mov.b32 %0, {xl, xh};}"
-      : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+      : "=r"(x.bits)
+      : "r"(x.bits), "r"(y.bits));
   return x;
 }
 BENCH_FN Bfloat2Value multiply_add(Bfloat2Value x, Bfloat2Value y, Bfloat2Value z) {
@@ -81,7 +82,8 @@ BENCH_FN Bfloat2Value divide(Bfloat2Value x, Bfloat2Value y) {
       "mov.b32 a, xl; mov.b32 b, xh; mov.b32 c, yl; mov.b32 d, yh;\n"
       "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
       "cvt.rn.bf16.f32 l, a; cvt.rn.bf16.f32 h, b; mov.b32 %0, {l, h};}"
-      : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
+      : "=r"(x.bits)
+      : "r"(x.bits), "r"(y.bits));
   return x;
 }
 BENCH_FN Float2Value multiply_add(Float2Value x, Float2Value y, Float2Value z) {
@@ -99,33 +101,41 @@ BENCH_FN float bits_float(uint32_t x) { return __uint_as_float(x); }
 // ---- memory
 #define BENCH_LOAD4(MODIFIER, V, P) \
   asm volatile("ld.global" MODIFIER ".v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(V.x), "=r"(V.y), "=r"(V.z), "=r"(V.w) : "l"(P))
-template <Path P> BENCH_FN void load(Vector4& v, const void* p) {
+template <Path P>
+BENCH_FN void load(Vector4& v, const void* p) {
   if constexpr (P == Path::streaming) BENCH_LOAD4(".cs", v, p);
   if constexpr (P == Path::read_only) BENCH_LOAD4(".L1::no_allocate", v, p);
   if constexpr (P == Path::past_l1) BENCH_LOAD4(".cg", v, p);
   if constexpr (P == Path::through_l1) BENCH_LOAD4(".ca", v, p);
 }
-template <Path> BENCH_FN void load(uint32_t& v, const void* p) { asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(p)); }
-template <Path> BENCH_FN void load(Vector2& v, const void* p) {
+template <Path>
+BENCH_FN void load(uint32_t& v, const void* p) {
+  asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(p));
+}
+template <Path>
+BENCH_FN void load(Vector2& v, const void* p) {
   asm volatile("ld.global.ca.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
 }
-template <Path> BENCH_FN void load(Vector8& v, const void* p) {
+template <Path>
+BENCH_FN void load(Vector8& v, const void* p) {
   asm volatile("ld.global.v8.b32 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8];"
                : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]), "=r"(v.word[4]), "=r"(v.word[5]),
-                 "=r"(v.word[6]), "=r"(v.word[7]) : "l"(p));
+                 "=r"(v.word[6]), "=r"(v.word[7])
+               : "l"(p));
 }
-template <Path P> BENCH_FN void store(void* p, const Vector4& v) {
+template <Path P>
+BENCH_FN void store(void* p, const Vector4& v) {
   if constexpr (P == Path::streaming)
     asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
   else
     asm volatile("st.global.cg.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
-// ptxas spreads a batch of loads among their uses and leaves 4-5 in flight; a clock value read after the batch and folded into
-// the sum (it changes nothing but once in 2^32 cases, and then the check says so) keeps the batch whole.
+// ptxas may spread a batch of loads among their uses and leave 4-5 in flight; a clock value read after the batch and folded
+// into the sum keeps it whole.  Its top bit is always zero, which no compiler knows.
 BENCH_FN uint32_t after_loads() {
-  uint32_t now;
-  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
-  return now == 0x9e3779b9u;
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
+  return static_cast<uint32_t>(now >> 63);
 }
 
 BENCH_FN unsigned char* dynamic_shared() {
@@ -142,14 +152,17 @@ BENCH_FN void barrier_wait(uint32_t bar, uint32_t phase) {
   uint32_t done = 0;
   while (!done)
     asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(done) : "r"(bar), "r"(phase) : "memory");
+                 : "=r"(done)
+                 : "r"(bar), "r"(phase)
+                 : "memory");
 }
 BENCH_FN void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 BENCH_FN void fence_shared_for_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-               ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+               "r"(bytes), "r"(bar)
+               : "memory");
 }
 
 // ---- tensor cores, one warp
@@ -157,20 +170,30 @@ BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t 
   " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" : L(c[0]), L(c[1]), L(c[2]), L(c[3]) : T(a[0]), T(a[1]), T(b[0])
 #define BENCH_MMA_OPERANDS_212(L, T) " {%0,%1}, {%2,%3}, {%4}, {%0,%1};" : L(c[0]), L(c[1]) : T(a[0]), T(a[1]), T(b[0])
 #define BENCH_MMA_OPERANDS_112(L, T) " {%0,%1}, {%2}, {%3}, {%0,%1};" : L(c[0]), L(c[1]) : T(a[0]), T(b[0])
-#define BENCH_MMA_OPERANDS_424(L, T) \
-  " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
-  : L(c[0]), L(c[1]), L(c[2]), L(c[3]) : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
+#define BENCH_MMA_OPERANDS_424(L, T)                                  \
+  " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : L(c[0]), \
+                                                             L(c[1]), \
+                                                             L(c[2]), \
+                                                             L(c[3])  \
+      : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
 #define BENCH_MMA_OPERANDS_422(L, T) \
-  " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};" \
-  : L(c[0]), L(c[1]) : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
-#define BENCH_MMA_OPERANDS_844(L, T) \
-  " {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};" \
-  : L(c[0]), L(c[1]), L(c[2]), L(c[3]) \
-  : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(a[4]), T(a[5]), T(a[6]), T(a[7]), T(b[0]), T(b[1]), T(b[2]), T(b[3])
-#define BENCH_MMA_OPERANDS_VOLTA(L, T) \
-  " {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};" \
-  : L(c[0]), L(c[1]), L(c[2]), L(c[3]), L(c[4]), L(c[5]), L(c[6]), L(c[7]) \
-  : T(a[0]), T(a[1]), T(b[0]), T(b[1])
+  " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};" : L(c[0]), L(c[1]) : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1])
+#define BENCH_MMA_OPERANDS_844(L, T)                                                          \
+  " {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};" : L(c[0]), \
+                                                                                     L(c[1]), \
+                                                                                     L(c[2]), \
+                                                                                     L(c[3])  \
+      : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(a[4]), T(a[5]), T(a[6]), T(a[7]), T(b[0]), T(b[1]), T(b[2]), T(b[3])
+#define BENCH_MMA_OPERANDS_VOLTA(L, T)                                                    \
+  " {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};" : L(c[0]), \
+                                                                                 L(c[1]), \
+                                                                                 L(c[2]), \
+                                                                                 L(c[3]), \
+                                                                                 L(c[4]), \
+                                                                                 L(c[5]), \
+                                                                                 L(c[6]), \
+                                                                                 L(c[7])  \
+      : T(a[0]), T(a[1]), T(b[0]), T(b[1])
 #define BENCH_LETTER_IN_Double "d"
 #define BENCH_LETTER_IN_Half "r"
 #define BENCH_LETTER_IN_Bfloat "r"
@@ -178,10 +201,11 @@ BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t 
 #define BENCH_LETTER_IN_Int8 "r"
 #define BENCH_LETTER_IN_Fp8 "r"
 // volatile keeps the order +B, -B
-#define BENCH_MMA_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                                                \
-  template <class Tag> BENCH_FN auto mma(NAME::Register (&c)[NAME::kC], const NAME::Input (&a)[NAME::kA],               \
-                                         const NAME::Input (&b)[NAME::kB]) -> std::enable_if_t<std::is_same_v<Tag, NAME>> { \
-    asm volatile("mma.sync.aligned." PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT));                    \
+#define BENCH_MMA_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                                         \
+  template <class Tag>                                                                                              \
+  BENCH_FN auto mma(NAME::Register(&c)[NAME::kC], const NAME::Input(&a)[NAME::kA], const NAME::Input(&b)[NAME::kB]) \
+      -> std::enable_if_t<std::is_same_v<Tag, NAME>> {                                                              \
+    asm volatile("mma.sync.aligned." PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT));             \
   }
 BENCH_MMA_SHAPES(BENCH_MMA_OP)
 #undef BENCH_MMA_OP
@@ -192,34 +216,39 @@ BENCH_FN void wgmma_wait() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
-#define BENCH_EIGHT(L, I) \
-  L(c[I]), L(c[I + 1]), L(c[I + 2]), L(c[I + 3]), L(c[I + 4]), L(c[I + 5]), L(c[I + 6]), L(c[I + 7])
-#define BENCH_64(L, I)                                                                                      \
-  BENCH_EIGHT(L, I), BENCH_EIGHT(L, I + 8), BENCH_EIGHT(L, I + 16), BENCH_EIGHT(L, I + 24),                  \
-    BENCH_EIGHT(L, I + 32), BENCH_EIGHT(L, I + 40), BENCH_EIGHT(L, I + 48), BENCH_EIGHT(L, I + 56)
-#define BENCH_NAMES_64 \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+#define BENCH_EIGHT(L, I) L(c[I]), L(c[I + 1]), L(c[I + 2]), L(c[I + 3]), L(c[I + 4]), L(c[I + 5]), L(c[I + 6]), L(c[I + 7])
+#define BENCH_64(L, I)                                                                                              \
+  BENCH_EIGHT(L, I), BENCH_EIGHT(L, I + 8), BENCH_EIGHT(L, I + 16), BENCH_EIGHT(L, I + 24), BENCH_EIGHT(L, I + 32), \
+      BENCH_EIGHT(L, I + 40), BENCH_EIGHT(L, I + 48), BENCH_EIGHT(L, I + 56)
+#define BENCH_NAMES_64                                               \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"           \
   "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
   "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
   "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define BENCH_NAMES_128 \
-  BENCH_NAMES_64 "," \
-  "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
-  "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
-  "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
-  "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-#define BENCH_WGMMA_64(L, TYPES, K, TAIL)                                                                         \
-  asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                            \
-               "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_64 "}, %64, %65, p" TAIL ";}" \
-               : BENCH_64(L, 0) : "l"(a), "l"(b))
-#define BENCH_WGMMA_128(L, TYPES, K, TAIL)                                                                           \
-  asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                               \
-               "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_128 "}, %128, %129, p" TAIL ";}" \
-               : BENCH_64(L, 0), BENCH_64(L, 64) : "l"(a), "l"(b))
+#define BENCH_NAMES_128                                                              \
+  BENCH_NAMES_64                                                                     \
+      ","                                                                            \
+      "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"             \
+      "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,"             \
+      "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
+      "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define BENCH_WGMMA_64(L, TYPES, K, TAIL)                                                                 \
+  asm volatile(                                                                                           \
+      "{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                             \
+      "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_64 "}, %64, %65, p" TAIL ";}" \
+      : BENCH_64(L, 0)                                                                                    \
+      : "l"(a), "l"(b))
+#define BENCH_WGMMA_128(L, TYPES, K, TAIL)                                                                   \
+  asm volatile(                                                                                              \
+      "{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                                                \
+      "wgmma.mma_async.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_128 "}, %128, %129, p" TAIL ";}" \
+      : BENCH_64(L, 0), BENCH_64(L, 64)                                                                      \
+      : "l"(a), "l"(b))
 #define BENCH_WGMMA_float BENCH_WGMMA_128("+f",
 #define BENCH_WGMMA_uint32_t BENCH_WGMMA_128("+r",
 #define BENCH_WGMMA_Half2 BENCH_WGMMA_64("+r",
-template <class Tag, class Register, int N> BENCH_FN void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
+template <class Tag, class Register, int N>
+BENCH_FN void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
 #define BENCH_WGMMA(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
   if constexpr (std::is_same_v<Tag, NAME>) BENCH_WGMMA_##ACCUMULATOR TYPES, K, TAIL);
   BENCH_ASYNC_SHAPES(BENCH_WGMMA)
@@ -250,31 +279,38 @@ BENCH_FN void tcgen05_clear(uint32_t d) {
 }
 BENCH_FN void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8];\n tcgen05.wait::ld.sync.aligned;"
-               : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]), "=r"(c[4]), "=r"(c[5]), "=r"(c[6]), "=r"(c[7]) : "r"(d)
+               : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]), "=r"(c[4]), "=r"(c[5]), "=r"(c[6]), "=r"(c[7])
+               : "r"(d)
                : "memory");
 }
 BENCH_FN void tcgen05_commit(uint32_t bar) {
-  asm volatile("{.reg .pred e; elect.sync _|e, 0xffffffff;\n"
-               "@e tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar) : "memory");
+  asm volatile(
+      "{.reg .pred e; elect.sync _|e, 0xffffffff;\n"
+      "@e tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar)
+      : "memory");
 }
 // The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh); one elected lane issues all.
 #define BENCH_PRODUCT(KIND, B, AO, BO) \
   "add.u64 a, %1, " #AO "; add.u64 b, " B ", " #BO "; @e tcgen05.mma.cta_group::1.kind::" KIND " [%0], a, b, %4, p;\n"
 #define BENCH_PAIR(KIND, AO, BO) BENCH_PRODUCT(KIND, "%2", AO, BO) BENCH_PRODUCT(KIND, "%3", AO, BO)
-#define BENCH_PAIRS(KIND) BENCH_PAIR(KIND, 0, 0) BENCH_PAIR(KIND, 256, 512) BENCH_PAIR(KIND, 512, 1024) BENCH_PAIR(KIND, 768, 1536)
-#define BENCH_LASTS(KIND) \
-  BENCH_PRODUCT(KIND, "%2", 0, 0) BENCH_PRODUCT(KIND, "%2", 256, 512) BENCH_PRODUCT(KIND, "%2", 512, 1024) \
-  BENCH_PRODUCT(KIND, "%2", 768, 1536)
-#define BENCH_ISSUE(PRODUCTS)                                                                                      \
-  asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" \
-               ::"r"(d), "l"(a), "l"(b), "l"(other), "r"(instruction) : "memory")
-template <class Tag> BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
+#define BENCH_PAIRS(KIND) \
+  BENCH_PAIR(KIND, 0, 0) BENCH_PAIR(KIND, 256, 512) BENCH_PAIR(KIND, 512, 1024) BENCH_PAIR(KIND, 768, 1536)
+#define BENCH_LASTS(KIND)         \
+  BENCH_PRODUCT(KIND, "%2", 0, 0) \
+  BENCH_PRODUCT(KIND, "%2", 256, 512) BENCH_PRODUCT(KIND, "%2", 512, 1024) BENCH_PRODUCT(KIND, "%2", 768, 1536)
+#define BENCH_ISSUE(PRODUCTS)                                                                                                  \
+  asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" ::"r"(d), \
+               "l"(a), "l"(b), "l"(other), "r"(instruction)                                                                    \
+               : "memory")
+template <class Tag>
+BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
 #define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
   if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_PAIRS(KIND) BENCH_PAIRS(KIND));
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
 #undef BENCH_TCGEN05
 }
-template <class Tag> BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+template <class Tag>
+BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
   const uint64_t other = b;
 #define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
   if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_LASTS(KIND));

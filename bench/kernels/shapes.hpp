@@ -6,51 +6,83 @@ namespace bench {
 
 // Element types: elements per 32-bit register and the mask that turns B into the B' of every second product, so that
 // accumulators neither overflow nor freeze: -B, for integers ~B = -B - 1 (accumulators then walk, and may wrap).
-struct Half { static constexpr int kPerRegister = 2; static constexpr uint32_t kFlip = 0x80008000u; };
-struct Bfloat { static constexpr int kPerRegister = 2; static constexpr uint32_t kFlip = 0x80008000u; };
-struct Tf32 { static constexpr int kPerRegister = 1; static constexpr uint32_t kFlip = 0x80000000u; };
-struct Int8 { static constexpr int kPerRegister = 4; static constexpr uint32_t kFlip = 0xffffffffu; };
-struct Fp8 { static constexpr int kPerRegister = 4; static constexpr uint32_t kFlip = 0x80808080u; };
-struct Double { static constexpr int kPerRegister = 1; static constexpr uint32_t kFlip = 0; };
+struct Half {
+  static constexpr int kPerRegister = 2;
+  static constexpr uint32_t kFlip = 0x80008000u;
+};
+struct Bfloat {
+  static constexpr int kPerRegister = 2;
+  static constexpr uint32_t kFlip = 0x80008000u;
+};
+struct Tf32 {
+  static constexpr int kPerRegister = 1;
+  static constexpr uint32_t kFlip = 0x80000000u;
+};
+struct Int8 {
+  static constexpr int kPerRegister = 4;
+  static constexpr uint32_t kFlip = 0xffffffffu;
+};
+struct Fp8 {
+  static constexpr int kPerRegister = 4;
+  static constexpr uint32_t kFlip = 0x80808080u;
+};
+struct Double {
+  static constexpr int kPerRegister = 1;
+  static constexpr uint32_t kFlip = 0;
+};
 
 struct Half2 {};  // two FP16 accumulators in one 32-bit register
 
 // tag, element, accumulator register, M, K, operand form, constraint letter, PTX.  N is 8.
-#define BENCH_MMA_SHAPES(X)                                                                      \
-  X(F16M8K4, Half, float, 8, 4, VOLTA, "+f", "m8n8k4.row.col.f32.f16.f16.f32")                   \
-  X(F16K8, Half, float, 16, 8, 214, "+f", "m16n8k8.row.col.f32.f16.f16.f32")                     \
-  X(F16Acc16K8, Half, Half2, 16, 8, 212, "+r", "m16n8k8.row.col.f16.f16.f16.f16")                \
-  X(S8K16, Int8, uint32_t, 8, 16, 112, "+r", "m8n8k16.row.col.s32.s8.s8.s32")                    \
-  X(F16K16, Half, float, 16, 16, 424, "+f", "m16n8k16.row.col.f32.f16.f16.f32")                  \
-  X(F16Acc16K16, Half, Half2, 16, 16, 422, "+r", "m16n8k16.row.col.f16.f16.f16.f16")             \
-  X(Bf16K16, Bfloat, float, 16, 16, 424, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32")             \
-  X(Tf32K8, Tf32, float, 16, 8, 424, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")                  \
-  X(S8K32, Int8, uint32_t, 16, 32, 424, "+r", "m16n8k32.row.col.s32.s8.s8.s32")                  \
-  X(E4m3K32, Fp8, float, 16, 32, 424, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")                \
-  X(F64M8K4, Double, double, 8, 4, 112, "+d", "m8n8k4.row.col.f64.f64.f64.f64")                  \
-  X(F64K8, Double, double, 16, 8, 424, "+d", "m16n8k8.row.col.f64.f64.f64.f64")                  \
+#define BENCH_MMA_SHAPES(X)                                                          \
+  X(F16M8K4, Half, float, 8, 4, VOLTA, "+f", "m8n8k4.row.col.f32.f16.f16.f32")       \
+  X(F16K8, Half, float, 16, 8, 214, "+f", "m16n8k8.row.col.f32.f16.f16.f32")         \
+  X(F16Acc16K8, Half, Half2, 16, 8, 212, "+r", "m16n8k8.row.col.f16.f16.f16.f16")    \
+  X(S8K16, Int8, uint32_t, 8, 16, 112, "+r", "m8n8k16.row.col.s32.s8.s8.s32")        \
+  X(F16K16, Half, float, 16, 16, 424, "+f", "m16n8k16.row.col.f32.f16.f16.f32")      \
+  X(F16Acc16K16, Half, Half2, 16, 16, 422, "+r", "m16n8k16.row.col.f16.f16.f16.f16") \
+  X(Bf16K16, Bfloat, float, 16, 16, 424, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32") \
+  X(Tf32K8, Tf32, float, 16, 8, 424, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")      \
+  X(S8K32, Int8, uint32_t, 16, 32, 424, "+r", "m16n8k32.row.col.s32.s8.s8.s32")      \
+  X(E4m3K32, Fp8, float, 16, 32, 424, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")    \
+  X(F64M8K4, Double, double, 8, 4, 112, "+d", "m8n8k4.row.col.f64.f64.f64.f64")      \
+  X(F64K8, Double, double, 16, 8, 424, "+d", "m16n8k8.row.col.f64.f64.f64.f64")      \
   X(F64K16, Double, double, 16, 16, 844, "+d", "m16n8k16.row.col.f64.f64.f64.f64")
 
-template <class T> struct RegisterOf { using type = uint32_t; };
-template <> struct RegisterOf<Double> { using type = double; };
-template <> struct RegisterOf<double> { using type = double; };
-template <> struct RegisterOf<float> { using type = float; };
-template <class T> constexpr int kAccumulatorsPerRegister = 1;
-template <> inline constexpr int kAccumulatorsPerRegister<Half2> = 2;
+template <class T>
+struct RegisterOf {
+  using type = uint32_t;
+};
+template <>
+struct RegisterOf<Double> {
+  using type = double;
+};
+template <>
+struct RegisterOf<double> {
+  using type = double;
+};
+template <>
+struct RegisterOf<float> {
+  using type = float;
+};
+template <class T>
+constexpr int kAccumulatorsPerRegister = 1;
+template <>
+inline constexpr int kAccumulatorsPerRegister<Half2> = 2;
 
-#define BENCH_MMA_TAG(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                     \
-  struct NAME {                                                                                  \
-    using Element = ELEMENT;                                                                     \
-    using Input = RegisterOf<ELEMENT>::type;                                                     \
-    using Accumulator = ACCUMULATOR;                                                             \
-    using Register = RegisterOf<ACCUMULATOR>::type;                                              \
-    static constexpr int kM = M_, kN = 8, kK = K_;                                               \
-    static constexpr bool kVolta = M_ == 8 && sizeof(Input) == 4 && K_ == 4;                     \
-    static constexpr int kProducts = kVolta ? 4 : 1; /* Volta's quad pairs: four at a time */    \
-    static constexpr int kA = kProducts * M_ * K_ / 32 / Element::kPerRegister;                  \
-    static constexpr int kB = kProducts * 8 * K_ / 32 / Element::kPerRegister;                   \
-    static constexpr int kC = kProducts * M_ * 8 / 32 / kAccumulatorsPerRegister<ACCUMULATOR>;   \
-    static constexpr double kOperations = 2.0 * kProducts * M_ * 8 * K_ / 32; /* per thread */   \
+#define BENCH_MMA_TAG(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                   \
+  struct NAME {                                                                                \
+    using Element = ELEMENT;                                                                   \
+    using Input = RegisterOf<ELEMENT>::type;                                                   \
+    using Accumulator = ACCUMULATOR;                                                           \
+    using Register = RegisterOf<ACCUMULATOR>::type;                                            \
+    static constexpr int kM = M_, kN = 8, kK = K_;                                             \
+    static constexpr bool kVolta = M_ == 8 && sizeof(Input) == 4 && K_ == 4;                   \
+    static constexpr int kProducts = kVolta ? 4 : 1; /* Volta's quad pairs: four at a time */  \
+    static constexpr int kA = kProducts * M_ * K_ / 32 / Element::kPerRegister;                \
+    static constexpr int kB = kProducts * 8 * K_ / 32 / Element::kPerRegister;                 \
+    static constexpr int kC = kProducts * M_ * 8 / 32 / kAccumulatorsPerRegister<ACCUMULATOR>; \
+    static constexpr double kOperations = 2.0 * kProducts * M_ * 8 * K_ / 32; /* per thread */ \
   };
 BENCH_MMA_SHAPES(BENCH_MMA_TAG)
 #undef BENCH_MMA_TAG
@@ -62,21 +94,21 @@ constexpr int kSlices = 4;  // different operands per trip
 constexpr uint32_t kHalfStride = 128, kGroupStride = 256;
 
 // tag, element, accumulator, K, PTX type of the wgmma, its tail, kind of tcgen05, bits of its instruction descriptor
-#define BENCH_ASYNC_SHAPES(X)                                                                    \
-  X(AsyncF16, Half, float, 16, "f32.f16.f16", ", 1, 1, 0, 0", "f16", 0x010u)                     \
-  X(AsyncF16Acc16, Half, Half2, 16, "f16.f16.f16", ", 1, 1, 0, 0", "f16", 0x000u)                \
-  X(AsyncBf16, Bfloat, float, 16, "f32.bf16.bf16", ", 1, 1, 0, 0", "f16", 0x490u)                \
-  X(AsyncTf32, Tf32, float, 8, "f32.tf32.tf32", ", 1, 1", "tf32", 0x910u)                        \
-  X(AsyncS8, Int8, uint32_t, 32, "s32.s8.s8", "", "i8", 0x4a0u)                                  \
+#define BENCH_ASYNC_SHAPES(X)                                                     \
+  X(AsyncF16, Half, float, 16, "f32.f16.f16", ", 1, 1, 0, 0", "f16", 0x010u)      \
+  X(AsyncF16Acc16, Half, Half2, 16, "f16.f16.f16", ", 1, 1, 0, 0", "f16", 0x000u) \
+  X(AsyncBf16, Bfloat, float, 16, "f32.bf16.bf16", ", 1, 1, 0, 0", "f16", 0x490u) \
+  X(AsyncTf32, Tf32, float, 8, "f32.tf32.tf32", ", 1, 1", "tf32", 0x910u)         \
+  X(AsyncS8, Int8, uint32_t, 32, "s32.s8.s8", "", "i8", 0x4a0u)                   \
   X(AsyncE4m3, Fp8, float, 32, "f32.e4m3.e4m3", ", 1, 1", "f8f6f4", 0x010u)
 
-#define BENCH_ASYNC_TAG(NAME, ELEMENT, ACCUMULATOR, K_, TYPES, TAIL, KIND, FORMATS)              \
-  struct NAME {                                                                                  \
-    using Element = ELEMENT;                                                                     \
-    using Accumulator = ACCUMULATOR;                                                             \
-    using Register = RegisterOf<ACCUMULATOR>::type;                                              \
-    static constexpr int kK = K_;                                                                \
-    static constexpr uint32_t kFormats = FORMATS; /* D at bit 4, A at bit 7, B at bit 10 */      \
+#define BENCH_ASYNC_TAG(NAME, ELEMENT, ACCUMULATOR, K_, TYPES, TAIL, KIND, FORMATS)         \
+  struct NAME {                                                                             \
+    using Element = ELEMENT;                                                                \
+    using Accumulator = ACCUMULATOR;                                                        \
+    using Register = RegisterOf<ACCUMULATOR>::type;                                         \
+    static constexpr int kK = K_;                                                           \
+    static constexpr uint32_t kFormats = FORMATS; /* D at bit 4, A at bit 7, B at bit 10 */ \
   };
 BENCH_ASYNC_SHAPES(BENCH_ASYNC_TAG)
 #undef BENCH_ASYNC_TAG

@@ -8,45 +8,63 @@ namespace bench {
 
 // How the runner feeds a kernel, and so what `Args` means to it.
 enum class Shape {
-  compute,   // in: one block's operands, shared by all blocks; out: `results` words per thread
-  dram,      // tiles dealt round robin over a buffer far larger than L2
-  l2,        // all blocks read the same window of a quarter of L2, each from another place
-  l2_far,    // the same with three quarters of L2: what one half of a split L2 must ask the other for
-  l1,        // every block has its own small window
-  shared,    // shared memory only
-  zero_copy, // as dram, over mapped memory of the host
-  link,      // no kernel: copies by the copy engines
-  launch     // an empty kernel
+  compute,    // in: one block's operands, shared by all blocks; out: `results` words per thread
+  dram,       // tiles dealt round robin over a buffer far larger than L2
+  l2,         // all blocks read the same window of a quarter of L2, each from another place
+  l2_far,     // the same with three quarters of L2: what one half of a split L2 must ask the other for
+  l1,         // every block has its own small window
+  shared,     // shared memory only
+  zero_copy,  // as dram, over mapped memory of the host
+  link,       // no kernel: copies by the copy engines
+  launch      // an empty kernel
 };
 
 // Type of the words in `out`, for comparing with the CPU model; `bits` must agree exactly.
 enum class Result { bits, fp16x2, bf16x2, fp32, fp64 };
 
 // How operands are made (runner/data.hpp); always random and bounded, unless zeros were asked for.
-enum class Data { words, chaos_fp64, chaos_fp32, chaos_fp16, chaos_bf16, odd_words, mixed_fp64, mixed_fp32, mixed_fp16, mixed_bf16,
-                  fp64, fp32, fp16, bf16, tf32, int8, fp8, reals };
+enum class Data {
+  words,
+  chaos_fp64,
+  chaos_fp32,
+  chaos_fp16,
+  chaos_bf16,
+  odd_words,
+  mixed_fp64,
+  mixed_fp32,
+  mixed_fp16,
+  mixed_bf16,
+  fp64,
+  fp32,
+  fp16,
+  bf16,
+  tf32,
+  int8,
+  fp8,
+  reals
+};
 
 struct Row {
-  const char* symbol;    // kernel name in the binary
-  const char* ceiling;   // id of the ceiling it measures
-  const char* variant;   // what tells it from others of the same ceiling
-  const char* unit;      // "FLOP/s", "OP/s" or "B/s"
-  const char* pipe;      // what must bind: id of a peak (fp64, tensor.fp16.mma, ...) or of a memory level
+  const char* symbol;   // kernel name in the binary
+  const char* ceiling;  // id of the ceiling it measures
+  const char* variant;  // what tells it from others of the same ceiling
+  const char* unit;     // "FLOP/s", "OP/s" or "B/s"
+  const char* pipe;     // what must bind: id of a peak (fp64, tensor.fp16.mma, ...) or of a memory level
   Shape shape;
   Data data;
   Result result;
-  double tolerance;      // relative to the largest result; 0 with Result::bits
-  int since, until;      // compute capabilities x 10, inclusive; until 0: no end
-  const char* emulated;  // capabilities where the compiler emulates it ("9.0 10.0"): listed, no ceiling there
-  int threads;           // per block
-  int blocks;            // per SM; 0: as many as are resident
-  int shared_bytes;      // dynamic shared memory per block
-  int input_words;       // 32-bit words of operands (Shape::compute, Shape::shared)
-  int results;           // 32-bit words per thread in out
-  double operations;     // of `pipe`'s type, per thread and trip of the hot loop, as hardware counters count them
-  double bytes;          // through the level under test, per thread and trip
-  int streams = 1;       // arrays these bytes are spread over; a tile holds bytes / streams x threads of each
-  int flipped_words = 0; // the last operands are the as many words before them, each ^ flip: B' behind B
+  double tolerance;       // relative to the largest result; 0 with Result::bits
+  int since, until;       // compute capabilities x 10, inclusive; until 0: no end
+  const char* emulated;   // capabilities where the compiler emulates it ("9.0 10.0"): listed, no ceiling there
+  int threads;            // per block
+  int blocks;             // per SM; 0: as many as are resident
+  int shared_bytes;       // dynamic shared memory per block
+  int input_words;        // 32-bit words of operands (Shape::compute, Shape::shared)
+  int results;            // 32-bit words per thread in out
+  double operations;      // of `pipe`'s type, per thread and trip of the hot loop, as hardware counters count them
+  double bytes;           // through the level under test, per thread and trip
+  int streams = 1;        // arrays these bytes are spread over; a tile holds bytes / streams x threads of each
+  int flipped_words = 0;  // the last operands are the as many words before them, each ^ flip: B' behind B
   uint32_t flip = 0;
 };
 
@@ -56,13 +74,13 @@ struct Stamp {
 };
 
 struct Args {
-  const void* in;        // operands, or what is read
-  const void* in2;       // second array of the triad
-  void* dst;             // what is written
-  uint32_t* out;         // results[i * threads of the grid + thread]
-  Stamp* stamps;         // one per block
-  uint32_t trips;        // of the hot loop
-  uint32_t tiles;        // tile of trip t in block b: (b * start + t * stride) mod tiles
+  const void* in;   // operands, or what is read
+  const void* in2;  // second array of the triad
+  void* dst;        // what is written
+  uint32_t* out;    // results[i * threads of the grid + thread]
+  Stamp* stamps;    // one per block
+  uint32_t trips;   // of the hot loop
+  uint32_t tiles;   // tile of trip t in block b: (b * start + t * stride) mod tiles
   uint32_t start;
   uint32_t stride;       // < tiles
   uint64_t block_bytes;  // distance of two blocks' windows

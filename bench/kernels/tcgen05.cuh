@@ -14,10 +14,12 @@ constexpr uint32_t kTcgenColumns = 256;
 BENCH_FN uint64_t tcgen05_descriptor(uint32_t address) {
   return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{kHalfStride >> 4} << 16 | uint64_t{kGroupStride >> 4} << 32 | 1ull << 46;
 }
-template <class Tag> constexpr uint32_t kInstruction = Tag::kFormats | (kTcgenN >> 3) << 17 | (kTcgenM >> 4) << 24;
+template <class Tag>
+constexpr uint32_t kInstruction = Tag::kFormats | (kTcgenN >> 3) << 17 | (kTcgenM >> 4) << 24;
 
 // One warp issues a trip's products and a commit, then waits for the trip before: the tensor core never runs dry.
-template <class Tag> BENCH_FN void tcgen05_loop(const Args& args, uint32_t d, uint32_t operands, uint32_t bars) {
+template <class Tag>
+BENCH_FN void tcgen05_loop(const Args& args, uint32_t d, uint32_t operands, uint32_t bars) {
   const uint64_t a = tcgen05_descriptor(operands), b = tcgen05_descriptor(operands + kSlices * kTcgenTileA),
                  other = tcgen05_descriptor(operands + kSlices * (kTcgenTileA + kTcgenTileB));
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
@@ -31,7 +33,8 @@ template <class Tag> BENCH_FN void tcgen05_loop(const Args& args, uint32_t d, ui
   barrier_wait(bars + args.trips % 2 * 8, args.trips / 2 % 2);
 }
 
-template <class Tag> BENCH_FN void tcgen05_body(const Args& args) {
+template <class Tag>
+BENCH_FN void tcgen05_body(const Args& args) {
   stamp_start(args);
   Vector4* tiles = reinterpret_cast<Vector4*>(dynamic_shared());
   for (uint32_t i = thread(); i < kTcgenOperands / 16; i += threads()) tiles[i] = static_cast<const Vector4*>(args.in)[i];
@@ -49,6 +52,7 @@ template <class Tag> BENCH_FN void tcgen05_body(const Args& args) {
   for (uint32_t column = 0; column < kTcgenN; column += 8) tcgen05_clear(own + column);
   tcgen05_fence();
   barrier();
+  tcgen05_fence();
   if (warp == 0) tcgen05_loop<Tag>(args, d, operands, bars);
   barrier();
   tcgen05_fence();
@@ -65,25 +69,44 @@ template <class Tag> BENCH_FN void tcgen05_body(const Args& args) {
 }
 
 // kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  sm_103a has no integer kind.
-#define BENCH_TCGEN05_KERNELS(X)                                                                                           \
-  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 103, fp16, fp32, 1e-5)          \
-  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 103, bf16, fp32, 1e-5)        \
-  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 103, tf32, fp32, 1e-5)         \
-  X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)                 \
+#define BENCH_TCGEN05_KERNELS(X)                                                                                      \
+  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 103, fp16, fp32, 1e-5)   \
+  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 103, bf16, fp32, 1e-5) \
+  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 103, tf32, fp32, 1e-5)  \
+  X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)          \
   X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 103, fp8, fp32, 1e-2)
 
-#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, ...)                 \
-  BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                                          \
-    if constexpr (kHasTcgen05 && kExists<100, UNTIL>) tcgen05_body<TAG>(args);            \
+#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, ...)      \
+  BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                               \
+    if constexpr (kHasTcgen05 && kExists<100, UNTIL>) tcgen05_body<TAG>(args); \
   }
 BENCH_TCGEN05_KERNELS(BENCH_DEFINE)
 #undef BENCH_DEFINE
 
 inline constexpr Row tcgen05_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, DATA, RESULT, TOLERANCE)                                 \
-  {"bench_" #NAME, CEILING, VARIANT, UNIT, PIPE, Shape::compute, Data::DATA, Result::RESULT, TOLERANCE, 100, UNTIL, "",  \
-   kTcgenThreads, 1, kTcgenShared, kTcgenOperands / 4, kTcgenN, 2.0 * kTcgenM * kTcgenN * TAG::kK * kTcgenMmas / kTcgenThreads, \
-   0.0, 1, kSlices * kTcgenTileB / 4, TAG::Element::kFlip},
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, DATA, RESULT, TOLERANCE) \
+  {"bench_" #NAME,                                                                         \
+   CEILING,                                                                                \
+   VARIANT,                                                                                \
+   UNIT,                                                                                   \
+   PIPE,                                                                                   \
+   Shape::compute,                                                                         \
+   Data::DATA,                                                                             \
+   Result::RESULT,                                                                         \
+   TOLERANCE,                                                                              \
+   100,                                                                                    \
+   UNTIL,                                                                                  \
+   "",                                                                                     \
+   kTcgenThreads,                                                                          \
+   1,                                                                                      \
+   kTcgenShared,                                                                           \
+   kTcgenOperands / 4,                                                                     \
+   kTcgenN,                                                                                \
+   2.0 * kTcgenM * kTcgenN * TAG::kK * kTcgenMmas / kTcgenThreads,                         \
+   0.0,                                                                                    \
+   1,                                                                                      \
+   kSlices * kTcgenTileB / 4,                                                              \
+   TAG::Element::kFlip},
     BENCH_TCGEN05_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
 };

@@ -9,24 +9,38 @@ constexpr int kVectorThreads = 256;
 // Forms of one step of a chain.  Three different source registers per instruction cost register bandwidth on SMs with 128
 // lanes, so forms with two are tried as well.
 struct SquareAdd {  // x*x + b, b in (-2, -1.4): chaotic, so the bits never come to rest
-  template <class T> static BENCH_FN T step(T x, T, T b) { return multiply_add(x, x, b); }
+  template <class T>
+  static BENCH_FN T step(T x, T, T b) {
+    return multiply_add(x, x, b);
+  }
 };
 struct ScaleAdd {  // x*a + b
-  template <class T> static BENCH_FN T step(T x, T a, T b) { return multiply_add(x, a, b); }
+  template <class T>
+  static BENCH_FN T step(T x, T a, T b) {
+    return multiply_add(x, a, b);
+  }
 };
 struct SquareThenAdd {
-  template <class T> static BENCH_FN T step(T x, T, T b) { return add(multiply(x, x), b); }
+  template <class T>
+  static BENCH_FN T step(T x, T, T b) {
+    return add(multiply(x, x), b);
+  }
 };
 
-template <class T> BENCH_FN void load_chain(T& x, const T* in, int row) { x = in[row * kVectorThreads + thread()]; }
+template <class T>
+BENCH_FN void load_chain(T& x, const T* in, int row) {
+  x = in[row * kVectorThreads + thread()];
+}
 
-template <class T> BENCH_FN void store_chain(uint32_t* out, int chain, const T& x) {
+template <class T>
+BENCH_FN void store_chain(uint32_t* out, int chain, const T& x) {
   const size_t lanes = size_t{blocks()} * threads();
   reinterpret_cast<T*>(out)[chain * lanes + grid_thread()] = x;
 }
 
 // Operands by rows of 256: a, b, then one start value per chain.
-template <class T, class Form, int Chains, int Unroll> BENCH_FN void vector_body(const Args& args) {
+template <class T, class Form, int Chains, int Unroll>
+BENCH_FN void vector_body(const Args& args) {
   stamp_start(args);
   const T* in = static_cast<const T*>(args.in);
   T a, b, x[Chains];
@@ -44,7 +58,8 @@ template <class T, class Form, int Chains, int Unroll> BENCH_FN void vector_body
 
 // Eight FMAs, then one division, per chain and trip; a in (0.3, 0.6), b in (0.5, 1) keep x in (0.2, 2.5).
 constexpr int kMixChains = 4, kMixFmas = 8;
-template <class T> BENCH_FN void mix_body(const Args& args) {
+template <class T>
+BENCH_FN void mix_body(const Args& args) {
   stamp_start(args);
   const T* in = static_cast<const T*>(args.in);
   T a, b, x[kMixChains];
@@ -62,29 +77,29 @@ template <class T> BENCH_FN void mix_body(const Args& args) {
 }
 
 // kernel, ceiling, variant, pipe, type, form, chains, unroll, operations per step, since, until, emulated, data, result
-#define BENCH_VECTOR_KERNELS(X)                                                                                             \
-  X(fp64_fma_xxb, "fp64.fma", "xxb_c8", "fp64", double, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)                     \
-  X(fp64_fma_xab, "fp64.fma", "xab_c8", "fp64", double, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)                      \
-  X(fp64_nofma, "fp64.nofma", "xx_b_c8", "fp64", double, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp64, fp64)                \
-  X(fp32_fma_xxb, "fp32.fma", "xxb_c8", "fp32", float, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)                      \
-  X(fp32_fma_xxb_long, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)             \
-  X(fp32_fma_xab, "fp32.fma", "xab_c8", "fp32", float, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)                       \
-  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 103, "", chaos_fp32, fp32)          \
-  X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)                 \
-  X(fp16_fma_xxb, "fp16.fma", "xxb_c8", "fp16", Half2Value, SquareAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)               \
-  X(fp16_fma_xab, "fp16.fma", "xab_c8", "fp16", Half2Value, ScaleAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)                \
-  X(fp16_nofma, "fp16.nofma", "xx_b_c8", "fp16", Half2Value, SquareThenAdd, 8, 16, 4, 70, 0, "", chaos_fp16, fp16x2)          \
-  X(bf16_fma_xxb, "bf16.fma", "xxb_c8", "bf16", Bfloat2Value, SquareAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)             \
-  X(bf16_fma_xab, "bf16.fma", "xab_c8", "bf16", Bfloat2Value, ScaleAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)              \
-  X(bf16_nofma, "bf16.nofma", "xx_b_c8", "bf16", Bfloat2Value, SquareThenAdd, 8, 16, 4, 80, 0, "", chaos_bf16, bf16x2)        \
+#define BENCH_VECTOR_KERNELS(X)                                                                                        \
+  X(fp64_fma_xxb, "fp64.fma", "xxb_c8", "fp64", double, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)              \
+  X(fp64_fma_xab, "fp64.fma", "xab_c8", "fp64", double, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)               \
+  X(fp64_nofma, "fp64.nofma", "xx_b_c8", "fp64", double, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp64, fp64)         \
+  X(fp32_fma_xxb, "fp32.fma", "xxb_c8", "fp32", float, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)               \
+  X(fp32_fma_xxb_long, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)      \
+  X(fp32_fma_xab, "fp32.fma", "xab_c8", "fp32", float, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)                \
+  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 103, "", chaos_fp32, fp32)   \
+  X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)          \
+  X(fp16_fma_xxb, "fp16.fma", "xxb_c8", "fp16", Half2Value, SquareAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)        \
+  X(fp16_fma_xab, "fp16.fma", "xab_c8", "fp16", Half2Value, ScaleAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)         \
+  X(fp16_nofma, "fp16.nofma", "xx_b_c8", "fp16", Half2Value, SquareThenAdd, 8, 16, 4, 70, 0, "", chaos_fp16, fp16x2)   \
+  X(bf16_fma_xxb, "bf16.fma", "xxb_c8", "bf16", Bfloat2Value, SquareAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)      \
+  X(bf16_fma_xab, "bf16.fma", "xab_c8", "bf16", Bfloat2Value, ScaleAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)       \
+  X(bf16_nofma, "bf16.nofma", "xx_b_c8", "bf16", Bfloat2Value, SquareThenAdd, 8, 16, 4, 80, 0, "", chaos_bf16, bf16x2) \
   X(int32_mad, "int32.mad", "xab_c8", "int32", uint32_t, ScaleAdd, 8, 32, 2, 70, 0, "", odd_words, bits)
 
 // kernel, ceiling, variant, pipe, type, operations of the pipe per division, since, data, result, tolerance.
 // A correctly rounded division is 7 DFMA + 1 DMUL (and 1 FFMA, of another pipe) in FP64, 5 FFMA in FP32: its fast path.
-#define BENCH_MIX_KERNELS(X)                                                                       \
-  X(fp64_div, "fp64.div", "fma8_div1_c4", "fp64", double, 15, 70, mixed_fp64, fp64, 0)             \
-  X(fp32_div, "fp32.div", "fma8_div1_c4", "fp32", float, 10, 70, mixed_fp32, fp32, 0)              \
-  X(fp16_div, "fp16.div", "fma8_div1_c4", "fp16", Half2Value, 0, 70, mixed_fp16, fp16x2, 1e-2)     \
+#define BENCH_MIX_KERNELS(X)                                                                   \
+  X(fp64_div, "fp64.div", "fma8_div1_c4", "fp64", double, 15, 70, mixed_fp64, fp64, 0)         \
+  X(fp32_div, "fp32.div", "fma8_div1_c4", "fp32", float, 10, 70, mixed_fp32, fp32, 0)          \
+  X(fp16_div, "fp16.div", "fma8_div1_c4", "fp16", Half2Value, 0, 70, mixed_fp16, fp16x2, 1e-2) \
   X(bf16_div, "bf16.div", "fma8_div1_c4", "bf16", Bfloat2Value, 0, 80, mixed_bf16, bf16x2, 1e-1)
 
 #define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, T, FORM, CHAINS, UNROLL, OPERATIONS, SINCE, UNTIL, ...) \
@@ -103,16 +118,48 @@ BENCH_MIX_KERNELS(BENCH_DEFINE)
 constexpr const char* vector_unit(const char* pipe) { return pipe[0] == 'i' ? "OP/s" : "FLOP/s"; }
 
 inline constexpr Row vector_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, T, FORM, CHAINS, UNROLL, OPERATIONS, SINCE, UNTIL, EMULATED, DATA, RESULT)    \
-  {"bench_" #NAME, CEILING, VARIANT, vector_unit(PIPE), PIPE, Shape::compute, Data::DATA, Result::RESULT, 0.0, SINCE, UNTIL, \
-   EMULATED, kVectorThreads, 0, 0, (2 + CHAINS) * kVectorThreads * int{sizeof(T) / 4}, CHAINS * int{sizeof(T) / 4},          \
-   double{OPERATIONS} * CHAINS * UNROLL, 0.0},
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, T, FORM, CHAINS, UNROLL, OPERATIONS, SINCE, UNTIL, EMULATED, DATA, RESULT) \
+  {"bench_" #NAME,                                                                                                         \
+   CEILING,                                                                                                                \
+   VARIANT,                                                                                                                \
+   vector_unit(PIPE),                                                                                                      \
+   PIPE,                                                                                                                   \
+   Shape::compute,                                                                                                         \
+   Data::DATA,                                                                                                             \
+   Result::RESULT,                                                                                                         \
+   0.0,                                                                                                                    \
+   SINCE,                                                                                                                  \
+   UNTIL,                                                                                                                  \
+   EMULATED,                                                                                                               \
+   kVectorThreads,                                                                                                         \
+   0,                                                                                                                      \
+   0,                                                                                                                      \
+   (2 + CHAINS) * kVectorThreads * int{sizeof(T) / 4},                                                                     \
+   CHAINS * int{sizeof(T) / 4},                                                                                            \
+   double{OPERATIONS} * CHAINS * UNROLL,                                                                                   \
+   0.0},
     BENCH_VECTOR_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, T, OPERATIONS, SINCE, DATA, RESULT, TOLERANCE)                                \
-  {"bench_" #NAME, CEILING, VARIANT, "FLOP/s", PIPE, Shape::compute, Data::DATA, Result::RESULT, TOLERANCE, SINCE, 0, "",    \
-   kVectorThreads, 0, 0, (2 + kMixChains) * kVectorThreads * int{sizeof(T) / 4}, kMixChains * int{sizeof(T) / 4},            \
-   (kMixFmas * 2.0 * (sizeof(T) == 4 && Result::RESULT != Result::fp32 ? 2 : 1) + OPERATIONS) * kMixChains, 0.0},
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, T, OPERATIONS, SINCE, DATA, RESULT, TOLERANCE)              \
+  {"bench_" #NAME,                                                                                          \
+   CEILING,                                                                                                 \
+   VARIANT,                                                                                                 \
+   "FLOP/s",                                                                                                \
+   PIPE,                                                                                                    \
+   Shape::compute,                                                                                          \
+   Data::DATA,                                                                                              \
+   Result::RESULT,                                                                                          \
+   TOLERANCE,                                                                                               \
+   SINCE,                                                                                                   \
+   0,                                                                                                       \
+   "",                                                                                                      \
+   kVectorThreads,                                                                                          \
+   0,                                                                                                       \
+   0,                                                                                                       \
+   (2 + kMixChains) * kVectorThreads * int{sizeof(T) / 4},                                                  \
+   kMixChains * int{sizeof(T) / 4},                                                                         \
+   (kMixFmas * 2.0 * (sizeof(T) == 4 && Result::RESULT != Result::fp32 ? 2 : 1) + OPERATIONS) * kMixChains, \
+   0.0},
         BENCH_MIX_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
 };

@@ -15,9 +15,11 @@ BENCH_FN uint64_t wgmma_descriptor(uint32_t address) {
   return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{kHalfStride >> 4} << 16 | uint64_t{kGroupStride >> 4} << 32;
 }
 
-template <class Tag> constexpr int kWgmmaRegisters = kWgmmaN / 2 / kAccumulatorsPerRegister<typename Tag::Accumulator>;
+template <class Tag>
+constexpr int kWgmmaRegisters = kWgmmaN / 2 / kAccumulatorsPerRegister<typename Tag::Accumulator>;
 
-template <class Tag> BENCH_FN void wgmma_body(const Args& args) {
+template <class Tag>
+BENCH_FN void wgmma_body(const Args& args) {
   stamp_start(args);
   using Register = typename Tag::Register;
   Vector4* tiles = reinterpret_cast<Vector4*>(dynamic_shared());
@@ -40,36 +42,54 @@ template <class Tag> BENCH_FN void wgmma_body(const Args& args) {
   }
   wgmma_fence();
   BENCH_UNROLL for (int slice = 0; slice < kSlices; ++slice)
-    wgmma<Tag>(c, a + slice * (kTileA / 16), b + slice * (kTileB / 16));
+      wgmma<Tag>(c, a + slice * (kTileA / 16), b + slice * (kTileB / 16));
   wgmma_wait();
   const size_t lanes = size_t{blocks()} * threads();
-  BENCH_UNROLL for (int i = 0; i < kWgmmaRegisters<Tag>; ++i)
-    reinterpret_cast<Register*>(args.out)[i * lanes + grid_thread()] = c[i];
+  BENCH_UNROLL for (int i = 0; i < kWgmmaRegisters<Tag>; ++i) reinterpret_cast<Register*>(args.out)[i * lanes + grid_thread()] =
+      c[i];
   stamp_end(args);
 }
 
 // kernel, ceiling, variant, pipe, tag, unit, data, result, tolerance
-#define BENCH_WGMMA_KERNELS(X)                                                                                          \
-  X(wgmma_f16, "tensor.fp16.wgmma", "m64n256k16_ss_w2", "tensor.fp16", AsyncF16, "FLOP/s", fp16, fp32, 1e-5)               \
-  X(wgmma_f16acc16, "tensor.fp16_acc16.wgmma", "m64n256k16_ss_w2", "tensor.fp16", AsyncF16Acc16, "FLOP/s", fp16, fp16x2,   \
-    2e-2)                                                                                                               \
-  X(wgmma_bf16, "tensor.bf16.wgmma", "m64n256k16_ss_w2", "tensor.bf16", AsyncBf16, "FLOP/s", bf16, fp32, 1e-5)             \
-  X(wgmma_tf32, "tensor.tf32.wgmma", "m64n256k8_ss_w2", "tensor.tf32", AsyncTf32, "FLOP/s", tf32, fp32, 1e-5)              \
-  X(wgmma_s8, "tensor.int8.wgmma", "m64n256k32_ss_w2", "tensor.int8", AsyncS8, "OP/s", int8, bits, 0)                      \
+#define BENCH_WGMMA_KERNELS(X)                                                                                                 \
+  X(wgmma_f16, "tensor.fp16.wgmma", "m64n256k16_ss_w2", "tensor.fp16", AsyncF16, "FLOP/s", fp16, fp32, 1e-5)                   \
+  X(wgmma_f16acc16, "tensor.fp16_acc16.wgmma", "m64n256k16_ss_w2", "tensor.fp16", AsyncF16Acc16, "FLOP/s", fp16, fp16x2, 2e-2) \
+  X(wgmma_bf16, "tensor.bf16.wgmma", "m64n256k16_ss_w2", "tensor.bf16", AsyncBf16, "FLOP/s", bf16, fp32, 1e-5)                 \
+  X(wgmma_tf32, "tensor.tf32.wgmma", "m64n256k8_ss_w2", "tensor.tf32", AsyncTf32, "FLOP/s", tf32, fp32, 1e-5)                  \
+  X(wgmma_s8, "tensor.int8.wgmma", "m64n256k32_ss_w2", "tensor.int8", AsyncS8, "OP/s", int8, bits, 0)                          \
   X(wgmma_e4m3, "tensor.fp8.wgmma", "m64n256k32_ss_w2", "tensor.fp8", AsyncE4m3, "FLOP/s", fp8, fp32, 1e-2)
 
-#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, ...)  \
-  BENCH_KERNEL(bench_##NAME, kWgmmaThreads, 1) {              \
-    if constexpr (kHasWgmma) wgmma_body<TAG>(args);           \
+#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, ...) \
+  BENCH_KERNEL(bench_##NAME, kWgmmaThreads, 1) {             \
+    if constexpr (kHasWgmma) wgmma_body<TAG>(args);          \
   }
 BENCH_WGMMA_KERNELS(BENCH_DEFINE)
 #undef BENCH_DEFINE
 
 inline constexpr Row wgmma_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, DATA, RESULT, TOLERANCE)                                         \
-  {"bench_" #NAME, CEILING, VARIANT, UNIT, PIPE, Shape::compute, Data::DATA, Result::RESULT, TOLERANCE, 90, 90, "",       \
-   kWgmmaThreads, 1, kWgmmaShared, kWgmmaShared / 4, kWgmmaRegisters<TAG>,                                                \
-   2.0 * kWgmmaM * kWgmmaN * TAG::kK * kWgmmas / 128, 0.0, 1, kSlices * kTileB / 4, TAG::Element::kFlip},
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, DATA, RESULT, TOLERANCE) \
+  {"bench_" #NAME,                                                                  \
+   CEILING,                                                                         \
+   VARIANT,                                                                         \
+   UNIT,                                                                            \
+   PIPE,                                                                            \
+   Shape::compute,                                                                  \
+   Data::DATA,                                                                      \
+   Result::RESULT,                                                                  \
+   TOLERANCE,                                                                       \
+   90,                                                                              \
+   90,                                                                              \
+   "",                                                                              \
+   kWgmmaThreads,                                                                   \
+   1,                                                                               \
+   kWgmmaShared,                                                                    \
+   kWgmmaShared / 4,                                                                \
+   kWgmmaRegisters<TAG>,                                                            \
+   2.0 * kWgmmaM * kWgmmaN * TAG::kK * kWgmmas / 128,                               \
+   0.0,                                                                             \
+   1,                                                                               \
+   kSlices * kTileB / 4,                                                            \
+   TAG::Element::kFlip},
     BENCH_WGMMA_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
 };

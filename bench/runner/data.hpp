@@ -1,4 +1,5 @@
-// Operands: random mantissas within bounds that keep every chain finite; zeros only when asked for (they run cooler and faster).
+// Operands: random mantissas within bounds that keep every chain finite; zeros only when asked for (they run cooler and
+// faster).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -14,7 +15,7 @@ namespace bench {
 #if defined(__CUDACC__)
 __host__ __device__
 #endif
-inline uint32_t random_word(uint64_t seed, uint64_t index) {
+    inline uint32_t random_word(uint64_t seed, uint64_t index) {
   uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
   z = (z ^ z >> 27) * 0x94d049bb133111ebull;
@@ -32,7 +33,8 @@ class Random {
   uint64_t seed_, next_ = 0;
 };
 
-template <class T> inline void append(std::vector<uint32_t>& words, T value) {
+template <class T>
+inline void append(std::vector<uint32_t>& words, T value) {
   uint32_t parts[sizeof(T) / 4];
   std::memcpy(parts, &value, sizeof value);
   words.insert(words.end(), std::begin(parts), std::end(parts));
@@ -53,10 +55,14 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
   const auto chain = [&] { return chain_value(random, row, mixed); };
   const auto small = [&] { return random.balanced(1.0); };
   switch (data) {
-    case Data::chaos_fp64: case Data::mixed_fp64: append(words, chain()); return;
-    case Data::chaos_fp32: case Data::mixed_fp32: append(words, static_cast<float>(chain())); return;
-    case Data::chaos_fp16: case Data::mixed_fp16: pair(encode_half, chain); return;
-    case Data::chaos_bf16: case Data::mixed_bf16: pair(encode_bfloat, chain); return;
+    case Data::chaos_fp64:
+    case Data::mixed_fp64: append(words, chain()); return;
+    case Data::chaos_fp32:
+    case Data::mixed_fp32: append(words, static_cast<float>(chain())); return;
+    case Data::chaos_fp16:
+    case Data::mixed_fp16: pair(encode_half, chain); return;
+    case Data::chaos_bf16:
+    case Data::mixed_bf16: pair(encode_bfloat, chain); return;
     case Data::odd_words: words.push_back(random.word() | 1); return;
     case Data::fp64: append(words, small()); return;
     case Data::fp32: append(words, static_cast<float>(small())); return;
@@ -70,7 +76,8 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
       return;
     }
     case Data::reals: append(words, static_cast<float>(random.real(1, 2))); return;
-    case Data::words: case Data::int8: words.push_back(random.word()); return;
+    case Data::words:
+    case Data::int8: words.push_back(random.word()); return;
   }
 }
 
@@ -80,7 +87,8 @@ inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros)
   std::vector<uint32_t> words;
   Random random(seed);
   const size_t fresh = row.input_words - row.flipped_words;
-  const bool wide = row.data == Data::chaos_fp64 || row.data == Data::mixed_fp64 || std::string_view(row.variant).find("f32x2") == 0;
+  const bool wide =
+      row.data == Data::chaos_fp64 || row.data == Data::mixed_fp64 || std::string_view(row.variant).find("f32x2") == 0;
   while (words.size() < fresh) append_element(words, row.data, random, words.size() / (wide ? 2 : 1) / row.threads);
   for (int i = 0; i < row.flipped_words; ++i) words.push_back(words[fresh - row.flipped_words + i] ^ row.flip);
   return words;

@@ -9,14 +9,18 @@ namespace {
 
 constexpr size_t kLinkBytes = size_t{256} << 20;
 constexpr Row link_row(const char* ceiling) {
-  return {"", ceiling, "memcpy_pinned", "B/s", "host", Shape::link, Data::words, Result::bits, 0, 70, 0, "", 0, 0, 0, 0, 0, 0, 0};
+  return {"", ceiling, "memcpy_pinned", "B/s", "host", Shape::link, Data::words, Result::bits, 0, 70, 0, "", 0, 0, 0, 0, 0,
+          0,  0};
 }
 
 // Pinned buffers of the host and their counterparts; `down` goes to the GPU, `up` comes back.
 class Link {
  public:
   explicit Link(const Options& options)
-      : down_host_(kLinkBytes, Where::pinned_host), up_host_(kLinkBytes, Where::pinned_host), down_(kLinkBytes), up_(kLinkBytes) {
+      : down_host_(kLinkBytes, Where::pinned_host),
+        up_host_(kLinkBytes, Where::pinned_host),
+        down_(kLinkBytes),
+        up_(kLinkBytes) {
     check(cudaStreamCreateWithFlags(&first_, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaStreamCreateWithFlags(&second_, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming), "cudaEventCreate");

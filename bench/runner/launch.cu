@@ -11,7 +11,25 @@ namespace {
 
 constexpr int kNodes = 1000;
 constexpr Row launch_row(const char* ceiling, const char* variant) {
-  return {"bench_empty", ceiling, variant, "s", "launch", Shape::launch, Data::words, Result::bits, 0, 70, 0, "", 32, 1, 0, 0, 0, 0, 0};
+  return {"bench_empty",
+          ceiling,
+          variant,
+          "s",
+          "launch",
+          Shape::launch,
+          Data::words,
+          Result::bits,
+          0,
+          70,
+          0,
+          "",
+          32,
+          1,
+          0,
+          0,
+          0,
+          0,
+          0};
 }
 
 class Stream {
@@ -62,8 +80,10 @@ Summary measure_launch(const Row& row, const Options& options, const Report& rep
   const auto seconds_for = [&](uint64_t launches) {
     const auto begin = std::chrono::steady_clock::now();
     for (uint64_t i = 0; i < launches; i += graph ? kNodes : 1) {
-      if (graph) replay.launch(stream);
-      else bench_empty<<<1, 32, 0, stream>>>();
+      if (graph)
+        replay.launch(stream);
+      else
+        bench_empty<<<1, 32, 0, stream>>>();
       if (waits) stream.wait();
     }
     stream.wait();

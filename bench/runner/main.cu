@@ -1,6 +1,6 @@
 // ncu-roofline-bench: measures ceilings of one GPU, variant by variant, and prints JSON lines (SI units).
 //   list | device --device I | run --device I --ceiling ID --variant V --trials N --min-time-ms T
-//   [--data random|zeros] [--seed S]
+//   [--data random|zeros] [--seed S] [--trips N: just so many, for a profiler, instead of what the time asks for]
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -33,7 +33,8 @@ double number(const Arguments& arguments, const char* name, const char* otherwis
   const std::string value = text(arguments, name, otherwise);
   char* end = nullptr;
   const double parsed = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != 0 || !(parsed >= 0)) throw Failure(bench::kExitUsage, std::string("--") + name + " is no number: " + value);
+  if (value.empty() || *end != 0 || !(parsed >= 0))
+    throw Failure(bench::kExitUsage, std::string("--") + name + " is no number: " + value);
   return parsed;
 }
 
@@ -55,9 +56,10 @@ void print_row(const bench::Row& row, bool imitated) {
     if (exists(row, one) && emulated(row, one) == imitated)
       capabilities += (capabilities.empty() ? "\"" : ", \"") + capability_text(one) + "\"";
   if (capabilities.empty()) return;
-  std::printf("{\"ceiling\": \"%s\", \"variant\": \"%s\", \"unit\": \"%s\", \"capabilities\": [%s], \"kernel\": \"%s\", "
-              "\"reason\": \"%s\"}\n",
-              row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, imitated ? "emulated" : "");
+  std::printf(
+      "{\"ceiling\": \"%s\", \"variant\": \"%s\", \"unit\": \"%s\", \"capabilities\": [%s], \"kernel\": \"%s\", "
+      "\"reason\": \"%s\"}\n",
+      row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, imitated ? "emulated" : "");
 }
 
 void list() {
@@ -68,8 +70,8 @@ void list() {
 void print_trial(int index, const bench::Trial& trial) {
   char clock[32] = "null";
   if (trial.sm_mhz > 0) std::snprintf(clock, sizeof clock, "%.2f", trial.sm_mhz);
-  std::printf("{\"trial\": %d, \"seconds\": %.9e, \"work\": %.17g, \"sm_mhz\": %s, \"checksum_ok\": %s}\n", index, trial.seconds,
-              trial.work, clock, trial.correct ? "true" : "false");
+  std::printf("{\"trial\": %d, \"seconds\": %.9e, \"work\": %.17g, \"sm_mhz\": %s, \"checksum_ok\": %s}\n", index,
+              trial.seconds, trial.work, clock, trial.correct ? "true" : "false");
   std::fflush(stdout);
 }
 
@@ -80,12 +82,14 @@ bench::Measurable find(const std::string& ceiling, const std::string& variant) {
 }
 
 void run(const Arguments& arguments) {
-  const bench::Measurable item = find(text(arguments, "ceiling"), text(arguments, "variant"));
+  const std::string ceiling = text(arguments, "ceiling");
+  const bench::Measurable item = find(ceiling, text(arguments, "variant"));
   bench::Options options;
   options.device = static_cast<int>(number(arguments, "device"));
   options.trials = static_cast<int>(number(arguments, "trials"));
   options.min_milliseconds = number(arguments, "min-time-ms");
   options.seed = static_cast<uint64_t>(number(arguments, "seed", "1"));
+  options.trips = static_cast<uint64_t>(number(arguments, "trips", "0"));
   const std::string data = text(arguments, "data", "random");
   if (data != "random" && data != "zeros") throw Failure(bench::kExitUsage, "--data is random or zeros, not " + data);
   options.zeros = data == "zeros";
@@ -97,17 +101,21 @@ void run(const Arguments& arguments) {
   const bench::Summary done = item.row.shape == bench::Shape::link     ? bench::measure_link(item.row, options, report)
                               : item.row.shape == bench::Shape::launch ? bench::measure_launch(item.row, options, report)
                                                                        : bench::measure_kernel(item, device, options, report);
-  std::printf("{\"done\": true, \"grid\": %u, \"block\": %u, \"trips\": %.17g, \"reason\": \"%s\"}\n", done.blocks, done.threads,
-              done.trips, why.c_str());
+  std::printf("{\"done\": true, \"grid\": %u, \"block\": %u, \"trips\": %.17g, \"reason\": \"%s\"}\n", done.blocks,
+              done.threads, done.trips, why.c_str());
 }
 
 void command(int count, char** texts) {
   const std::string name = count > 1 ? texts[1] : "";
   const Arguments arguments = parse(count > 2 ? count - 2 : 0, texts + 2);
-  if (name == "list") list();
-  else if (name == "device") print_device(bench::open_device(static_cast<int>(number(arguments, "device", "0"))));
-  else if (name == "run") run(arguments);
-  else throw Failure(bench::kExitUsage, "the commands are list, device and run");
+  if (name == "list")
+    list();
+  else if (name == "device")
+    print_device(bench::open_device(static_cast<int>(number(arguments, "device", "0"))));
+  else if (name == "run")
+    run(arguments);
+  else
+    throw Failure(bench::kExitUsage, "the commands are list, device and run");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Options {
   double min_milliseconds = 20;
   bool zeros = false;
   uint64_t seed = 1;
+  uint64_t trips = 0;  // of kernels, rounded up to whole passes; 0: as min_milliseconds asks for
 };
 
 struct Measurable {
@@ -42,7 +43,8 @@ Device open_device(int index);
 void print_device(const Device& device);
 std::string quoted(const std::string& text);  // a JSON string
 
-// One trial: seconds, operations or bytes or launches done in them, SM clock in MHz (0: unknown), and whether results were right.
+// One trial: seconds, operations or bytes or launches done in them, SM clock in MHz (0: unknown), and whether results were
+// right.
 struct Trial {
   double seconds, work, sm_mhz;
   bool correct;
@@ -89,13 +91,17 @@ class Buffer {
   Buffer() = default;
   Buffer(size_t bytes, Where where = Where::device) : bytes_(bytes), where_(where) {
     if (bytes == 0) return;
-    if (where == Where::device) check(cudaMalloc(&data_, bytes), "allocating GPU memory");
-    else check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped), "allocating pinned memory");
+    if (where == Where::device)
+      check(cudaMalloc(&data_, bytes), "allocating GPU memory");
+    else
+      check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped), "allocating pinned memory");
   }
   ~Buffer() {
     if (!data_) return;
-    if (where_ == Where::device) cudaFree(data_);
-    else cudaFreeHost(data_);
+    if (where_ == Where::device)
+      cudaFree(data_);
+    else
+      cudaFreeHost(data_);
   }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -104,7 +110,10 @@ class Buffer {
     std::swap(where_, other.where_);
     return *this;
   }
-  template <class T = void> T* as() const { return static_cast<T*>(data_); }
+  template <class T = void>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
   size_t bytes() const { return bytes_; }
 
  private:
@@ -118,7 +127,8 @@ void fill(const Buffer& buffer, uint64_t seed, bool zeros, bool reals);
 uint32_t word_sum(const Buffer& buffer, size_t bytes);
 
 // Repeats that make a trial last at least the wanted time.
-template <class F> uint64_t calibrate(uint64_t unit, uint64_t limit, double min_milliseconds, F&& seconds_for) {
+template <class F>
+uint64_t calibrate(uint64_t unit, uint64_t limit, double min_milliseconds, F&& seconds_for) {
   uint64_t count = unit;
   for (;;) {
     const double milliseconds = seconds_for(count) * 1e3;

@@ -19,7 +19,8 @@ __global__ void fill_kernel(uint32_t* words, size_t count, uint64_t seed, bool z
 
 __global__ void sum_kernel(const uint32_t* words, size_t count, uint32_t* total) {
   uint32_t sum = 0;
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) sum += words[i];
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x)
+    sum += words[i];
   atomicAdd(total, sum);
 }
 
@@ -135,8 +136,16 @@ struct Memory {
 };
 
 Args arguments(const Plan& plan, const Memory& memory, uint64_t trips) {
-  return {memory.in.as(), memory.in2.as(), memory.dst.as(), memory.out.as<uint32_t>(), memory.stamps.as<Stamp>(),
-          static_cast<uint32_t>(trips), plan.tiles, plan.start, plan.stride, plan.block_bytes};
+  return {memory.in.as(),
+          memory.in2.as(),
+          memory.dst.as(),
+          memory.out.as<uint32_t>(),
+          memory.stamps.as<Stamp>(),
+          static_cast<uint32_t>(trips),
+          plan.tiles,
+          plan.start,
+          plan.stride,
+          plan.block_bytes};
 }
 
 double launch(const Measurable& item, const Plan& plan, Args args, Events& events) {
@@ -172,9 +181,10 @@ void verify(const Measurable& item, const Options& options) {
   std::vector<uint32_t> in = host_copy(memory.in), in2 = host_copy(memory.in2), dst(memory.dst.bytes() / 4),
                         out(memory.out.bytes() / 4, 0xffffffffu);
   std::vector<Stamp> stamps(plan.blocks);
-  const Args args = {in.data(), in2.data(), dst.data(), out.data(), stamps.data(), static_cast<uint32_t>(trips),
+  const Args args = {in.data(),  in2.data(), dst.data(),  out.data(),      stamps.data(), static_cast<uint32_t>(trips),
                      plan.tiles, plan.start, plan.stride, plan.block_bytes};
-  if (!run_reference(row.symbol, args, plan.blocks, row.threads, row.shared_bytes)) throw Failure(kExitFailed, "no model of the kernel");
+  if (!run_reference(row.symbol, args, plan.blocks, row.threads, row.shared_bytes))
+    throw Failure(kExitFailed, "no model of the kernel");
   Row exact = row;
   exact.result = Result::bits;
   exact.tolerance = 0;
@@ -231,8 +241,11 @@ Summary measure_kernel(const Measurable& item, const Device& device, const Optio
   memory.clear();
   Events events;
   const auto seconds_for = [&](uint64_t trips) { return launch(item, plan, arguments(plan, memory, trips), events); };
-  seconds_for(plan.pass);
-  const uint64_t trips = calibrate(plan.pass, UINT32_MAX, options.min_milliseconds, seconds_for);
+  uint64_t trips = (options.trips + plan.pass - 1) / plan.pass * plan.pass;
+  if (trips == 0) {
+    seconds_for(plan.pass);
+    trips = calibrate(plan.pass, UINT32_MAX, options.min_milliseconds, seconds_for);
+  }
   seconds_for(trips);
   const uint32_t wanted = expected(row, plan, memory, trips, trace(memory));
   const double per_trip = std::string_view(row.unit) == "B/s" ? row.bytes : row.operations;

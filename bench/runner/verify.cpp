@@ -15,8 +15,14 @@ std::vector<double> values(Result kind, const std::vector<uint32_t>& words) {
     switch (kind) {
       case Result::bits: found.push_back(words[i]); break;
       case Result::fp32: found.push_back(bit_cast<float>(words[i])); break;
-      case Result::fp16x2: found.push_back(decode_half(words[i])); found.push_back(decode_half(words[i] >> 16)); break;
-      case Result::bf16x2: found.push_back(decode_bfloat(words[i])); found.push_back(decode_bfloat(words[i] >> 16)); break;
+      case Result::fp16x2:
+        found.push_back(decode_half(words[i]));
+        found.push_back(decode_half(words[i] >> 16));
+        break;
+      case Result::bf16x2:
+        found.push_back(decode_bfloat(words[i]));
+        found.push_back(decode_bfloat(words[i] >> 16));
+        break;
       case Result::fp64:
         if (i % 2 == 1) found.push_back(bit_cast<double>(uint64_t{words[i]} << 32 | words[i - 1]));
         break;

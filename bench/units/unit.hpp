@@ -25,11 +25,11 @@ Unit wgmma_unit();
 Unit tcgen05_unit();
 
 #define BENCH_ENTRY(NAME, ...) {"bench_" #NAME, reinterpret_cast<const void*>(bench_##NAME)},
-#define BENCH_UNIT(NAME, KERNELS)                                                 \
-  bench::Unit bench::NAME##_unit() {                                              \
-    static const KernelEntry kernels[] = {KERNELS};                               \
-    static_assert(std::size(kernels) == std::size(gpu::NAME##_rows));             \
-    return {gpu::NAME##_rows, std::size(gpu::NAME##_rows), kernels};              \
+#define BENCH_UNIT(NAME, KERNELS)                                     \
+  bench::Unit bench::NAME##_unit() {                                  \
+    static const KernelEntry kernels[] = {KERNELS};                   \
+    static_assert(std::size(kernels) == std::size(gpu::NAME##_rows)); \
+    return {gpu::NAME##_rows, std::size(gpu::NAME##_rows), kernels};  \
   }
 
 }  // namespace bench

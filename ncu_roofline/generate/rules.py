@@ -79,6 +79,69 @@ class RuleTemplate:
         return f"{self.identifier}.py"
 
 
+_OVERVIEW = "RooflineOverview"
+_GENERAL_RULES = (
+    RuleTemplate(
+        "NcuRooflineMixed",
+        "Mixed Precision Roofline",
+        "What binds a kernel that works in several precisions at once",
+        _OVERVIEW,
+        "mixed.py.j2",
+        "sum",
+        "all",
+    ),
+    RuleTemplate(
+        "NcuRooflineFmaMix",
+        "FMA Mix",
+        "Share of fused multiply-adds and the compute roof that it allows",
+        _OVERVIEW,
+        "fma_mix.py.j2",
+        "core",
+    ),
+    RuleTemplate(
+        "NcuRooflineLocality",
+        "Cache Locality",
+        "Which cache level catches reuse and where it is lost",
+        _OVERVIEW,
+        "locality.py.j2",
+        levels="chain",
+    ),
+    RuleTemplate(
+        "NcuRooflineTensor",
+        "Tensor Core Use",
+        "Work that tensor cores could do, or do with older instructions",
+        "HierarchicalTensorRooflineChart",
+        "tensor.py.j2",
+        "all",
+    ),
+    RuleTemplate(
+        "NcuRooflineClocks",
+        "Roofline Clocks",
+        "At which clocks kernel and roofs stand",
+        _OVERVIEW,
+        "clocks.py.j2",
+        "core",
+        "chain",
+    ),
+    RuleTemplate(
+        "NcuRooflineLaunchSize",
+        "Launch Size",
+        "Kernels too short, too small, or without floating-point work",
+        _OVERVIEW,
+        "launch_size.py.j2",
+        "sum",
+        "all",
+    ),
+    RuleTemplate(
+        "NcuRooflineAccessPattern",
+        "Access Pattern",
+        "Sectors per request, bank conflicts and lanes without work",
+        "InstructionRooflineChart",
+        "access_pattern.py.j2",
+    ),
+)
+
+
 def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
     """All rules; the tensor chart's precisions follow the spec."""
     tensor = tuple(p.id for p in _adding(spec) if p.kind == "tensor" and p.id != "tensor.fp64")
@@ -88,80 +151,20 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
         ("Half", "FP16", ("fp16",)),
         ("Tensor", "Tensor", tensor),
     )
-    overview = "RooflineOverview"
-    return (
-        *(
-            RuleTemplate(
-                f"NcuRooflineBound{chart}",
-                f"{label} Roofline Bound",
-                f"What binds the {label} work of a kernel, level by level, and what it would gain",
-                f"Hierarchical{chart}RooflineChart",
-                "bound.py.j2",
-                "sum",
-                "all",
-                shown,
-            )
-            for chart, label, shown in charts
-        ),
+    bound = (
         RuleTemplate(
-            "NcuRooflineMixed",
-            "Mixed Precision Roofline",
-            "What binds a kernel that works in several precisions at once",
-            overview,
-            "mixed.py.j2",
+            f"NcuRooflineBound{chart}",
+            f"{label} Roofline Bound",
+            f"What binds the {label} work of a kernel, level by level, and what it would gain",
+            f"Hierarchical{chart}RooflineChart",
+            "bound.py.j2",
             "sum",
             "all",
-        ),
-        RuleTemplate(
-            "NcuRooflineFmaMix",
-            "FMA Mix",
-            "Share of fused multiply-adds and the compute roof that it allows",
-            overview,
-            "fma_mix.py.j2",
-            "core",
-        ),
-        RuleTemplate(
-            "NcuRooflineLocality",
-            "Cache Locality",
-            "Which cache level catches reuse and where it is lost",
-            overview,
-            "locality.py.j2",
-            levels="chain",
-        ),
-        RuleTemplate(
-            "NcuRooflineTensor",
-            "Tensor Core Use",
-            "Work that tensor cores could do, or do with older instructions",
-            "HierarchicalTensorRooflineChart",
-            "tensor.py.j2",
-            "all",
-        ),
-        RuleTemplate(
-            "NcuRooflineClocks",
-            "Roofline Clocks",
-            "At which clocks kernel and roofs stand",
-            overview,
-            "clocks.py.j2",
-            "core",
-            "chain",
-        ),
-        RuleTemplate(
-            "NcuRooflineLaunchSize",
-            "Launch Size",
-            "Kernels too short, too small, or without floating-point work",
-            overview,
-            "launch_size.py.j2",
-            "sum",
-            "all",
-        ),
-        RuleTemplate(
-            "NcuRooflineAccessPattern",
-            "Access Pattern",
-            "Sectors per request, bank conflicts and lanes without work",
-            "InstructionRooflineChart",
-            "access_pattern.py.j2",
-        ),
+            shown,
+        )
+        for chart, label, shown in charts
     )
+    return (*bound, *_GENERAL_RULES)
 
 
 def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = ()) -> dict[str, str]:  # noqa: ARG001

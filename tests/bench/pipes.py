@@ -6,7 +6,7 @@ Rates are per cycle and SM: operations from the architecture data of the package
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 
 from ncu_roofline.spec import load_spec
 from tests.bench.sass import Instruction, moved, operations, products, width
@@ -44,9 +44,9 @@ def rate(pipe: str, capability: tuple[int, int]) -> float | None:
     return architecture.peaks.get(pipe if pipe.startswith("tensor.") else f"{pipe}.fma")
 
 
-def busy(loop: list[Instruction], pipe: str, capability: tuple[int, int]) -> Counter[str]:
+def busy(loop: list[Instruction], pipe: str, capability: tuple[int, int]) -> dict[str, float]:
     """Cycles of an SM per trip of a warp, by part: what ``pipe`` names, and all that could stand in its way."""
-    cycles: Counter[str] = Counter()
+    cycles: dict[str, float] = defaultdict(float)
     own = rate(pipe, capability)
     assert own, f"no rate of {pipe} on {capability}"
     for each in loop:

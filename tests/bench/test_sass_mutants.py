@@ -70,7 +70,7 @@ _MUTANTS = {
         (
             ("      odd += sum(v[i + 1]);\n", ""),
             ('asm volatile("ld.', 'asm("ld.'),
-            ('asm volatile("mov.u32 %0, %%clock', 'asm("mov.u32 %0, %%clock'),
+            ('asm volatile("mov.u64 %0, %%clock64', 'asm("mov.u64 %0, %%clock64'),
         ),
         "bytes per trip",
         8,

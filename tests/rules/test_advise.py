@@ -48,7 +48,8 @@ def mine(folder: Path, section: str = "") -> Path:
     return folder
 
 
-def test_text(run: Command, source: Path) -> None:
+def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     outcome = run("advise", source)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()

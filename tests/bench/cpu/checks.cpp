@@ -97,7 +97,8 @@ std::string check_memory(const Row& row, const Problem& problem) {
     for (uint32_t t = 0; t < problem.args.trips; ++t) {
       const uint32_t tile = (block * problem.args.start + t * problem.args.stride) % problem.args.tiles;
       visited.insert(tile);
-      wanted += sum_of(problem.in_words() + block * (problem.args.block_bytes / 4) + tile * problem.tile_words, problem.tile_words);
+      wanted +=
+          sum_of(problem.in_words() + block * (problem.args.block_bytes / 4) + tile * problem.tile_words, problem.tile_words);
     }
   const bool writes = row.streams > 1 || contains(row.symbol, "write");
   const uint32_t got = sum_of(problem.out.data(), problem.out.size());
@@ -130,9 +131,17 @@ std::vector<double> results(const Row& row, const Words& words) {
   for (size_t i = 0; i < words.size(); ++i) switch (row.result) {
       case bench::Result::bits: found.push_back(static_cast<int32_t>(words[i])); break;
       case bench::Result::fp32: found.push_back(bench::bit_cast<float>(words[i])); break;
-      case bench::Result::fp16x2: found.push_back(bench::decode_half(words[i])); found.push_back(bench::decode_half(words[i] >> 16)); break;
-      case bench::Result::bf16x2: found.push_back(bench::decode_bfloat(words[i])); found.push_back(bench::decode_bfloat(words[i] >> 16)); break;
-      case bench::Result::fp64: if (i % 2) found.push_back(bench::bit_cast<double>(uint64_t{words[i]} << 32 | words[i - 1])); break;
+      case bench::Result::fp16x2:
+        found.push_back(bench::decode_half(words[i]));
+        found.push_back(bench::decode_half(words[i] >> 16));
+        break;
+      case bench::Result::bf16x2:
+        found.push_back(bench::decode_bfloat(words[i]));
+        found.push_back(bench::decode_bfloat(words[i] >> 16));
+        break;
+      case bench::Result::fp64:
+        if (i % 2) found.push_back(bench::bit_cast<double>(uint64_t{words[i]} << 32 | words[i - 1]));
+        break;
     }
   return found;
 }
@@ -148,7 +157,8 @@ std::string check_chains(const Row& row, const Problem& problem) {
   return distinct.size() >= 20 ? "" : wrong("the number of different results", double(distinct.size()), 20);
 }
 
-template <class T> T first_chain(const Problem& problem, T (*step)(T, T, T), int steps) {
+template <class T>
+T first_chain(const Problem& problem, T (*step)(T, T, T), int steps) {
   const T* in = static_cast<const T*>(problem.args.in);
   T x = in[2 * 256];
   for (int i = 0; i < steps; ++i) x = step(x, in[0], in[256]);
@@ -159,19 +169,27 @@ std::string check_scalar(const Row& row, const Problem& problem) {
   const std::string_view name = row.symbol;
   const int steps = static_cast<int>(problem.args.trips) * (name == "bench_fp64_nofma" || name == "bench_fp32_nofma" ? 16 : 32);
   double wanted = NAN;
-  if (name == "bench_fp64_fma_xxb") wanted = first_chain<double>(problem, [](double x, double, double b) { return std::fma(x, x, b); }, steps);
-  if (name == "bench_fp64_fma_xab") wanted = first_chain<double>(problem, [](double x, double a, double b) { return std::fma(x, a, b); }, steps);
-  if (name == "bench_fp64_nofma") wanted = first_chain<double>(problem, [](double x, double, double b) { return x * x + b; }, steps);
-  if (name == "bench_fp32_fma_xxb") wanted = first_chain<float>(problem, [](float x, float, float b) { return std::fmaf(x, x, b); }, steps);
-  if (name == "bench_fp32_nofma") wanted = first_chain<float>(problem, [](float x, float, float b) { return x * x + b; }, steps);
-  if (name == "bench_int32_mad") wanted = static_cast<int32_t>(first_chain<uint32_t>(problem, [](uint32_t x, uint32_t a, uint32_t b) { return x * a + b; }, steps));
+  if (name == "bench_fp64_fma_xxb")
+    wanted = first_chain<double>(problem, [](double x, double, double b) { return std::fma(x, x, b); }, steps);
+  if (name == "bench_fp64_fma_xab")
+    wanted = first_chain<double>(problem, [](double x, double a, double b) { return std::fma(x, a, b); }, steps);
+  if (name == "bench_fp64_nofma")
+    wanted = first_chain<double>(problem, [](double x, double, double b) { return x * x + b; }, steps);
+  if (name == "bench_fp32_fma_xxb")
+    wanted = first_chain<float>(problem, [](float x, float, float b) { return std::fmaf(x, x, b); }, steps);
+  if (name == "bench_fp32_nofma")
+    wanted = first_chain<float>(problem, [](float x, float, float b) { return x * x + b; }, steps);
+  if (name == "bench_int32_mad")
+    wanted = static_cast<int32_t>(
+        first_chain<uint32_t>(problem, [](uint32_t x, uint32_t a, uint32_t b) { return x * a + b; }, steps));
   const double got = results(row, problem.out)[0];
   return std::isnan(wanted) || got == wanted ? "" : wrong("the first result", got, wanted);
 }
 
 // Tensor kernels leave A*B.  The sum of all elements of a product is the sum over k of A's column sums times B's row sums: that
 // asks for no layout of the result.
-template <class Tag> double warp_product_sum(const typename Tag::Input* in) {
+template <class Tag>
+double warp_product_sum(const typename Tag::Input* in) {
   using Input = typename Tag::Input;
   constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8, kStride = Tag::kA + Tag::kB;
   const auto part = [](Input word, int e) { return bench::cpu::element(typename Tag::Element{}, word, e); };
@@ -188,7 +206,8 @@ template <class Tag> double warp_product_sum(const typename Tag::Input* in) {
       }
   return total;
 }
-template <class Tag> double async_product_sum(const uint32_t* in, int rows, int columns) {
+template <class Tag>
+double async_product_sum(const uint32_t* in, int rows, int columns) {
   constexpr int kE = Tag::Element::kPerRegister;
   double total = 0;
   for (int slice = 0; slice < 4; ++slice)
@@ -213,7 +232,8 @@ std::string near(double got, double wanted, double tolerance) {
   return std::fabs(got - wanted) <= tolerance ? "" : wrong("the sum of the product's elements", got, wanted);
 }
 
-template <class Tag> std::string check_mma(const Row& row, const Problem& problem) {
+template <class Tag>
+std::string check_mma(const Row& row, const Problem& problem) {
   if (Tag::kVolta) return "";
   const auto* in = static_cast<const typename Tag::Input*>(problem.args.in);
   double wanted = 0, got = 0, size = 0;
@@ -223,7 +243,8 @@ template <class Tag> std::string check_mma(const Row& row, const Problem& proble
   const double copies = kBlocks * row.operations / (Tag::kOperations * 8);  // blocks x chains
   return near(got, wanted * copies, tolerance(row) * size);
 }
-template <class Tag> std::string check_async(const Row& row, const Problem& problem) {
+template <class Tag>
+std::string check_async(const Row& row, const Problem& problem) {
   const bool wgmma = contains(row.symbol, "wgmma");
   const double wanted = async_product_sum<Tag>(problem.in_words(), wgmma ? 64 : 128, 256) * kBlocks * (wgmma ? 2 : 1);
   double got = 0, size = 0;
@@ -280,6 +301,6 @@ void check_row(const Row& row) {
     reason = check_chains(row, problem);
     if (reason.empty()) reason = check_scalar(row, problem);
   }
-  std::printf("{\"symbol\": \"%s\", \"operations\": %.17g, \"bytes\": %.17g, \"reason\": \"%s\"}\n", row.symbol, operations, bytes,
-              reason.c_str());
+  std::printf("{\"symbol\": \"%s\", \"operations\": %.17g, \"bytes\": %.17g, \"reason\": \"%s\"}\n", row.symbol, operations,
+              bytes, reason.c_str());
 }
