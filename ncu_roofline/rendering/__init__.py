@@ -42,13 +42,17 @@ RENDERERS = {
         "interactive page in one file, works offline",
         ("title", "theme", "explanations", "advice"),
     ),
-    "png": Renderer("ncu_roofline.rendering.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True),
+    "png": Renderer(
+        "ncu_roofline.rendering.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True
+    ),
     "svg": Renderer("ncu_roofline.rendering.picture", "render_svg", (".svg",), "chart for the web and for editing", _LOOK),
     "pdf": Renderer(
         "ncu_roofline.rendering.picture", "render_pdf", (".pdf",), "chart for papers, TrueType fonts", _LOOK, binary=True
     ),
     "csv": Renderer("ncu_roofline.rendering.data", "render_csv", (".csv",), "one table, SI units", ("table",)),
-    "json": Renderer("ncu_roofline.rendering.data", "render_json", (".json",), "points, roofs and kernels with their units", ()),
+    "json": Renderer(
+        "ncu_roofline.rendering.data", "render_json", (".json",), "points, roofs and kernels with their units", ()
+    ),
     "parquet": Renderer(
         "ncu_roofline.rendering.data",
         "render_parquet",

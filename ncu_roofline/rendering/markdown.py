@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames
-from ncu_roofline.rendering.summary import Summary, intensity_text, intensity_unit, label_of, performance_text, summary, time_text
+from ncu_roofline.rendering.summary import (
+    Summary,
+    intensity_text,
+    intensity_unit,
+    label_of,
+    performance_text,
+    summary,
+    time_text,
+)
 from ncu_roofline.units import format_value
 
 # Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
