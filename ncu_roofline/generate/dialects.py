@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.spec.validation import Capability
 
 Release = tuple[int, int]
@@ -178,7 +178,7 @@ def dialect_of(version: str) -> Dialect:
     """The dialect of an Nsight Compute version ("2024.2", "2024.2.1.0").  Raises RooflineError if it has no rooflines."""
     match = _VERSION.fullmatch(version.strip())
     if not match:
-        raise UsageError("Cannot generate for Nsight Compute", version, "it is no version", "Give one like 2024.2.")
+        raise RooflineError("Cannot generate for Nsight Compute", version, "it is no version", "Give one like 2024.2.")
     release = (int(match[1]), int(match[2]))
     if release < FIRST_RELEASE:
         reason = "its sections have no derived metrics, which the roofs are made of"

@@ -61,7 +61,7 @@ def test_base_writes_what_the_oldest_loads_and_collects_what_the_newest_knows() 
 def test_no_version(version: str) -> None:
     with pytest.raises(RooflineError, match="no version") as caught:
         dialect_of(version)
-    assert caught.value.exit_code == 2
+    assert caught.value.exit_code == 1
 
 
 @pytest.mark.parametrize("version", ["2019.5", "2020.1", "2020.2.1"])
