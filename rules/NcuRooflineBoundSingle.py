@@ -700,7 +700,12 @@ class Kernel(object):
         self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
 
     def metric(self, name):
-        return self.action.metric_by_name(name) if name in self.names else None
+        if name not in self.names:
+            return None
+        try:
+            return self.action.metric_by_name(name)
+        except Exception:  # 2020.3 and 2022.3 raise where later releases return None
+            return None
 
     def value(self, name):
         if name not in self.values:
