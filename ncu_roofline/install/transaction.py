@@ -35,7 +35,7 @@ def changing(folder: Path, writes: Mapping[str, bytes], removes: Sequence[str] =
     except BaseException:
         undo(folder, created)
         raise
-    (folder / STAGE / _JOURNAL).unlink()  # final from here on
+    os.unlink(folder / STAGE / _JOURNAL)  # final from here on
     shutil.rmtree(folder / STAGE, ignore_errors=True)
 
 
@@ -59,9 +59,9 @@ def undo(folder: Path, created: Sequence[Path] = ()) -> None:
             os.replace(old, target)
         elif name in journal["added"] and not new.exists():
             with suppress(FileNotFoundError):
-                target.unlink()
+                os.unlink(target)
     with suppress(FileNotFoundError):
-        (stage / _JOURNAL).unlink()
+        os.unlink(stage / _JOURNAL)
     shutil.rmtree(stage, ignore_errors=True)
     remove_empty(created)
 
