@@ -65,12 +65,14 @@ class Ceilings:
         return ", ".join(part for part in (Path(self.path).name, self.device, self.date) if part)
 
     def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
-        """Whether the ceilings were measured on this model of GPU."""
+        """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know."""
+        if not self.device:
+            return True
         return self.compute_capability == compute_capability and _model(self.device) == _model(device)
 
     def bandwidth(self, level: str) -> Ceiling | None:
         """The measured bandwidth roof (B/s) of a level: the best of its ceilings."""
-        found = [self.by_id[name] for name in _LEVEL_CEILINGS.get(level, ()) if name in self.by_id]
+        found = [self.by_id[name] for name in (*_LEVEL_CEILINGS.get(level, ()), level) if name in self.by_id]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
     def compute(self, roof: str) -> Ceiling | None:

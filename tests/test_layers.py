@@ -24,27 +24,29 @@ LAYERS = {
     "report": 2,
     "sections": 2,
     "ceilings": 2,
-    "model": 3,
-    "rules": 4,
-    "models": 4,
-    "lint": 4,
-    "rendering": 5,
-    "generate": 5,
-    "annotate": 5,
-    "bench": 6,
-    "install": 6,
-    "cli": 7,
-    "__main__": 8,
+    "importers": 3,
+    "model": 4,
+    "rules": 5,
+    "models": 5,
+    "lint": 5,
+    "rendering": 6,
+    "generate": 6,
+    "annotate": 6,
+    "bench": 7,
+    "install": 7,
+    "cli": 8,
+    "__main__": 9,
 }
 # What a package may not use although its layer would allow it: it has to work where these are not.
 FORBIDDEN = {
     "report": ("numpy", "pandas"),
+    "importers": ("numpy",),
     "sections": ("numpy", "pandas"),
     "spec": ("numpy", "pandas"),
     "generate": ("pandas", f"{PACKAGE}.report"),
 }
 # Renderers know the columns of the frames and how names are shortened, and nothing else of the model.
-RENDERING_MAY_USE = ("ncu_roofline.model.columns", "ncu_roofline.model.names")
+RENDERING_MAY_USE = ("ncu_roofline.model.columns", "ncu_roofline.model.names", "ncu_roofline.models.columns")
 HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
 
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ncu_roofline import __version__
-from ncu_roofline.cli import machine_parser
+from ncu_roofline.cli import compare_parser, machine_parser, portability_parser, ranks_parser, view_parser
 from ncu_roofline.cli.bench_options import add_options
 
 LISTS = ("architectures", "precisions", "levels", "formats")
@@ -27,6 +27,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _show(commands)
     _render(commands)
     _explain(commands)
+    compare_parser.add_options(
+        _add(commands, "compare", "say what changed between reports of one application, kernel by kernel")
+    )
+    portability_parser.add_options(_add(commands, "portability", "performance portability of an application over platforms"))
+    ranks_parser.add_options(
+        _add(commands, "ranks", "merge the reports of many MPI ranks by kernel: spread over ranks, and outliers")
+    )
     _advise(commands)
     _annotate(commands)
     _check(commands)
@@ -63,6 +70,7 @@ def _show(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "show", "print each kernel's intensity, performance, share of the roof and what binds it")
     _reports(parser)
     _model_options(parser)
+    view_parser.add_options(parser)
     parser.add_argument("--json", action="store_true", help="points, roofs and kernels as JSON on standard output")
     parser.add_argument("--width", type=_positive, metavar="COLUMNS", help="width of the table (default: the terminal's)")
 
@@ -91,6 +99,7 @@ def _render(commands: Commands[argparse.ArgumentParser]) -> None:
         help="what csv and parquet hold (default: %(default)s)",
     )
     _model_options(parser)
+    view_parser.add_options(parser)
 
 
 def _explain(commands: Commands[argparse.ArgumentParser]) -> None:

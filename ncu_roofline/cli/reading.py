@@ -16,9 +16,10 @@ from typing import TypeVar
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.model import Measurements, Selection, measurements_of
+from ncu_roofline.importers import MetricTable, PointTable
+from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
-from ncu_roofline.report import Report, read_report
+from ncu_roofline.report import Report
 from ncu_roofline.spec import load_spec
 
 T = TypeVar("T")
@@ -34,8 +35,9 @@ class ReadReport:
     """What a worker brings back of one report."""
 
     measurements: Measurements
-    explanation: Explanation
+    explanation: Explanation | None
     advice: tuple[dict[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def selection(args: argparse.Namespace) -> Selection:
@@ -77,9 +79,13 @@ def read_reports(args: argparse.Namespace, advised: Selection | None = None) -> 
 
 
 def _read_one(path: str, charts: bool, advised: Selection | None) -> ReadReport:
-    with read_report(path) as report:
+    with closing_input(path) as report:
+        if isinstance(report, PointTable):
+            return ReadReport(measurements_of(report, label=path), None, warnings=report.warnings)
         check_kernels(report)
-        measurements = measurements_of(report, charts=charts, label=path)
+        measurements = measurements_of(report, charts=charts and isinstance(report, Report), label=path)
+        if isinstance(report, MetricTable):  # rules and charts read more of a report than its metrics
+            return ReadReport(measurements, explain(report, measurements), warnings=report.warnings)
         advice = _advice(report, measurements, advised) if advised else ()
         return ReadReport(measurements, explain(report, measurements), advice)
 
@@ -93,7 +99,7 @@ def _advice(report: Report, measurements: Measurements, select: Selection) -> tu
     return tuple(row for row in rows if row["type"] != "ok")
 
 
-def check_kernels(report: Report) -> None:
+def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
     if not len(report):
         next_step = "Profile again, and check that ncu's filters let some kernel pass."

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.outputs import say
 from ncu_roofline.cli.reading import no_launch, read_reports, selection
 from ncu_roofline.errors import UsageError
+from ncu_roofline.importers import open_ceilings
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.explanations import Explanation
 
@@ -25,18 +26,20 @@ class Result:
 def read_roofline(args: argparse.Namespace, advice: bool = False) -> Result:
     """Read every report of the command line and build the roofline it asks for; with ``advice``, what our rules say."""
     select = selection(args)
-    ceilings = [read_ceilings(path) for path in args.ceilings]
+    ceilings = [open_ceilings(path) for path in args.ceilings]
     if args.source == "embedded" and (args.by != "launch" or args.clock != "profiled" or ceilings):
         reason = "the report's own charts are per launch, at the profiled clock and without measured ceilings"
         raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock and --ceilings.")
     reports, failed = read_reports(args, select if advice else None)
+    for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
+        say(f"ncu-roofline: {warning}")
     measurements = Measurements.joined([report.measurements for report in reports])
     if not len(select.launches(measurements)):
         raise no_launch(args)
     result = roofline(measurements, ceilings, clock=args.clock, by=args.by, select=select, source=args.source)
     return Result(
         roofline=result,
-        explanations=tuple(report.explanation for report in reports),
+        explanations=tuple(report.explanation for report in reports if report.explanation),
         advice=tuple(row for report in reports for row in report.advice),
         exit_code=1 if failed else 0,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.roofline import Roofline, measurements_of, roofline
+from ncu_roofline.model.roofline import Roofline, closing_input, measurements_of, roofline
 from ncu_roofline.model.selection import Selection
 
-__all__ = ["Measurements", "Roofline", "Selection", "measurements_of", "roofline"]
+__all__ = ["Measurements", "Roofline", "Selection", "closing_input", "measurements_of", "roofline"]

@@ -24,6 +24,8 @@ _WHERE = (
     Column("kernel", "str", "", "short readable name, unique among different kernels of a Roofline"),
     Column("device", "str", "", "name of the GPU"),
     Column("compute_capability", "str", "", "compute capability, as 9.0"),
+    Column("label", "str", "", "what the step of a sweep is called; '' without --trajectory or --label"),
+    Column("step", "int", "", "position in a sweep, from 0: rows of one kernel with steps are joined; -1 outside of sweeps"),
 )
 
 POINTS = (
@@ -45,6 +47,10 @@ POINTS = (
         "min(compute roof, intensity * bandwidth roof of this level), measured roofs where given",
     ),
     Column("fraction", "float", "ratio", "performance / attainable"),
+    Column("compute_roof", "float", "flop/s", "compute roof of this precision, measured where given"),
+    Column("bandwidth_roof", "float", "byte/s", "bandwidth roof of this level, measured where given"),
+    Column("fma_share", "float", "ratio", "alpha: fused multiply-adds among add, multiply and fused instructions"),
+    Column("mix_roof", "float", "flop/s", "compute roof that this mix can reach: (1 + alpha) / 2 of compute_roof"),
     Column("attainable_theoretical", "float", "flop/s", "the same with theoretical roofs only"),
     Column("fraction_theoretical", "float", "ratio", "performance / attainable_theoretical"),
     Column("roof_origin", "str", "", "origin of the binding roof of this level: theoretical or measured"),

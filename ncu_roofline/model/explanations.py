@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.measurements import Measurements, Quantity
@@ -88,7 +89,7 @@ class _Wanted:
 
 
 def explain(
-    report: Report,
+    report: Report | MetricTable,
     m: Measurements,
     precisions: Sequence[str] = CORE_PRECISIONS,
     levels: Sequence[str] = CORE_LEVELS,
@@ -194,7 +195,7 @@ def _text(release: tuple[int, int]) -> str:
     return f"{release[0]}.{release[1]}"
 
 
-def _command(report: Report, metrics: tuple[str, ...], kernel: str) -> str:
+def _command(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:
     """The ncu command line, quoted for a POSIX shell."""
     words = ["ncu", "--metrics", ",".join(metrics)]
     if kernel:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.counters import Counters, as_floats, spellings
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Level, Precision, Spec
+from ncu_roofline.spec import Architecture, Binding, Level, Precision, Spec
 
 _DEVICE = "device__attribute_display_name"
 _MAJOR = "device__attribute_compute_capability_major"
@@ -18,9 +21,9 @@ _MINOR = "device__attribute_compute_capability_minor"
 UNKNOWN_CAPABILITY = (0, 0)
 
 
-def measure(report: Report, label: str, spec: Spec) -> Measurements:
+def measure(report: Report | MetricTable, label: str, spec: Spec) -> Measurements:
     """All launches of a report; ``label`` is what the report is called in the frames."""
-    count = len(report.kernels)
+    count = len(report)
     raw = report.columns([_DEVICE, *sorted(_metric_names(spec) & report.metric_names)])
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     columns = {name: as_floats(column) for name, column in raw.items()}
@@ -60,7 +63,7 @@ def _metric_names(spec: Spec) -> frozenset[str]:
     return frozenset({_MAJOR, _MINOR} | spellings([b.counters for b in bindings], [b.peak for b in bindings if b.peak]))
 
 
-def _headers(report: Report, label: str, capability: TextArray, devices: list[str]) -> Measurements:
+def _headers(report: Report | MetricTable, label: str, capability: TextArray, devices: list[str]) -> Measurements:
     launches = report.launches()
     count = len(launches)
     nothing = np.full(count, np.nan)
@@ -86,6 +89,10 @@ def _headers(report: Report, label: str, capability: TextArray, devices: list[st
         clock=nothing,
         clock_max=nothing,
         tensor_active=nothing,
+        invocations=np.ones(count, dtype=np.int64),
+        label=text([""] * count),
+        step=np.full(count, -1),
+        rates=np.zeros(count, dtype=bool),
         charts=text([()] * count),
     )
 
@@ -101,62 +108,62 @@ def _measure_chip(
     architecture = spec.architecture(capability)
     work: dict[str, Quantity] = {}
     summands: dict[str, Quantity] = {}
+    fused: dict[str, Quantity] = {}
     compute: dict[str, Quantity] = {}
     traffic: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
-        work, summands = _work(counters, spec, capability)
+        work, summands, fused = _work(counters, spec, capability)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
         traffic, bandwidth = _levels(counters, spec, architecture)
-    selected = headers.take(index)
-    return Measurements(
-        **{
-            name: getattr(selected, name)
-            for name in (
-                "report",
-                "ncu_version",
-                "launch",
-                "function",
-                "name",
-                "kind",
-                "grid",
-                "block",
-                "nvtx",
-                "device",
-                "capability",
-                "charts",
-            )
-        },
+    return replace(
+        headers.take(index),
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
         tensor_active=counters.tensor_active,
         work=work,
         summands=summands,
+        fused=fused,
         compute=compute,
         traffic=traffic,
         bandwidth=bandwidth,
     )
 
 
-def _work(counters: Counters, spec: Spec, capability: tuple[int, int]) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
-    """Work by precision, and the part of it that adds up to all work with nothing counted twice.
+def _work(
+    counters: Counters, spec: Spec, capability: tuple[int, int]
+) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
+    """Work by precision, the part of it that adds up to all work with nothing counted twice, and that of fused instructions.
 
     A tensor type may be counted in total, by instruction family and by sparsity at once; which of them may be summed depends
     on the bindings that a launch had metrics for.
     """
     found: dict[str, Quantity] = {}
     used: dict[str, TextArray] = {}
+    fused: dict[str, Quantity] = {}
     for precision in spec.precisions:
         quantity = Quantity.missing(len(counters.seconds))
         chosen = np.full(len(counters.seconds), None, dtype=object)
         for binding in spec.bindings(precision, capability):
             candidate = counters.count(binding.counters, binding.source, binding.note)
-            chosen[np.isnan(quantity.values) & ~np.isnan(candidate.values)] = binding
-            quantity = quantity.filled(candidate)
+            new = np.isnan(quantity.values) & ~np.isnan(candidate.values)
+            if new.any():
+                chosen[new] = binding
+                quantity = quantity.filled(candidate)
+                _add_fused(fused, precision.id, counters, binding, new)
         if quantity.origins:
             found[precision.id], used[precision.id] = quantity, chosen
-    return found, _summands(spec, found, used)
+    return found, _summands(spec, found, used), fused
+
+
+def _add_fused(
+    fused: dict[str, Quantity], precision: str, counters: Counters, binding: Binding, rows: np.ndarray[Any, np.dtype[np.bool_]]
+) -> None:
+    """What fused multiply-adds did in the launches whose work this binding gave."""
+    if binding.fused is not None:
+        part = counters.count(binding.fused, binding.source, binding.note).scaled(np.where(rows, 1.0, np.nan))
+        fused[precision] = fused[precision].filled(part) if precision in fused else part
 
 
 def _summands(spec: Spec, found: dict[str, Quantity], used: dict[str, TextArray]) -> dict[str, Quantity]:

@@ -23,8 +23,9 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
     first, single = grouping.first, grouping.by == "launch"
     seconds = grouping.total(np.nan_to_num(m.seconds))
     seconds = np.where(grouping.total(np.isfinite(m.seconds).astype(np.float64)) > 0, seconds, np.nan)
+    seconds = np.where(grouping.total(m.rates.astype(np.float64)) > 0, np.nan, seconds)
     total = np.nansum(seconds)
-    work = _sum_known(grouping, total_flops(m))
+    work = _sum_known(grouping, np.where(m.rates, np.nan, total_flops(m)))
     clock = grouping.mean(m.clock, m.seconds)
     ratio = clock / m.clock_max[first]
     available = _Availability(m, grouping, spec, levels)
@@ -37,9 +38,11 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
         "kernel": np.array(grouping.label, dtype=object),
         "device": m.device[first],
         "compute_capability": m.capability_text[first],
+        "label": _common(m.label, grouping),
+        "step": m.step[first],
         "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
         "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
-        "launches": np.bincount(grouping.index, minlength=grouping.count).astype(np.int64),
+        "launches": grouping.total(m.invocations.astype(np.float64)).astype(np.int64),
         "grid": _common(m.grid, grouping),
         "block": _common(m.block, grouping),
         "nvtx": _common(m.nvtx, grouping),
@@ -114,8 +117,8 @@ class _Availability:
 
     def status(self) -> Any:
         """Why a row has points or none.  Zero in the precisions collected is zero work only if all of them were."""
-        complete = np.all(list(self.core.values()), axis=0)
-        conditions = [~self.chip, ~self.time, ~self.any_work & ~complete, ~self.any_work, ~self.any_traffic]
+        complete = np.all(list(self.core.values()), axis=0) & self.chip
+        conditions = [~self.chip & ~self.any_work, ~self.time, ~self.any_work & ~complete, ~self.any_work, ~self.any_traffic]
         names = ["unknown-chip", "no-time", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
         return np.select(conditions, names, default="ok").astype(object)
 

@@ -18,9 +18,15 @@ IntArray = NDArray[np.int64]
 TextArray = NDArray[np.object_]
 
 
+MEASURED = "imported, measured"
+
+
 @dataclass(frozen=True)
 class Origin:
-    """Where a number comes from: the way (binding, derived, embedded, architecture), the metrics, and what to know of it."""
+    """Where a number comes from: the way, the metrics (or columns of a file), and what to know of it.
+
+    The way is binding, derived, embedded, architecture, imported, or MEASURED for roofs that a file gives as measured.
+    """
 
     source: str
     metrics: str
@@ -63,6 +69,11 @@ class Quantity:
         """The same with values multiplied (NaN where the factor is)."""
         return replace(self, values=self.values * factor)
 
+    def measured(self) -> FloatArray:
+        """The values that a file states as measured, NaN elsewhere."""
+        sources = np.array([origin.source == MEASURED for origin in self.origins] + [False])
+        return np.where(sources[self.choice], self.values, np.nan)
+
     def take(self, index: IntArray) -> Quantity:
         """The launches of ``index``."""
         return Quantity(self.values[index], self.choice[index], self.origins)
@@ -97,8 +108,13 @@ class Measurements:
     clock: FloatArray
     clock_max: FloatArray
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
+    invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
+    label: TextArray  # what the step of a sweep is called, '' outside of sweeps
+    step: IntArray  # position in a sweep, -1 outside of sweeps
+    rates: NDArray[np.bool_]  # work and traffic are per second, and seconds is 1: a file without times
     work: Mapping[str, Quantity] = field(default_factory=dict)  # precision id -> operations
     summands: Mapping[str, Quantity] = field(default_factory=dict)  # the floating-point part of it that may be added up
+    fused: Mapping[str, Quantity] = field(default_factory=dict)  # core precision id -> the part of work done by FMAs
     traffic: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes
     compute: Mapping[str, Quantity] = field(default_factory=dict)  # compute roof id -> operations per second
     bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second

@@ -56,7 +56,8 @@ class _Rows:
             return grouping.total(np.where(known, values, 0.0))
 
         self.work, self.traffic, self.seconds = total(work.quantity.values), total(traffic.values), total(m.seconds)
-        self.launches = grouping.total(known.astype(np.float64))
+        self.launches = grouping.total(np.where(known, m.invocations, 0.0))
+        self.rates = grouping.total(np.where(known & m.rates, 1.0, 0.0)) > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             self.coverage = np.minimum(self.seconds / grouping.total(np.nan_to_num(m.seconds)), 1.0)
             self.intensity = self.work / self.traffic
@@ -67,8 +68,10 @@ class _Rows:
         self.peak = grouping.mean(work.roof.value, weights)
         self.peak_theoretical = grouping.mean(work.roof.theoretical, weights)
         with np.errstate(invalid="ignore"):
-            self.slope = self.intensity * grouping.mean(bandwidth.value, weights)
+            self.bandwidth_roof = grouping.mean(bandwidth.value, weights)
+            self.slope = self.intensity * self.bandwidth_roof
             self.slope_theoretical = self.intensity * grouping.mean(bandwidth.theoretical, weights)
+        self.fma_share = self._fma_share(total(work.fused))
         self.attainable = np.minimum(self.peak, self.slope)
         self.attainable_theoretical = np.minimum(self.peak_theoretical, self.slope_theoretical)
         self.memory_binds = self.slope < self.peak
@@ -88,6 +91,13 @@ class _Rows:
         chosen[self.grouping.index[order]] = order  # the last one assigned is the longest
         return chosen
 
+    def _fma_share(self, fused: FloatArray) -> FloatArray:
+        """Alpha of Yang, Kurth, Williams (2019), equation 6: of instructions, so a fused one counts half its operations."""
+        lacking = self.grouping.total(np.where(self.known & np.isnan(self.work_of.fused), 1.0, 0.0)) > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (fused / 2) / (self.work - fused / 2)
+        return np.where(lacking | ~(self.work > 0), np.nan, np.clip(share, 0.0, 1.0))
+
     def table(self, siblings: list[_Rows]) -> Table:
         """The columns of the present rows."""
         keep = np.flatnonzero(self.present)
@@ -103,6 +113,7 @@ class _Rows:
             fractions = self.performance / self.attainable, self.performance / self.attainable_theoretical
             binding = self.performance / self.lowest
         source, metrics, notes = self._texts(who, ratio)
+        hidden = self.rates[keep]  # a file that gives rates says nothing of totals and times
         labels = np.array(self.grouping.label, dtype=object)
         return {
             "report": self._report(keep),
@@ -110,18 +121,24 @@ class _Rows:
             "kernel": labels[keep],
             "device": m.device[first],
             "compute_capability": m.capability_text[first],
+            "label": m.label[first],
+            "step": m.step[first],
             "precision": np.full(len(keep), self.work_of.precision, dtype=object),
             "level": np.full(len(keep), self.level, dtype=object),
             "launches": self.launches[keep].astype(np.int64),
-            "work": self.work[keep],
+            "work": np.where(hidden, np.nan, self.work[keep]),
             "unit": np.full(len(keep), self.work_of.unit, dtype=object),
-            "traffic": self.traffic[keep],
-            "seconds": self.seconds[keep],
+            "traffic": np.where(hidden, np.nan, self.traffic[keep]),
+            "seconds": np.where(hidden, np.nan, self.seconds[keep]),
             "intensity": self.intensity[keep],
             "performance": self.performance[keep],
             "bandwidth": self.traffic[keep] / self.seconds[keep],
             "attainable": self.attainable[keep],
             "fraction": fractions[0][keep],
+            "compute_roof": self.peak[keep],
+            "bandwidth_roof": self.bandwidth_roof[keep],
+            "fma_share": self.fma_share[keep],
+            "mix_roof": ((1 + self.fma_share) / 2 * self.peak)[keep],
             "attainable_theoretical": self.attainable_theoretical[keep],
             "fraction_theoretical": fractions[1][keep],
             "roof_origin": np.where(self.measured[keep], "measured", "theoretical").astype(object),

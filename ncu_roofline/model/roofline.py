@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.importers import MetricTable, PointTable, open_ceilings, open_input
 from ncu_roofline.model import columns
 from ncu_roofline.model.embedded import filled_from_charts, with_charts
 from ncu_roofline.model.embedded_frames import embedded_points, embedded_roofs
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.grouping import group
+from ncu_roofline.model.imported import imported
 from ncu_roofline.model.kernels import kernels_table
+from ncu_roofline.model.known import levels_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.model.shown import Shown
-from ncu_roofline.report import Report, read_report
+from ncu_roofline.report import Report
 from ncu_roofline.spec import load_spec
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ class Roofline:
     Columns, their units and their meaning: `ncu_roofline.model.columns`.
     """
 
+    view: ClassVar[str] = "roofline"
     point_columns: Table
     roof_columns: Table
     kernel_columns: Table
@@ -72,7 +77,8 @@ def _frame(table: Table) -> pd.DataFrame:
     return frame
 
 
-Source = Report | str | PathLike[str]
+Input = Report | MetricTable | PointTable
+Source = Input | str | PathLike[str]
 CeilingsFile = Ceilings | str | PathLike[str]
 
 
@@ -114,23 +120,35 @@ def measurements_of(report: Source | Sequence[Source], *, charts: bool = False, 
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
-    reports = [report] if isinstance(report, (Report, str, PathLike)) else list(report)
+    reports = [report] if isinstance(report, (Report, MetricTable, PointTable, str, PathLike)) else list(report)
     if not reports:
         raise ValueError("no reports given")
     parts = []
     for one in reports:
-        if isinstance(one, Report):
-            parts.append(_measured(one, label or str(one.path), charts))
-        else:
-            with read_report(one) as opened:
+        if isinstance(one, (str, PathLike)):
+            with closing_input(one) as opened:
                 parts.append(_measured(opened, label or str(one), charts))
+        else:
+            parts.append(_measured(one, label or str(one.path), charts))
     return Measurements.joined(parts)
 
 
-def _measured(report: Report, label: str, charts: bool) -> Measurements:
+@contextmanager
+def closing_input(path: str | PathLike[str]) -> Iterator[Input]:
+    """Whatever `open_input` finds in a file, closed at the end.  Raises RooflineError."""
+    opened = open_input(path)
+    with opened if isinstance(opened, Report) else nullcontext():
+        yield opened
+
+
+def _measured(report: Input, label: str, charts: bool) -> Measurements:
     spec = load_spec()
     name = label.encode("utf-8", "replace").decode()  # a path need not be text
     with np.errstate(all="ignore"):
+        if isinstance(report, PointTable):
+            return imported(report, name)
+        if not isinstance(report, Report):
+            return measure(report, name, spec)
         measurements = filled_from_charts(report, measure(report, name, spec), spec)
         return with_charts(report, measurements) if charts else measurements
 
@@ -139,7 +157,7 @@ def _ceilings(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ce
     if ceilings is None:
         return []
     several = [ceilings] if isinstance(ceilings, (Ceilings, str, PathLike)) else ceilings
-    return [one if isinstance(one, Ceilings) else read_ceilings(one) for one in several]
+    return [one if isinstance(one, Ceilings) else open_ceilings(one) for one in several]
 
 
 def _check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
@@ -153,7 +171,7 @@ def _check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
 
 def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection) -> Roofline:
     spec = load_spec()
-    levels = tuple(level.id for level in spec.levels if not select.levels or level.id in select.levels)
+    levels = tuple(level.id for level in levels_of(m, spec) if not select.levels or level.id in select.levels)
     roofs = Roofs(m, ceilings, clock)
     grouping = group(m, by)
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.model.known import levels_of, precisions_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.spec import Precision, Spec
 
@@ -78,10 +79,12 @@ class Roofs:
         return result
 
     def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
-        theoretical = quantity.values * factor if quantity else np.full(len(self._m), np.nan)
+        stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
+        theoretical = np.where(np.isnan(stated), quantity.values * factor, np.nan) if quantity else stated
         ceilings = [find(one) for one in self._files]
         table = np.array([ceiling.value if ceiling else np.nan for ceiling in ceilings] + [np.nan])
         measured = table[self._file]  # -1, no file, picks the last entry
+        measured = np.where(np.isnan(measured), stated, measured)
         is_measured = np.isfinite(measured)
         return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
 
@@ -95,13 +98,13 @@ class Roofs:
             where = _Where(self._m, index, key, self._clock)
             measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
             precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
-            for precision in spec.precisions:
+            for precision in precisions_of(self._m, spec):
                 if precision.id in precisions:
-                    for roof_id in precision.roof_ids():
+                    for roof_id in _roof_ids(precision, compute, spec):
                         ceiling = measured_by.compute(roof_id) if measured_by else None
                         facts = _compute_facts(precision, roof_id)
                         rows += where.both(facts, compute.get(roof_id), self._m.compute.get(roof_id), ceiling, measured_by)
-            for level in spec.levels:
+            for level in levels_of(self._m, spec):
                 if level.id in levels:
                     ceiling = measured_by.bandwidth(level.id) if measured_by else None
                     facts = {
@@ -116,6 +119,14 @@ class Roofs:
         return rows
 
 
+def _roof_ids(precision: Precision, compute: Mapping[str, RoofValues], spec: Spec) -> list[str]:
+    """Roofs of a precision, highest first: the specification's, then what a file calls by other names."""
+    own = precision.roof_ids()
+    elsewhere = {roof for one in spec.precisions for roof in one.roof_ids()}
+    prefix = f"{precision.id}."
+    return [*own, *(name for name in compute if name.startswith(prefix) and name not in own and name not in elsewhere)]
+
+
 def _is_compute(ceiling: Ceiling) -> bool:
     return ceiling.unit in ("FLOP/s", "OP/s")
 
@@ -126,7 +137,7 @@ def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) ->
 
 def _compute_facts(precision: Precision, roof_id: str) -> dict[str, Any]:
     label = (
-        f"{precision.label} {_ROOF_NAMES.get(roof_id.rpartition('.')[2], '')}".strip() if precision.roofs else precision.label
+        f"{precision.label} {_ROOF_NAMES.get(name := roof_id.rpartition('.')[2], name)}" if precision.roofs else precision.label
     )
     return {
         "roof": roof_id,
@@ -166,9 +177,8 @@ class _Where:
         rows = []
         if roof is not None and quantity is not None:
             values = roof.theoretical[self.index]
+            choices = quantity.choice[self.index][np.isfinite(values)]
             values = values[np.isfinite(values)]
-            choices = quantity.choice[self.index]
-            choices = choices[choices >= 0]
             if len(values) and len(choices):
                 origin = quantity.origins[int(np.bincount(choices).argmax())]
                 rows.append(
@@ -186,6 +196,9 @@ class _Where:
                         "notes": origin.note,
                     }
                 )
+        stated = quantity.measured()[self.index] if quantity is not None else np.empty(0)
+        if quantity is not None and ceiling is None and np.isfinite(stated).any():
+            rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
         if ceiling is not None and file is not None:
             rows.append(
                 {
@@ -203,6 +216,22 @@ class _Where:
                 }
             )
         return rows
+
+
+def _stated(values: FloatArray, quantity: Quantity, index: Any) -> dict[str, Any]:
+    """What a roof row says of a value that the imported file calls measured."""
+    origin = quantity.origins[int(quantity.choice[index][np.isfinite(values)][0])]
+    return {
+        "value": _median(values),
+        "value_min": np.nanmin(values),
+        "value_max": np.nanmax(values),
+        "origin": "measured",
+        "clock": np.nan,
+        "clock_basis": "",
+        "source": "imported",
+        "metrics": origin.metrics,
+        "notes": origin.note,
+    }
 
 
 def _median(values: FloatArray) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ncu_roofline.model.known import precisions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.roofs import RoofValues
 from ncu_roofline.spec import Precision, Spec
@@ -25,14 +26,14 @@ class Work:
     quantity: Quantity
     roof: RoofValues
     roof_id: TextArray
+    fused: FloatArray  # operations by fused multiply-adds, NaN where unknown
 
 
 def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> list[Work]:
     """Work per precision, in the spec's order, and the composite last.  ``compute`` has the roofs by roof id."""
-    works = [_work(m, precision, quantity, compute) for precision in spec.precisions if (quantity := m.work.get(precision.id))]
-    summands = [
-        _work(m, precision, quantity, compute) for precision in spec.precisions if (quantity := m.summands.get(precision.id))
-    ]
+    known = precisions_of(m, spec)
+    works = [_work(m, precision, quantity, compute) for precision in known if (quantity := m.work.get(precision.id))]
+    summands = [_work(m, precision, quantity, compute) for precision in known if (quantity := m.summands.get(precision.id))]
     mixed = _mixed(summands)
     return [*works, mixed] if mixed else works
 
@@ -40,7 +41,8 @@ def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> 
 def _work(m: Measurements, precision: Precision, quantity: Quantity, compute: Mapping[str, RoofValues]) -> Work:
     roof_id = precision.roof_ids()[0]
     ids = np.full(len(m), roof_id, dtype=object)
-    return Work(precision.id, precision.unit, quantity, compute.get(roof_id, RoofValues.missing(len(m))), ids)
+    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
+    return Work(precision.id, precision.unit, quantity, compute.get(roof_id, RoofValues.missing(len(m))), ids, fused)
 
 
 def total_flops(m: Measurements) -> FloatArray:
@@ -77,7 +79,7 @@ def _mixed(leaves: list[Work]) -> Work | None:
     choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
     roof, busiest = _busiest(stack, leaves, total)
     roof_ids = np.array([work.roof_id[0] for work in leaves], dtype=object)[busiest]
-    return Work(MIXED, "flop", Quantity(values, choice, tuple(origins)), roof, roof_ids)
+    return Work(MIXED, "flop", Quantity(values, choice, tuple(origins)), roof, roof_ids, np.full(len(total), np.nan))
 
 
 def _busiest(stack: FloatArray, leaves: list[Work], total: FloatArray) -> tuple[RoofValues, IntArray]:

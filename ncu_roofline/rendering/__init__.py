@@ -72,10 +72,19 @@ RENDERERS = {
 }
 
 
+# View of what is rendered -> its renderers by format; each view has every format.
+VIEWS: dict[str, dict[str, Renderer]] = {"roofline": RENDERERS, "instruction": RENDERERS}
+
+
 def format_for(path: str) -> str:
     """The format that the suffix of ``path`` stands for, "" if none does."""
     suffix = PurePath(path).suffix.lower()
     return next((name for name, row in RENDERERS.items() if suffix in row.suffixes), "")
+
+
+def renderers_of(frames: object) -> dict[str, Renderer]:
+    """The renderers for what is given: those of its view (``view`` of a Roofline is "roofline")."""
+    return VIEWS[getattr(frames, "view", "roofline")]
 
 
 def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A002
@@ -86,7 +95,7 @@ def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A00
     ``ascii_only`` (of text), ``explanations`` and ``advice`` (of a page).
     Raises KeyError for an unknown format, ValueError for an option's wrong value, RooflineError for a package that is missing.
     """
-    row = RENDERERS[format]
+    row = renderers_of(roofline)[format]
     if row.needs and find_spec(row.needs) is None:
         fix = f"pip install 'ncu-roofline[{row.extra}]'"
         raise RooflineError("Cannot render", format, f"the package {row.needs} is not installed", f"Install it with {fix}.")

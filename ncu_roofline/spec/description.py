@@ -41,6 +41,16 @@ class Binding:
     includes: tuple[str, ...] = ()
     collect: bool = False
 
+    @property
+    def fused(self) -> WeightedSum | None:
+        """The part of ``counters`` that fused multiply-adds do, None where they are not counted apart.
+
+        Counters of adds, multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other.
+        """
+        together = any("_ops_" in name for name in self.counters.counters())
+        terms = [(n, w * 2 if together else w) for n, w in self.counters.terms if "fma" in n and "_ops_" not in n]
+        return WeightedSum(tuple(terms)) if terms else None
+
     def applies(self, compute_capability: Capability) -> bool:
         """Whether the binding is for chips of this compute capability."""
         return self.since <= compute_capability <= self.until

@@ -589,7 +589,7 @@ class TestUsage:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(reading, "read_report", interrupt)
+        monkeypatch.setattr(reading, "closing_input", interrupt)
         outcome = run("show", source)
         assert (outcome.code, outcome.out, outcome.err) == (130, "", "ncu-roofline: interrupted\n")
 

@@ -1,0 +1,18 @@
+"""Files of other tools, and of ncu itself, that hold what a report would: recognised by content, never by suffix."""
+
+from __future__ import annotations
+
+from ncu_roofline.importers.opening import FORMATS, Format, open_ceilings, open_input
+from ncu_roofline.importers.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
+
+__all__ = [
+    "ANY_PRECISION",
+    "FORMATS",
+    "Format",
+    "ImportedPoint",
+    "ImportedRoof",
+    "MetricTable",
+    "PointTable",
+    "open_ceilings",
+    "open_input",
+]

@@ -1,0 +1,73 @@
+"""Which importer reads a file: a table of formats, each with a test of the file's beginning."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.importers.tables import MetricTable, PointTable
+from ncu_roofline.importers.text import head_of
+from ncu_roofline.report import Report, read_report
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
+
+    ``holds`` says what it gives: metrics, points, ceilings, or points and ceilings.
+    """
+
+    id: str
+    module: str
+    holds: str
+    meaning: str
+
+
+# In this order: the first that recognises a file reads it.
+FORMATS: tuple[Format, ...] = ()
+
+
+def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
+    """Open a report, or any other file with launches or kernels in it, told apart by content.
+
+    A `Report` has to be closed.  Raises RooflineError, which names the file, what it is instead, and the next step.
+    """
+    found = recognised(path)
+    if found is None:
+        return read_report(path)
+    table: MetricTable | PointTable = _module(found).read(path)
+    return table
+
+
+def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+    """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
+    if os.path.isfile(path):
+        found = recognised(path)
+        if found is not None and "ceilings" in found.holds:
+            ceilings: Ceilings = _module(found).read_ceilings(path)
+            return ceilings
+        if found is not None:
+            reason = f"it is {found.meaning}, which holds no ceilings"
+            raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
+    return read_ceilings(path)
+
+
+def recognised(path: str | os.PathLike[str]) -> Format | None:
+    """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
+    if not os.path.isfile(path):
+        return None
+    head = head_of(path)
+    return next((row for row in _matching(head)), None) if head.strip() else None
+
+
+def _matching(head: str) -> Iterator[Format]:
+    return (row for row in FORMATS if _module(row).recognises(head))
+
+
+def _module(row: Format) -> Any:
+    return importlib.import_module(row.module)

@@ -1,0 +1,85 @@
+"""Finished numbers of other tools as measurements: the same frames come out as of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ncu_roofline.importers import ImportedPoint, ImportedRoof, PointTable
+from ncu_roofline.model.measurements import MEASURED, IntArray, Measurements, Origin, Quantity, TextArray
+
+IMPORTED = "imported"
+
+
+def imported(table: PointTable, label: str) -> Measurements:
+    """The points of a table, one element each; its roofs hold for all of them.  ``label`` is its name in the frames."""
+    points = table.points
+    count = len(points)
+    numbers = _Numbers(points)
+    work = numbers.quantities(lambda point: point.work)
+    shares = numbers.quantities(lambda point: point.fma_share)
+    return Measurements(
+        report=_texts([label] * count),
+        ncu_version=_texts([""] * count),
+        launch=np.arange(count),
+        function=_texts([point.name for point in points]),
+        name=_texts([point.name for point in points]),
+        kind=_texts(["kernel"] * count),
+        grid=_texts([point.grid for point in points]),
+        block=_texts([point.block for point in points]),
+        nvtx=_texts([""] * count),
+        device=_texts([point.device for point in points]),
+        capability=_texts([point.compute_capability for point in points]),
+        seconds=np.array([point.seconds for point in points], dtype=np.float64),
+        clock=np.full(count, np.nan),
+        clock_max=np.full(count, np.nan),
+        tensor_active=np.full(count, np.nan),
+        invocations=np.array([point.launches for point in points], dtype=np.int64),
+        label=_texts([""] * count),
+        step=np.full(count, -1),
+        rates=np.array([point.rates for point in points], dtype=bool),
+        work=work,
+        summands=work,
+        fused={
+            # Of instructions the share is alpha, of operations 2 alpha / (1 + alpha): a fused instruction does two.
+            name: work[name].scaled(2 * share.values / (1 + share.values))
+            for name, share in shares.items()
+            if name in work
+        },
+        traffic=numbers.quantities(lambda point: point.traffic),
+        compute={roof.id: _everywhere(roof, count) for roof in table.roofs if roof.kind == "compute"},
+        bandwidth={roof.id: _everywhere(roof, count) for roof in table.roofs if roof.kind == "bandwidth"},
+        charts=_texts([()] * count),
+    )
+
+
+def _texts(values: Sequence[object]) -> TextArray:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
+def _everywhere(roof: ImportedRoof, count: int) -> Quantity:
+    source = MEASURED if roof.measured else IMPORTED
+    return Quantity.of(np.full(count, roof.value), Origin(source, roof.label, roof.note))
+
+
+class _Numbers:
+    """What the points say, key by key; the origins are the columns that they name."""
+
+    def __init__(self, points: Sequence[ImportedPoint]) -> None:
+        self._points = points
+        origins: dict[Origin, int] = {}
+        codes = [origins.setdefault(Origin(IMPORTED, point.columns, point.note), len(origins)) for point in points]
+        self._codes: IntArray = np.array(codes, dtype=np.int64)
+        self._origins = tuple(origins)
+
+    def quantities(self, mapping: Callable[[ImportedPoint], Mapping[str, float]]) -> dict[str, Quantity]:
+        """For each key of the points' mapping a quantity."""
+        keys = dict.fromkeys(key for point in self._points for key in mapping(point))
+        result = {}
+        for key in keys:
+            values = np.array([mapping(point).get(key, np.nan) for point in self._points], dtype=np.float64)
+            result[key] = Quantity(values, np.where(np.isnan(values), -1, self._codes), self._origins)
+        return result
