@@ -30,4 +30,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module = importlib.import_module(_HOMES[name])
+    if _HOMES[name] == "ncu_roofline.model":
+        module.Roofline.notebook = _notebook
+    return getattr(module, name)
+
+
+def _notebook(result: Any) -> str:
+    from ncu_roofline.rendering.notebook import notebook_html
+
+    return notebook_html(result)

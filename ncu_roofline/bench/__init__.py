@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ncu_roofline.bench.campaign import Progress
 
 
-def measure(device: str = "auto", quick: bool = False, output: str | Path | None = None, nvcc: str = "") -> Path:
+def measure(
+    device: str = "auto",
+    quick: bool = False,
+    output: str | Path | None = None,
+    nvcc: str = "",
+    progress: Progress | None = None,
+) -> Path:
     """Build the benchmark, measure one GPU and return the path of its ceilings file (JSON).
 
     ``device``: index, UUID or "auto", the first (under an MPI launcher the rank's own).  ``output`` is overwritten; without
-    one the file lies in the user's cache folder.  Raises RooflineError without a compiler or GPU, and where nothing could be
+    one the file lies in the user's cache folder.  ``progress`` is told of each ceiling (silent without).  Raises RooflineError without a compiler or GPU, and where nothing could be
     measured.
     """
     from ncu_roofline.bench.build import build
+    from ncu_roofline.bench.campaign import Silent
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.folders import cache_folder
     from ncu_roofline.bench.runner import Runner
@@ -29,7 +40,8 @@ def measure(device: str = "auto", quick: bool = False, output: str | Path | None
         except OSError as error:
             next_step = "Set XDG_CACHE_HOME to a place that you may write to."
             raise RooflineError("Cannot write", target.parent, error.strerror or str(error), next_step) from error
-    measure_device(built, chosen, target, Wish(settings=QUICK if quick else FULL, overwrite=True))
+    wish = Wish(settings=QUICK if quick else FULL, overwrite=True, progress=progress or Silent())
+    measure_device(built, chosen, target, wish)
     return target
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.cli.bench_progress import Bar
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.install.gpus import Gpu, choose, find_gpus
@@ -57,7 +59,9 @@ def _measured(machine: Machine, gpu: Gpu) -> Chosen:
         from ncu_roofline.bench import measure
 
         say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
-        ceilings = keep(machine, measure(gpu.uuid or str(gpu.index)))
+        with Bar(gpu.name, sys.stderr is not None and sys.stderr.isatty()) as bar:
+            measured = measure(gpu.uuid or str(gpu.index), progress=bar)
+        ceilings = keep(machine, measured)
     except RooflineError as error:
         return Chosen(None, f"Theoretical roofs: {error}")
     return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")

@@ -11,6 +11,7 @@ from typing import Any, overload
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
 from ncu_roofline.report.metrics import Layout, Layouts, Value, decode_column, plain_value
+from ncu_roofline.report.notebook import report_html
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
 
@@ -160,6 +161,10 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report {self.path}: {len(self)} kernels>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first launches."""
+        return report_html(self)
 
     def close(self) -> None:
         """Give the file back."""

@@ -65,10 +65,11 @@ def prove(row: dict[str, Any], function: Function, target: str) -> Finding:
     capability = capability_of(target)
     pipe = row["pipe"]
     loop = hot_loop(function, _target(row))
+    # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
+    if (pattern := _EMULATION.get(pipe)) and any(re.match(pattern, each.opcode) for each in loop or function.instructions):
+        return Finding(row["symbol"], "", emulated=True)
     if not loop:
         return Finding(row["symbol"], "no loop holds what it should be made of")
-    if (pattern := _EMULATION.get(pipe)) and any(re.match(pattern, each.opcode) for each in loop):
-        return Finding(row["symbol"], "", emulated=True)
     if rate(pipe, capability) is None:
         return Finding(row["symbol"], "", emulated=True)
     reasons = [*_memory_of(function), *_work(row, loop), *_bytes(row, loop), *_bound(row, loop, capability)]

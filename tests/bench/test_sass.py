@@ -15,8 +15,11 @@ from tests.bench.proof import Finding, applies, capability_of, prove
 from tests.bench.sass import Function, Instruction, loads_in_flight, operations, products, width
 
 _USUAL = ("80", "90a", "100a", "120")
-_OTHERS = ("75", "86", "87", "89", "103a", "110", "121")
+_OTHERS = ("70", "75", "86", "87", "89", "103a", "110", "121")
 _TARGETS = _USUAL + (_OTHERS if os.environ.get("NCU_ROOFLINE_ALL_ARCHS") else ())
+# Older compilers leave the kernel empty, and the runner refuses to time it.
+_COMPILED_SINCE = {"tensor.fp8.mma": (12, 4)}
+_NEWEST = (13, 0)  # what the kernels were written against
 Kernels = Callable[[str], dict[str, Function]]
 
 
@@ -27,11 +30,28 @@ def findings(table: list[dict[str, Any]], functions: dict[str, Function], target
 
 @pytest.mark.parametrize("target", _TARGETS)
 def test_every_promise_is_kept(target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str) -> None:
-    known = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True, check=True).stdout.split()
-    if f"sm_{re.sub('a$', '', target)}" not in known:
-        pytest.skip(f"this nvcc does not compile for sm_{target}")
-    broken = [found for _, found in findings(table, kernels(target), target) if found.reason]
+    found = findings(table, kernels(target), target)
+    # A variant that a compiler spoils does no harm where another of the same ceiling is as promised: the best one counts.
+    held = {row["ceiling"] for row, finding in found if not finding.reason}
+    held |= {ceiling for ceiling, since in _COMPILED_SINCE.items() if _version(nvcc) < since}
+    broken = [finding for row, finding in found if finding.reason and row["ceiling"] not in held]
     assert not broken
+
+
+@pytest.mark.parametrize("target", _TARGETS)
+def test_every_variant_keeps_its_promise_with_the_newest_compiler(
+    target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str
+) -> None:
+    if _version(nvcc) < _NEWEST:
+        pytest.skip(f"nvcc {'.'.join(map(str, _version(nvcc)))} is older than {_NEWEST[0]}.{_NEWEST[1]}")
+    assert not [finding for _, finding in findings(table, kernels(target), target) if finding.reason]
+
+
+def _version(nvcc: str) -> tuple[int, ...]:
+    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"release (\d+)\.(\d+)", text)
+    assert found
+    return tuple(map(int, found.groups()))
 
 
 @pytest.mark.parametrize("target", _TARGETS)
@@ -55,10 +75,12 @@ def test_the_table_is_complete(table: list[dict[str, Any]]) -> None:
     assert all(row["operations"] or row["bytes"] for row in table)
 
 
-def test_the_tensor_roof_of_hopper_and_blackwell_is_reachable(kernels: Kernels) -> None:
-    for target, opcode, suffix in (("90a", r"HGMMA\.64x256x16", "wgmma_f16"), ("100a", r"UTCHMMA", "tcgen05_f16")):
-        code = kernels(target)[f"bench_{suffix}"].instructions
-        assert sum(bool(re.match(opcode, each.opcode)) for each in code) == 20  # 16 per trip and 4 at the end
+@pytest.mark.parametrize(
+    ("target", "opcode", "suffix"), [("90a", r"HGMMA\.64x256x16", "wgmma_f16"), ("100a", r"UTCHMMA", "tcgen05_f16")]
+)
+def test_the_tensor_roof_of_hopper_and_blackwell_is_reachable(target: str, opcode: str, suffix: str, kernels: Kernels) -> None:
+    code = kernels(target)[f"bench_{suffix}"].instructions
+    assert sum(bool(re.match(opcode, each.opcode)) for each in code) == 20  # 16 per trip and 4 at the end
 
 
 @pytest.mark.parametrize(

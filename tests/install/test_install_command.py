@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.bench.campaign import Progress
 from ncu_roofline.cli import install_command
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.install.machine import Machine
@@ -275,8 +276,11 @@ def test_gpu_and_compiler_measure_once(run: Command, bin_folder: Path, monkeypat
     measured["device"] |= {"name": H100["name"], "uuid": H100["uuid"], "cc": "9.0"}
     calls: list[str] = []
 
-    def measure(device: str) -> Path:
+    def measure(device: str, progress: Progress) -> Path:
         calls.append(device)
+        progress.start(1)
+        progress.begin("dram.read")
+        progress.step("dram.read", None)
         path = tmp_path / "measured.json"
         path.write_text(json.dumps(measured))
         return path
