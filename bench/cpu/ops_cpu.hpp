@@ -266,7 +266,10 @@ inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruc
       using Register = typename Tag::Register;
       uint32_t& word = tensor_word(d, row, column);
       const double sum = tile_product<Tag>(left + row * Tag::kK, right + column * Tag::kK);
-      word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
+      if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
+        word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 bits in a column of 32: tcgen05.ld can pack them
+      else
+        word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
     }
 }
 template <class Tag>

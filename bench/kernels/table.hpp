@@ -20,7 +20,7 @@ enum class Shape {
 };
 
 // Type of the words in `out`, for comparing with the CPU model; `bits` must agree exactly.
-enum class Result { bits, fp16x2, bf16x2, fp32, fp64 };
+enum class Result { bits, fp16, fp16x2, bf16x2, fp32, fp64 };
 
 // How operands are made (runner/data.hpp); always random and bounded, unless zeros were asked for.
 enum class Data {

@@ -71,6 +71,8 @@ BENCH_FN void tcgen05_body(const Args& args) {
 // kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  sm_103a has no integer kind.
 #define BENCH_TCGEN05_KERNELS(X)                                                                                      \
   X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 103, fp16, fp32, 1e-5)   \
+  X(tcgen05_f16acc16, "tensor.fp16_acc16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16Acc16, "FLOP/s", 103, fp16, \
+    fp16, 2e-2)                                                                                                       \
   X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 103, bf16, fp32, 1e-5) \
   X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 103, tf32, fp32, 1e-5)  \
   X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)          \

@@ -15,6 +15,7 @@ std::vector<double> values(Result kind, const std::vector<uint32_t>& words) {
     switch (kind) {
       case Result::bits: found.push_back(words[i]); break;
       case Result::fp32: found.push_back(bit_cast<float>(words[i])); break;
+      case Result::fp16: found.push_back(decode_half(words[i])); break;  // the upper half is nobody's
       case Result::fp16x2:
         found.push_back(decode_half(words[i]));
         found.push_back(decode_half(words[i] >> 16));

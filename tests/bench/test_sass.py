@@ -68,7 +68,7 @@ def test_the_table_is_complete(table: list[dict[str, Any]]) -> None:
     vector = {f"{kind}.{mix}" for kind in ("fp64", "fp32", "fp16", "bf16") for mix in ("fma", "nofma", "div")}
     tensor = {f"tensor.{kind}.mma" for kind in ("fp64", "tf32", "bf16", "fp16", "fp16_acc16", "int8", "fp8")}
     hopper = {f"tensor.{kind}.wgmma" for kind in ("tf32", "bf16", "fp16", "fp16_acc16", "int8", "fp8")}
-    blackwell = {f"tensor.{kind}.tcgen05" for kind in ("tf32", "bf16", "fp16", "int8", "fp8")}
+    blackwell = {f"tensor.{kind}.tcgen05" for kind in ("tf32", "bf16", "fp16", "fp16_acc16", "int8", "fp8")}
     host = {"host.h2d", "host.d2h"}
     assert ceilings == memory | vector | tensor | hopper | blackwell | host | {"l1.read", "smem.read", "int32.mad"}
     assert len({(row["ceiling"], row["variant"], row["since"]) for row in table}) == len(table)

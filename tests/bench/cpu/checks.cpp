@@ -131,6 +131,7 @@ std::vector<double> results(const Row& row, const Words& words) {
   for (size_t i = 0; i < words.size(); ++i) switch (row.result) {
       case bench::Result::bits: found.push_back(static_cast<int32_t>(words[i])); break;
       case bench::Result::fp32: found.push_back(bench::bit_cast<float>(words[i])); break;
+      case bench::Result::fp16: found.push_back(bench::decode_half(words[i])); break;
       case bench::Result::fp16x2:
         found.push_back(bench::decode_half(words[i]));
         found.push_back(bench::decode_half(words[i] >> 16));
@@ -226,7 +227,7 @@ double async_product_sum(const uint32_t* in, int rows, int columns) {
 }
 // The model rounds accumulators as their format does, and sums products in FP64.
 double tolerance(const Row& row) {
-  return row.result == bench::Result::fp16x2 ? 1e-3 : row.result == bench::Result::fp64 ? 1e-12 : 1e-6;
+  return row.result == bench::Result::fp16x2 || row.result == bench::Result::fp16 ? 1e-3 : row.result == bench::Result::fp64 ? 1e-12 : 1e-6;
 }
 std::string near(double got, double wanted, double tolerance) {
   return std::fabs(got - wanted) <= tolerance ? "" : wrong("the sum of the product's elements", got, wanted);
