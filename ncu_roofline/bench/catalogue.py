@@ -12,6 +12,8 @@ from ncu_roofline.errors import UsageError
 class CeilingKind:
     """A ceiling: id, unit (SI) and what it is; ``quick`` ones are measured by a quick run, too.
 
+    ``measured`` is False where no kernel measures it: then only its data-sheet peak is known.
+
     ``domain`` is the clock it runs at: "sm", "memory", "link", or "" for a latency.
     """
 
@@ -20,6 +22,7 @@ class CeilingKind:
     about: str
     domain: str = "sm"
     quick: bool = True
+    measured: bool = True
 
     @property
     def kind(self) -> str:
@@ -49,7 +52,6 @@ def _memory() -> list[CeilingKind]:
         CeilingKind("l2.copy", "B/s", "L2 cache, loads and stores", quick=False),
         CeilingKind("l1.read", "B/s", "L1 cache, loads"),
         CeilingKind("smem.read", "B/s", "shared memory, loads"),
-        CeilingKind("smem.write", "B/s", "shared memory, stores", quick=False),
     ]
 
 
@@ -80,7 +82,11 @@ def _tensor() -> list[CeilingKind]:
     for name, about in types.items():
         families = {"fp64": ("mma",), "fp4": ("mma", "tcgen05")}.get(name, ("mma", "wgmma", "tcgen05"))
         unit = "OP/s" if name == "int8" else "FLOP/s"
-        rows += [CeilingKind(f"tensor.{name}.{family}", unit, f"tensor cores, {about}, {family}") for family in families]
+        here = name != "fp4"
+        rows += [
+            CeilingKind(f"tensor.{name}.{family}", unit, f"tensor cores, {about}, {family}", quick=here, measured=here)
+            for family in families
+        ]
     return rows
 
 

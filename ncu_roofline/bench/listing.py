@@ -9,6 +9,7 @@ from ncu_roofline.bench.gpus import proven
 from ncu_roofline.bench.runner import Variant
 
 UNPROVEN = "unproven on hardware"
+NO_KERNEL = "not measured, data-sheet peak only"
 
 Row = dict[str, str | list[str]]
 
@@ -31,7 +32,7 @@ def _row(kind: CeilingKind, variants: Sequence[Variant] | None, capabilities: Se
         row["variants"] = list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities)))
         row["applies to"] = _where(own, "", capabilities)
         row["emulated on"] = _where(own, "emulated", capabilities)
-    row["status"] = _status(kind.id, capabilities)
+    row["status"] = _status(kind.id, capabilities) if kind.measured else NO_KERNEL
     return row
 
 

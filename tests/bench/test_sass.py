@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.bench.catalogue import catalogue
 from tests.bench.proof import Finding, applies, capability_of, prove
 from tests.bench.sass import Function, Instruction, loads_in_flight, operations, products, width
 
@@ -73,6 +74,11 @@ def test_the_table_is_complete(table: list[dict[str, Any]]) -> None:
     assert ceilings == memory | vector | tensor | hopper | blackwell | host | {"l1.read", "smem.read", "int32.mad"}
     assert len({(row["ceiling"], row["variant"], row["since"]) for row in table}) == len(table)
     assert all(row["operations"] or row["bytes"] for row in table)
+
+
+def test_what_the_catalogue_calls_measured_has_a_kernel(table: list[dict[str, Any]]) -> None:
+    kernels = {row["ceiling"] for row in table} | {"host.bidir", "launch.stream", "launch.sync", "launch.graph"}  # no rows
+    assert {kind.id for kind in catalogue() if kind.measured} == kernels
 
 
 @pytest.mark.parametrize(
