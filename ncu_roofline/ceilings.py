@@ -39,13 +39,17 @@ _UNITS_OF = {
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown)."""
+    """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
+
+    ``spread`` is the relative standard deviation of its trials (NaN where unknown).
+    """
 
     id: str
     value: float
     unit: str
     clock: float
     variant: str
+    spread: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,7 @@ def _ceiling(position: int, entry: Any) -> Ceiling | None:
         unit=entry["unit"],
         clock=megahertz * 1e6 if megahertz > 0 else math.nan,
         variant=str(_inside(entry, "variant", "kernel") or ""),
+        spread=_number(entry.get("cv")),
     )
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
+
+
+def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
+    """Sort key under which whole numbers in names count as numbers: nw2 before nw10, and still dt0.25 before dt0.5."""
+    pieces = re.findall(r"([0-9]+)((?:\.[0-9]+)*)|([^0-9]+)", path)
+    return tuple((-1, text, "") if text else (len(n := whole.lstrip("0")), n, rest) for whole, rest, text in pieces)
 
 
 def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:

@@ -28,6 +28,11 @@ UNITS = {
     "byte/s": Unit("B/s"),
     "flop/byte": Unit("FLOP/B", prefixed=False),
     "op/byte": Unit("OP/B", prefixed=False),
+    "inst": Unit("inst"),  # warp instructions
+    "inst/s": Unit("IPS"),
+    "txn": Unit("TXN"),  # memory transactions
+    "txn/s": Unit("TXN/s"),
+    "inst/txn": Unit("inst/TXN", prefixed=False),
     "second": Unit("s"),
     "hertz": Unit("Hz"),
     "percent": Unit("%", prefixed=False),

@@ -57,10 +57,12 @@ def annotate(
     write: Callable[[Iterator[bytes]], None],
     ceilings: Sequence[Ceilings] = (),
     rules: Sequence[PathName] = (),
+    watch: Callable[[Iterable[Kernel], int], Iterable[Kernel]] = lambda kernels, _: kernels,
 ) -> Account:
     """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
 
-    ``rules`` are folders or files of rules, whose code runs.  An earlier annotation is replaced.  Raises RooflineError for
+    ``rules`` are folders or files of rules, whose code runs.  ``watch`` gets the kernels and their number and gives them back
+    one by one, so it can show how far the work is.  An earlier annotation is replaced.  Raises RooflineError for
     what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
     """
     with ExitStack() as stack:
@@ -72,7 +74,7 @@ def annotate(
         adviser = Adviser(rules, report.ncu_version) if rules else None
         with np.errstate(all="ignore"):
             names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
-            write(appended(raw, names, _additions(report.kernels, plans(m, ceilings), adviser, account)))
+            write(appended(raw, names, _additions(watch(report.kernels, len(report)), plans(m, ceilings), adviser, account)))
     return account
 
 

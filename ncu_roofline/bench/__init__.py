@@ -19,8 +19,8 @@ def measure(
     """Build the benchmark, measure one GPU and return the path of its ceilings file (JSON).
 
     ``device``: index, UUID or "auto", the first (under an MPI launcher the rank's own).  ``output`` is overwritten; without
-    one the file lies in the user's cache folder.  ``progress`` is told of each ceiling (silent without).  Raises RooflineError without a compiler or GPU, and where nothing could be
-    measured.
+    one the file lies in the user's cache folder.  ``progress`` is told of each ceiling (silent without).  Raises
+    RooflineError without a compiler or GPU, and where nothing could be measured.
     """
     from ncu_roofline.bench.build import build
     from ncu_roofline.bench.campaign import Silent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shutil
 import tempfile
 import textwrap
@@ -16,12 +17,14 @@ from pathlib import Path
 
 from ncu_roofline import pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.cli.progress import progress
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.report import RuleMessage, read_report
-from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, advise, load_rules, plain_text
+from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
@@ -45,10 +48,13 @@ def run(args: argparse.Namespace) -> int:
     if ceilings and args.rules:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
-    with _folders(args.rules, ceilings) as folders:
-        load_rules(folders)  # says at once what is wrong with a folder
-        work = partial(_advise, select=selection(args), folders=folders, collected_only=bool(args.rules) and not args.all_rules)
-        found, failed = for_each_report(args, work)
+    rules = _Rules.of(args.rules, ceilings)
+    with rules.loaded():  # says at once what is wrong with a folder
+        pass
+    collected_only = bool(args.rules) and not args.all_rules
+    # With several reports there is a bar over these.
+    asked = _Asked(selection(args), rules, collected_only, watched=len(expand(args.reports)) == 1 and not args.dask)
+    found, failed = for_each_report(args, partial(_advise, asked=asked))
     if not any(one.kernels for one in found):
         raise no_launch(args)
     _check_ceilings(ceilings, found)
@@ -62,32 +68,54 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-@contextlib.contextmanager
-def _folders(given: Sequence[str], ceilings: Sequence[Ceilings]) -> Iterator[tuple[str, ...]]:
-    """The rule folders to use; ours are rendered anew where measured ceilings have to go in."""
-    if given:
-        yield tuple(given)
-    elif not ceilings:
-        yield (str(pack.folder("rules")),)
-    else:
+@dataclass(frozen=True)
+class _Rules:
+    """Which rules to run: those of the ``given`` folders, else ours as ``rendered`` (name and text of files), else ours."""
+
+    given: tuple[str, ...] = ()
+    rendered: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, given: Sequence[str], ceilings: Sequence[Ceilings]) -> _Rules:
+        """Ours are rendered anew where measured ceilings have to go in."""
+        if given or not ceilings:
+            return cls(tuple(os.path.abspath(folder) for folder in given))
         from ncu_roofline.generate.rules import render_rules
 
+        return cls(rendered=tuple(render_rules(ceilings=ceilings).items()))
+
+    @contextlib.contextmanager
+    def loaded(self) -> Iterator[RuleSet]:
+        """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
+        if not self.rendered:
+            yield load_rules(self.given or (str(pack.folder("rules")),))
+            return
         with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
-            for name, text in render_rules(ceilings=ceilings).items():
+            for name, text in self.rendered:
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-            yield (folder,)
+            yield load_rules((folder,))
 
 
-def _advise(path: str, select: Selection, folders: Sequence[str], collected_only: bool) -> ReportAdvice:
-    with read_report(path) as report:
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line asks for; ``watched`` shows a bar over the launches."""
+
+    select: Selection
+    rules: _Rules
+    collected_only: bool
+    watched: bool
+
+
+def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
+    with read_report(path) as report, asked.rules.loaded() as rules:
         check_kernels(report)
-        measurements = select.launches(measurements_of(report, label=path))
-        rules = load_rules(folders)
+        measurements = asked.select.launches(measurements_of(report, label=name))
+        watch = partial(progress, what="running rules", total=len(measurements)) if asked.watched else iter
         return ReportAdvice(
-            report=path,
+            report=name,
             ncu_version=report.ncu_version,
             devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
-            kernels=advise(report, rules, measurements, collected_only=collected_only),
+            kernels=advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch),
             problems=rules.problems,
         )
 

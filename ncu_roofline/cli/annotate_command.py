@@ -8,6 +8,7 @@ import os
 from ncu_roofline.annotate import Account, annotate
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli.outputs import check_output, say, write_text
+from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.files import write_atomically
 from ncu_roofline.metricnames import compact
@@ -24,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
         lambda chunks: write_atomically(args.output, chunks, overwrite=args.force),
         ceilings,
         [] if args.no_rules else [folder("rules")],
+        lambda kernels, total: progress(kernels, "annotating launches", total),
     )
     say(f"Wrote {args.output}")
     write_text(_text(args.report, account))

@@ -4,39 +4,63 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from functools import partial
 
-from ncu_roofline.cli.outputs import write_text
-from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
-from ncu_roofline.errors import printable
+from ncu_roofline.cli.instruction_view import counts_instructions
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
+from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.importers import PointTable
 from ncu_roofline.metricnames import compact
-from ncu_roofline.model import measurements_of
+from ncu_roofline.model import closing_input, measurements_of
 from ncu_roofline.model.explanations import Availability, Explanation, explain
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.report import read_report
+from ncu_roofline.models.instruction_explained import explain_instructions
 
 
 def run(args: argparse.Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
-    explanations, failed = for_each_report(args, partial(_explain, select=selection(args)))
+    explained, failed = for_each_report(
+        args, partial(_explain, select=selection(args), gpu=args.gpu, instructions=counts_instructions(args))
+    )
+    for warning in dict.fromkeys(warning for one in explained for warning in one.warnings):
+        say(f"ncu-roofline: {warning}")
+    explanations = [one.explanation for one in explained]
     if not any(one.launches for one in explanations):
         raise no_launch(args)
     if args.json:
         write_text(json.dumps([one.as_dict() for one in explanations], indent=2))
     else:
-        write_text("\n\n".join(_text(one) for one in explanations))
+        write_text("\n\n".join(_text(one, counts_instructions(args)) for one in explanations))
     return 1 if failed else 0
 
 
-def _explain(path: str, select: Selection) -> Explanation:
-    with read_report(path) as report:
+@dataclass(frozen=True)
+class _Explained:
+    """What a worker brings back of one report."""
+
+    explanation: Explanation
+    warnings: tuple[str, ...] = ()
+
+
+def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | None, instructions: bool) -> _Explained:
+    with closing_input(path) as opened:
+        if isinstance(opened, PointTable):
+            reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
+            raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
+        report, warnings = on_gpu(opened, gpu)
         check_kernels(report)
-        measurements = select.launches(measurements_of(report, label=path))
-        return explain(report, measurements, select.precisions or CORE_PRECISIONS, select.levels or CORE_LEVELS, select.kernel)
+        measurements = select.launches(measurements_of(report, instructions=instructions, label=name))
+        if instructions:
+            wanted = select.levels or CORE_LEVELS
+            return _Explained(explain_instructions(report, measurements, wanted, select.kernel), warnings)
+        precisions, levels = select.precisions or CORE_PRECISIONS, select.levels or CORE_LEVELS
+        return _Explained(explain(report, measurements, precisions, levels, select.kernel), warnings)
 
 
-def _text(one: Explanation) -> str:
+def _text(one: Explanation, instructions: bool) -> str:
     devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
     lines = [f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
     for title, rows in (("work", one.precisions), ("traffic", one.levels)):
@@ -47,7 +71,8 @@ def _text(one: Explanation) -> str:
     if one.command:
         lines += [f"To {' and '.join(gains)}, run:", f"  {one.command}"]
     elif not one.missing and (one.precisions or one.levels):
-        lines.append("Nothing is missing for what was asked; --precision tensor or --level shared,system asks for more.")
+        more = "" if instructions else "; --precision tensor or --level shared,system asks for more"
+        lines.append(f"Nothing is missing for what was asked{more}.")
     return "\n".join(map(printable, lines))
 
 

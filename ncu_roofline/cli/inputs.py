@@ -7,12 +7,13 @@ import os
 from collections.abc import Sequence
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import natural_order
 
 SUFFIXES = (".ncu-rep", ".nsight-cuprof-report")
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
-    """Report paths in a stable order, each file once, however it was named.
+    """Report paths in a stable order (inside folders and patterns nw2 before nw10), each file once, however it was named.
 
     A folder stands for all reports below it; a pattern for what it matches (shells on Windows leave that to programs).
     Raises RooflineError for an argument that names nothing.
@@ -35,7 +36,7 @@ def _expand_one(argument: str) -> list[str]:
             )
         return inside
     if not os.path.exists(argument) and glob.has_magic(argument):
-        matches = sorted(glob.glob(argument, recursive=True))
+        matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
         found = [one for match in matches for one in (_reports_below(match) if os.path.isdir(match) else [match])]
         if not found:
             raise RooflineError("Cannot read", argument, "no file matches the pattern", "Check the pattern.")
@@ -45,4 +46,4 @@ def _expand_one(argument: str) -> list[str]:
 
 def _reports_below(folder: str) -> list[str]:
     paths = (os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.endswith(SUFFIXES))
-    return sorted(os.path.normpath(path) for path in paths if os.path.isfile(path))
+    return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)

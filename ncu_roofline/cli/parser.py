@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import re
 from collections.abc import Callable, Sequence
 
 from ncu_roofline import __version__
-from ncu_roofline.cli import compare_parser, machine_parser, portability_parser, ranks_parser, view_parser
+from ncu_roofline.cli import compare_parser, machine_parser, portability_parser, ranks_parser, report_options, view_parser
 from ncu_roofline.cli.bench_options import add_options
 
 LISTS = ("architectures", "precisions", "levels", "formats")
@@ -68,11 +67,13 @@ def _demo(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _show(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "show", "print each kernel's intensity, performance, share of the roof and what binds it")
-    _reports(parser)
-    _model_options(parser)
+    report_options.reports(parser)
+    report_options.model_options(parser)
     view_parser.add_options(parser)
-    parser.add_argument("--json", action="store_true", help="points, roofs and kernels as JSON on standard output")
-    parser.add_argument("--width", type=_positive, metavar="COLUMNS", help="width of the table (default: the terminal's)")
+    parser.add_argument("--json", action="store_true", help="all tables of the view as JSON on standard output")
+    parser.add_argument(
+        "--width", type=report_options.positive, metavar="COLUMNS", help="width of the table (default: the terminal's)"
+    )
 
 
 def _render(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -82,7 +83,7 @@ def _render(commands: Commands[argparse.ArgumentParser]) -> None:
         "draw rooflines: pictures, an interactive page, tables and data",
         epilog="Formats: see `ncu-roofline list formats`.",
     )
-    _reports(parser)
+    report_options.reports(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="file to write; its suffix says the format; - is standard output"
     )
@@ -94,18 +95,20 @@ def _render(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--table",
-        choices=("points", "roofs", "kernels"),
+        choices=("points", "roofs", "kernels", "machines", "absent"),
         default="points",
-        help="what csv and parquet hold (default: %(default)s)",
+        help="what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
+        "(default: %(default)s)",
     )
-    _model_options(parser)
+    report_options.model_options(parser)
     view_parser.add_options(parser)
 
 
 def _explain(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "explain", "say which charts a report can give, what is missing, and the ncu command that adds it")
-    _reports(parser)
-    _filters(parser)
+    report_options.reports(parser)
+    report_options.filters(parser)
+    view_parser.add_view(parser, ("roofline", "instruction"))
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
@@ -116,8 +119,8 @@ def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
         "run rules, ours or any folder's, on existing reports and print what they say",
         epilog="Rules are Python programs and run with your rights: name only folders that you trust.",
     )
-    _reports(parser)
-    _launch_filters(parser)
+    report_options.reports(parser)
+    report_options.launch_filters(parser)
     parser.set_defaults(precision=(), level=())
     parser.add_argument(
         "--rules",
@@ -158,7 +161,7 @@ def _check(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--chip",
-        type=_names,
+        type=report_options.names,
         action="extend",
         default=[],
         metavar="CHIP,...",
@@ -209,8 +212,8 @@ def _machine(commands: Commands[argparse.ArgumentParser]) -> None:
             "run an application under ncu with our sections and render the result",
             epilog="Exit code: the application's; 1 if it could not be profiled.",
         ),
-        _words,
-        _regex,
+        report_options.words,
+        report_options.regex,
     )
 
 
@@ -222,95 +225,3 @@ def _list(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "list", "list what is known: " + ", ".join(LISTS))
     parser.add_argument("what", choices=LISTS, help="what to list")
     parser.add_argument("--json", action="store_true", help="as JSON")
-
-
-def _reports(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help="report files (.ncu-rep, .nsight-cuprof-report), globs or folders"
-    )
-    parser.add_argument(
-        "--keep-going",
-        action="store_true",
-        help="go on with the other reports when one can't be read (exit code 1 all the same)",
-    )
-
-
-def _launch_filters(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    group = parser.add_argument_group("filters")
-    group.add_argument(
-        "--kernel", type=_regex, default="", metavar="REGEX", help="kernels whose name matches (searched anywhere in it)"
-    )
-    group.add_argument("--launch", type=_ranges, default=(), metavar="N,N-M", help="launches by position in the report, from 0")
-    group.add_argument("--nvtx", type=_regex, default="", metavar="REGEX", help="launches inside NVTX ranges that match")
-    group.add_argument("--top", type=_positive, default=0, metavar="N", help="only the N with the longest run time")
-    return group
-
-
-def _filters(parser: argparse.ArgumentParser) -> None:
-    group = _launch_filters(parser)
-    group.add_argument(
-        "--precision",
-        type=_words,
-        default=(),
-        metavar="ID,...",
-        help="precisions, as `list precisions` names them; tensor is all tensor types",
-    )
-    group.add_argument("--level", type=_words, default=(), metavar="ID,...", help="memory levels, as `list levels` names them")
-
-
-def _model_options(parser: argparse.ArgumentParser) -> None:
-    _filters(parser)
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "--by",
-        choices=("launch", "kernel", "application"),
-        default="launch",
-        help="what one row or dot is (default: %(default)s)",
-    )
-    group.add_argument(
-        "--clock",
-        choices=("profiled", "max"),
-        default="profiled",
-        help="clock the theoretical roofs stand at (default: %(default)s)",
-    )
-    group.add_argument(
-        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
-    )
-    group.add_argument(
-        "--source",
-        choices=("auto", "embedded"),
-        default="auto",
-        help="embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
-    )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
-
-
-def _regex(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
-    return text
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip().lower() for word in text.split(",") if word.strip())
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _ranges(text: str) -> tuple[tuple[int, int], ...]:
-    result = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise argparse.ArgumentTypeError(f"{part!r} is neither a number nor a range like 3-5")
-        result.append((int(first), int(last) if dash else int(first)))
-    return tuple(result)

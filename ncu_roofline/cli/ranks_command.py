@@ -3,8 +3,71 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+from dataclasses import dataclass
+from functools import partial
+
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
+from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
+from ncu_roofline.errors import UsageError
+from ncu_roofline.importers import PointTable, open_ceilings
+from ncu_roofline.model import Selection, closing_input
+from ncu_roofline.models.rank_parts import RankPart, rank_part
+from ncu_roofline.models.ranks import ranks
+
+MINIMUM_WIDTH = 60
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a worker brings back of one report."""
+
+    part: RankPart
+    warnings: tuple[str, ...] = ()
 
 
 def run(args: argparse.Namespace) -> int:
-    """To be written."""
-    raise NotImplementedError(args)
+    """Print or write the merged ranks; exit code 1 if some report had to be left out."""
+    from ncu_roofline.rendering import render
+
+    output_format = _format(args)
+    if args.output:
+        check_output(args.output, args.force)
+    select = selection(args)
+    ceilings = [open_ceilings(path) for path in args.ceilings]
+    found, failed = for_each_report(args, partial(_read, select=select))
+    for warning in dict.fromkeys(warning for one in found for warning in one.warnings):
+        say(f"ncu-roofline: {warning}")
+    if not any(len(one.part.measurements) for one in found):
+        raise no_launch(args)
+    parts = [one.part for one in found]
+    result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
+    width = args.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
+    data = render(result, output_format, table=args.table, width=width)
+    write_output(args.output or STANDARD_OUTPUT, data, args.force)
+    if args.output and args.output != STANDARD_OUTPUT:
+        say(f"Wrote {args.output}")
+    return 1 if failed else 0
+
+
+def _format(args: argparse.Namespace) -> str:
+    from ncu_roofline.rendering import VIEWS, format_for
+
+    if args.json and args.output:
+        raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")
+    if not args.output:
+        return "json" if args.json else "text"
+    known = VIEWS["ranks"]
+    found: str = args.format or format_for(args.output)
+    if found not in known:
+        reason = f"{found or 'its suffix'} is no format of merged ranks ({', '.join(known)})"
+        raise UsageError("Cannot render", args.output, reason, "Name one with --format.")
+    return found
+
+
+def _read(path: str, name: str, select: Selection) -> _Read:
+    with closing_input(path) as report:
+        if isinstance(report, PointTable):
+            return _Read(rank_part(report, name, select), report.warnings)
+        check_kernels(report)
+        return _Read(rank_part(report, name, select), getattr(report, "warnings", ()))

@@ -1,31 +1,29 @@
-"""Reports to measurements: several at a time on all cores, with a progress bar on work longer than a second."""
+"""Reports to measurements: several at a time where that is faster, with a progress bar on work longer than a second."""
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from ncu_roofline.cli.executors import Work, executor_for
 from ncu_roofline.cli.inputs import expand
+from ncu_roofline.cli.instruction_view import check_kinds, counts_instructions
 from ncu_roofline.cli.outputs import say
+from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import MetricTable, PointTable
+from ncu_roofline.importers import MetricTable, PointTable, joined, names_gpu, with_gpu
 from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.models.instruction_explained import explain_instructions
 from ncu_roofline.report import Report
 from ncu_roofline.spec import load_spec
 
 T = TypeVar("T")
 
-# Starting worker processes costs about as much as reading this much; below it one process is faster.
-PARALLEL_FROM_BYTES = 40_000_000
 # A page carries advice on the launches that matter most; `advise` prints it for all.
 ADVISED_LAUNCHES = 20
 
@@ -38,6 +36,17 @@ class ReadReport:
     explanation: Explanation | None
     advice: tuple[dict[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    table: PointTable | None = None
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What to read of a report: its own charts, its instructions, what our rules say on launches; and the GPU it ran on."""
+
+    charts: bool
+    instructions: bool
+    advised: Selection | None
+    gpu: tuple[int, int] | None
 
 
 def selection(args: argparse.Namespace) -> Selection:
@@ -45,7 +54,10 @@ def selection(args: argparse.Namespace) -> Selection:
     spec = load_spec()
     precisions = {"mixed"} | {part for p in spec.precisions for part in _prefixes(p.id)}
     _check_known("--level", args.level, [level.id for level in spec.levels], "levels")
-    _check_known("--precision", args.precision, sorted(precisions), "precisions")
+    if counts_instructions(args):
+        check_kinds(args.precision)
+    else:
+        _check_known("--precision", args.precision, sorted(precisions), "precisions")
     return Selection(
         kernel=args.kernel,
         nvtx=args.nvtx,
@@ -75,19 +87,38 @@ def read_reports(args: argparse.Namespace, advised: Selection | None = None) -> 
 
     With ``advised``, our rules are run on the longest launches it selects.
     """
-    return for_each_report(args, partial(_read_one, charts=args.source == "embedded", advised=advised))
+    wanted = _Wanted(args.source == "embedded", counts_instructions(args), advised, args.gpu)
+    reports, failed = for_each_report(args, partial(_read_one, wanted=wanted))
+    return _completed(reports), failed
 
 
-def _read_one(path: str, charts: bool, advised: Selection | None) -> ReadReport:
-    with closing_input(path) as report:
-        if isinstance(report, PointTable):
-            return ReadReport(measurements_of(report, label=path), None, warnings=report.warnings)
+def _completed(reports: list[ReadReport]) -> list[ReadReport]:
+    """The reports, those of other tools' files that complete each other as one."""
+    own = {id(report.table): report for report in reports if report.table}
+    result = []
+    for item in joined([report.table or report for report in reports]):
+        if isinstance(item, ReadReport):
+            result.append(item)
+        elif id(item) in own:
+            result.append(own[id(item)])
+        else:
+            result.append(ReadReport(measurements_of(item), None, warnings=item.warnings))
+    return result
+
+
+def _read_one(path: str, name: str, wanted: _Wanted) -> ReadReport:
+    with closing_input(path) as opened:
+        if isinstance(opened, PointTable):
+            return ReadReport(measurements_of(opened, label=name), None, warnings=opened.warnings, table=opened)
+        report, warnings = on_gpu(opened, wanted.gpu)
         check_kernels(report)
-        measurements = measurements_of(report, charts=charts and isinstance(report, Report), label=path)
+        charts = wanted.charts and isinstance(report, Report)
+        measurements = measurements_of(report, charts=charts, instructions=wanted.instructions, label=name)
+        explained = explain_instructions(report, measurements) if wanted.instructions else explain(report, measurements)
         if isinstance(report, MetricTable):  # rules and charts read more of a report than its metrics
-            return ReadReport(measurements, explain(report, measurements), warnings=report.warnings)
-        advice = _advice(report, measurements, advised) if advised else ()
-        return ReadReport(measurements, explain(report, measurements), advice)
+            return ReadReport(measurements, explained, warnings=warnings)
+        advice = _advice(report, measurements, wanted.advised) if wanted.advised else ()
+        return ReadReport(measurements, explained, advice)
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
@@ -97,6 +128,17 @@ def _advice(report: Report, measurements: Measurements, select: Selection) -> tu
     longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
     rows = advice_rows(advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements)))
     return tuple(row for row in rows if row["type"] != "ok")
+
+
+def on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:
+    """A table of metrics whose launches name no GPU as one on ``gpu`` (--gpu), and sentences for the user."""
+    if isinstance(report, Report):
+        return report, ()
+    table = with_gpu(report, gpu) if gpu else report
+    if names_gpu(table):
+        return table, table.warnings
+    silent = f"{table.path} does not say on which GPU it was made, so no counter can be chosen; --gpu 7.0 says it (a V100)."
+    return table, (*table.warnings, silent)
 
 
 def check_kernels(report: Report | MetricTable) -> None:
@@ -119,22 +161,17 @@ def no_launch(args: argparse.Namespace) -> RooflineError:
     )
 
 
-def for_each_report(args: argparse.Namespace, work: Callable[[str], T]) -> tuple[list[T], bool]:
+def for_each_report(args: argparse.Namespace, work: Work[T]) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
-    ``work`` may run in another process, so it and its result must be picklable.
+    ``work`` takes the path to open and the name to call the report by.  It may run in another process, or with --dask on
+    another machine, so it and its result must be picklable.
     """
-    from tqdm import tqdm
-
     paths = expand(args.reports)
     results: list[T] = []
     failed = False
-    # On standard error, from one second on, and only where somebody looks.
-    progress = tqdm(
-        _outcomes(paths, work), "reading reports", len(paths), delay=1.0, leave=False, disable=None, file=sys.stderr
-    )
-    with progress:
-        for outcome in progress:
+    with closing(executor_for(paths, args.dask).outcomes(work, paths)) as outcomes:
+        for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
                 results.append(outcome)
             elif args.keep_going:
@@ -147,34 +184,3 @@ def for_each_report(args: argparse.Namespace, work: Callable[[str], T]) -> tuple
             "Cannot read", " ".join(args.reports), "none of the reports could be read", "See the messages above."
         )
     return results, failed
-
-
-def _outcomes(paths: list[str], work: Callable[[str], T]) -> Iterator[T | RooflineError]:
-    workers = min(os.cpu_count() or 1, len(paths))
-    if workers < 2 or sum(_size(path) for path in paths) < PARALLEL_FROM_BYTES:
-        yield from (_guarded(work, path) for path in paths)
-        return
-    # Spawned, not forked: the same on every platform, and safe whatever threads the caller has.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        try:
-            for future in [pool.submit(_guarded, work, path) for path in paths]:
-                yield future.result()
-        except BrokenProcessPool as error:
-            reason = "a process that read one of them died, perhaps for lack of memory"
-            raise RooflineError("Cannot read", " ".join(paths), reason, "Give fewer reports at a time.") from error
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _guarded(work: Callable[[str], T], path: str) -> T | RooflineError:
-    try:
-        return work(path)
-    except RooflineError as error:
-        return error
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0

@@ -11,19 +11,25 @@ from ncu_roofline.errors import UsageError
 
 def run(args: argparse.Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering import RENDERERS, format_for, render
+    from ncu_roofline.rendering import VIEWS, format_for, render
+    from ncu_roofline.rendering.data import TABLES
 
     output_format = args.format or format_for(args.output)
-    if output_format not in RENDERERS:
-        known = ", ".join(RENDERERS)
+    formats = VIEWS[args.view]
+    if output_format not in formats:
+        known = ", ".join(formats)
         raise UsageError(
             "Cannot render",
             args.output,
             f"{output_format or 'its suffix'} is no format known ({known})",
             "Name one with --format.",
         )
+    tables = TABLES.get(args.view, TABLES["roofline"])
+    if args.table not in tables:
+        reason = f"--view {args.view} has the tables {', '.join(tables)}"
+        raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
     check_output(args.output, args.force)
-    result = read_roofline(args, advice=output_format == "html")
+    result = read_roofline(args, advice="advice" in formats[output_format].options)
     options: dict[str, object] = {"title": args.title}
     if args.theme:
         options["theme"] = args.theme

@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 
+from ncu_roofline.cli.instruction_view import counts_instructions
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, write_output, write_text
 from ncu_roofline.cli.rooflines import read_roofline
 from ncu_roofline.errors import printable
@@ -23,8 +24,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         width = args.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
         blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
+        explain = "ncu-roofline explain" + (" --view instruction" if counts_instructions(args) else "")
         blocks += [
-            f"{printable(one.report)}: {one.summary} `ncu-roofline explain` gives the ncu command that adds it."
+            f"{printable(one.report)}: {one.summary} `{explain}` gives the ncu command that adds it."
             for one in result.explanations
             if one.missing
         ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
 from ncu_roofline.generate.measured import Measured
-from ncu_roofline.spec import Level, Precision
+from ncu_roofline.spec import Level, Precision, load_instructions
 
 # Measured roofs of a level are a lighter tone of its colour.  The same palette as the rest of the program draws with.
 LEVEL_COLORS = {
@@ -22,7 +22,6 @@ _NO_FMA_COLOR = "#6B6B6B"
 _TENSOR_COLOR = "#7A4FBF"
 _VARIANT_COLOR = "#B79BEF"
 _WALL_COLOR = "#8A6D00"
-_PER_SECTOR = 1 / 32  # a memory transaction is a sector of 32 bytes
 
 
 class ChartMaker:
@@ -61,22 +60,25 @@ class ChartMaker:
 
     def instructions(self) -> Chart:
         """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""
-        per_second = "smsp__inst_executed.sum.per_second"
-        clock = "sm__cycles_elapsed.avg.per_second"
-        # Of the executed instructions no peak is recorded in reports, of the issue slots it is: 1 per scheduler and cycle.
-        peak = self._value("sm__inst_issued.sum.peak_sustained", clock)
-        work = Reading(self._value(per_second), self.lowering.chips)
-        self.lowering.collect("smsp__inst_executed.sum")
+        counted = load_instructions()
+        everything, global_loads = counted.kind("inst"), counted.kind("inst.global_ld")
+        (executed,) = everything.instructions[0].counters.counters()
+        peak = self._value(f"{counted.issue_counter}.sum.peak_sustained", "sm__cycles_elapsed.avg.per_second")
+        work = Reading(self._value(f"{executed}.sum.per_second"), self.lowering.chips)
+        self.lowering.collect(f"{executed}.sum")
         roofs, points = [], []
         for level in _without_patching(self.lowering, self.levels):
             color = _color(level)
             label = f"{level.label} transactions, instruction issue"
-            roofs += [Roof(peak, one.value, label, color) for one in self.lowering.bandwidth(level, _PER_SECTOR)]
-            points += self._cross(work, self.lowering.traffic(level, _PER_SECTOR), f"All instructions at {level.label}", color)
-        loads = self._value("smsp__sass_inst_executed_op_global_ld.sum.per_second")
-        sectors = self._value("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second")
+            roofs += [Roof(peak, one.value, label, color) for one in self.lowering.bandwidth(level, 1 / counted.transaction)]
+            traffic = self.lowering.traffic(level, 1 / counted.transaction)
+            points += self._cross(work, traffic, f"All instructions at {level.label}", color)
+        loads, sectors = (
+            self._value(f"{ways[0].counters.counters()[0]}.sum.per_second")
+            for ways in (global_loads.instructions, global_loads.transactions)
+        )
         points.append(Point(loads, sectors, "Global loads alone, at the sectors they ask for", _TENSOR_COLOR))
-        walls = tuple(Wall(1 / count, label, _WALL_COLOR) for count, label in _WALLS)
+        walls = tuple(Wall(wall.intensity, wall.label, _WALL_COLOR) for wall in counted.walls_of(global_loads.id))
         return Chart(
             "Instruction roofline",
             "Warp instructions per memory transaction of 32 bytes",
@@ -139,14 +141,6 @@ class ChartMaker:
     @staticmethod
     def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Point]:
         return [Point(work.value, one.value, label, color) for one in traffics if work.chips & one.chips]
-
-
-_WALLS = (
-    (1, "Global load of one address by all threads: 1 transaction"),
-    (4, "Global load of neighbouring 4-byte elements: 4 transactions"),
-    (8, "Global load of neighbouring 8-byte elements: 8 transactions"),
-    (32, "Global load with a stride of 32 bytes or more: 32 transactions"),
-)
 
 
 def _color(level: Level) -> str:

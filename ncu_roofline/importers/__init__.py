@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ncu_roofline.importers.gpu import names_gpu, with_gpu
+from ncu_roofline.importers.joining import joined
 from ncu_roofline.importers.opening import FORMATS, Format, open_ceilings, open_input
 from ncu_roofline.importers.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
 
@@ -13,6 +15,9 @@ __all__ = [
     "ImportedRoof",
     "MetricTable",
     "PointTable",
+    "joined",
+    "names_gpu",
     "open_ceilings",
     "open_input",
+    "with_gpu",
 ]

@@ -29,7 +29,16 @@ class Format:
 
 
 # In this order: the first that recognises a file reads it.
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    Format("ncu-csv", "ncu_roofline.importers.ncu_csv", "metrics", "what ncu --csv prints"),
+    Format("ert", "ncu_roofline.importers.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
+    Format("roofline-data", "ncu_roofline.importers.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
+    Format("nvprof", "ncu_roofline.importers.nvprof", "points", "the output of nvprof --csv"),
+    Format("likwid", "ncu_roofline.importers.likwid", "points", "the CSV of likwid-perfctr"),
+    Format("advisor", "ncu_roofline.importers.advisor", "points", "a survey of Intel Advisor as CSV"),
+    Format("advisor-roofs", "ncu_roofline.importers.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
+    Format("plain-table", "ncu_roofline.importers.plain_table", "points", "a plain table"),
+)
 
 
 def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:

@@ -53,6 +53,7 @@ class ImportedPoint:
     ``work`` maps precision ids to operations, ``traffic`` level ids to bytes, ``fma_share`` precision ids to the share of fused
     instructions among floating-point ones (0 to 1).  Ids may be unknown to the specification.  With ``rates`` the file gives no
     times and no totals: work and traffic are per second, and ``seconds`` is 1.  ``columns`` names the columns (counters) used.
+    ``label`` says which run of a sweep it is; ``roofs`` are those of this point alone, beside the table's.
     """
 
     name: str
@@ -68,6 +69,8 @@ class ImportedPoint:
     rates: bool = False
     columns: str = ""
     note: str = ""
+    label: str = ""
+    roofs: tuple[ImportedRoof, ...] = ()
 
 
 @dataclass(frozen=True)

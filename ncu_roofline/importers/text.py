@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
@@ -35,6 +36,17 @@ def text_of(path: str | os.PathLike[str]) -> str:
     except OSError as error:
         raise _unreadable(path, error) from error
     return data.decode(_encoding(data), "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
+    try:
+        with open(path, "rb") as stream:
+            encoding = _encoding(stream.read(4))
+        with open(path, encoding=encoding, errors="replace") as text:
+            yield from text
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _encoding(data: bytes) -> str:

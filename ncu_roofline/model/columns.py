@@ -5,7 +5,7 @@ Units are keys of `ncu_roofline.units.UNITS`; "" marks a column without unit.  A
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ POINTS = (
     Column("level", "str", "", "memory level id: l1, shared, l2, dram, system"),
     Column("launches", "int", "", "launches in this row: 1, or the number aggregated"),
     Column("work", "float", "flop", "operations executed (OP for integer types, see unit)"),
-    Column("unit", "str", "", "flop or op: what work counts"),
+    Column("unit", "str", "", "flop or op (inst: warp instructions): what work counts"),
     Column("traffic", "float", "byte", "bytes moved at this level"),
     Column("seconds", "float", "second", "run time"),
     Column("intensity", "float", "flop/byte", "work / traffic"),
@@ -51,6 +51,12 @@ POINTS = (
     Column("bandwidth_roof", "float", "byte/s", "bandwidth roof of this level, measured where given"),
     Column("fma_share", "float", "ratio", "alpha: fused multiply-adds among add, multiply and fused instructions"),
     Column("mix_roof", "float", "flop/s", "compute roof that this mix can reach: (1 + alpha) / 2 of compute_roof"),
+    Column(
+        "lanes",
+        "float",
+        "ratio",
+        "threads with a true predicate / (32 x warp instructions), where the row counts all warp instructions",
+    ),
     Column("attainable_theoretical", "float", "flop/s", "the same with theoretical roofs only"),
     Column("fraction_theoretical", "float", "ratio", "performance / attainable_theoretical"),
     Column("roof_origin", "str", "", "origin of the binding roof of this level: theoretical or measured"),
@@ -77,11 +83,13 @@ ROOFS = (
     Column("compute_capability", "str", "", "compute capability, as 9.0"),
     Column("roof", "str", "", "roof id: fp64.fma, fp64.nofma, tensor.fp16.wgmma, l1, l2, dram, wall, ..."),
     Column("kind", "str", "", "compute (a horizontal line), bandwidth (a diagonal) or wall (a vertical line)"),
-    Column("precision", "str", "", "precision id of a compute roof, else ''"),
+    Column(
+        "precision", "str", "", "precision id of a compute roof, or of the only kind of instruction that a roof is for; else ''"
+    ),
     Column("level", "str", "", "level id of a bandwidth roof, else ''"),
     Column("label", "str", "", "label for people, without the value"),
     Column("value", "float", "", "roof, in the unit of the column unit"),
-    Column("unit", "str", "", "flop/s, op/s, byte/s or flop/byte"),
+    Column("unit", "str", "", "flop/s, op/s or byte/s; inst/s, txn/s or inst/txn"),
     Column("value_min", "float", "", "lowest over the launches (their clocks differ)"),
     Column("value_max", "float", "", "highest over the launches"),
     Column("origin", "str", "", "theoretical or measured"),
@@ -108,7 +116,7 @@ KERNELS = (
         "status",
         "str",
         "",
-        "ok (has points), zero-flop, no-work-metrics, no-traffic-metrics, no-time, unknown-chip or no-chart",
+        "ok (has points), zero-flop, no-instructions, no-work-metrics, no-traffic-metrics, no-time, unknown-chip or no-chart",
     ),
     Column("clock_profiled", "float", "hertz", "SM clock while profiled"),
     Column("clock_max", "float", "hertz", "maximum SM clock of the GPU"),
@@ -116,3 +124,29 @@ KERNELS = (
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     Column("notes", "str", "", "warnings, sentences separated by '; '"),
 )
+
+# What work and traffic are counted in, by view, where it is not FLOP and byte.
+_COUNTED_IN = {"instruction": {"flop": "inst", "byte": "txn"}}
+_MEANINGS = {"instruction": {"work": "warp instructions executed"}}
+
+
+def _of_view(declared: tuple[Column, ...], view: str) -> tuple[Column, ...]:
+    words, meanings = _COUNTED_IN.get(view, {}), _MEANINGS.get(view, {})
+    return tuple(
+        replace(
+            one,
+            unit="/".join(words.get(word, word) for word in one.unit.split("/")),
+            meaning=meanings.get(one.name, one.meaning),
+        )
+        for one in declared
+    )
+
+
+def points_of(view: str) -> tuple[Column, ...]:
+    """POINTS with the units that they have in a view (``view`` of a Roofline)."""
+    return _of_view(POINTS, view)
+
+
+def kernels_of(view: str) -> tuple[Column, ...]:
+    """KERNELS with the units that they have in a view."""
+    return _of_view(KERNELS, view)

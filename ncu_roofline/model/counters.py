@@ -13,6 +13,7 @@ NANOSECOND = 1e-9
 KILOHERTZ = 1e3
 
 _COUNT_SUFFIXES = (".sum", ".sum.per_second", ".sum.per_cycle_elapsed")
+_SUMS_ALREADY = "sass__"  # counts of ncu itself: one number of that name
 _PEAK_SUFFIX = ".sum.peak_sustained"
 _SLICE_PEAK_SUFFIX = ".avg.peak_sustained"
 _CLOCK_UNITS = ("sm", "smsp", "l1tex", "lts", "gpc", "dram")
@@ -44,6 +45,11 @@ def twin(counter: str) -> str | None:
     return {"sm": f"smsp__{rest}", "smsp": f"sm__{rest}"}.get(unit)
 
 
+def _suffixes(counters: Iterable[str]) -> tuple[str, ...]:
+    """The forms in which a report may hold these counters."""
+    return ("",) if all(name.startswith(_SUMS_ALREADY) for name in counters) else _COUNT_SUFFIXES
+
+
 def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
     names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *_TENSOR_ACTIVE}
@@ -53,7 +59,7 @@ def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[
     }
     counters = {counter for one in sums for counter in one.counters()}
     counters |= {other for counter in counters if (other := twin(counter))}
-    names |= {counter + suffix for counter in counters for suffix in _COUNT_SUFFIXES}
+    names |= {counter + suffix for counter in counters for suffix in _suffixes([counter])}
     return names | {c + suffix for one in peaks for c in one.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
 
 
@@ -78,6 +84,10 @@ class Counters:
         self.tensor_active = _first(*(self._column(name) for name in _TENSOR_ACTIVE)) / 100
         self._clocks: dict[str, tuple[FloatArray, str]] = {}
         self.profiled_clock = _first(*(self._own_clock(name) for name in ("sm", "smsp", "l1tex", "gpc")))
+
+    def metric(self, name: str) -> FloatArray:
+        """One metric as the report has it."""
+        return self._column(name)
 
     def _column(self, name: str) -> FloatArray:
         return self._columns.get(name, self._missing)
@@ -123,7 +133,7 @@ class Counters:
         """The sum of counters over the whole launch; the first form in which the report holds all of its counters."""
         result = Quantity.missing(len(self.seconds))
         for names in (formula.counters(), tuple(twin(counter) or counter for counter in formula.counters())):
-            for suffix in _COUNT_SUFFIXES:
+            for suffix in _suffixes(names):
                 metrics = [name + suffix for name in names]
                 if all(metric in self._columns for metric in metrics):
                     origin = Origin(source, ", ".join(metrics), note)

@@ -67,6 +67,7 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "bandwidth_roof": roof.peak_traffic if roof else np.nan,
         "fma_share": np.nan,
         "mix_roof": np.nan,
+        "lanes": np.nan,
         "attainable_theoretical": attainable,
         "fraction_theoretical": point.work / attainable,
         "roof_origin": "theoretical",

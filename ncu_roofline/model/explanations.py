@@ -18,6 +18,7 @@ from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.works import MIXED
 from ncu_roofline.report import Report
 from ncu_roofline.spec import Architecture, Level, Precision, load_spec
+from ncu_roofline.spec.instruction import Kind
 
 # The first release whose metric library knows operation counts of the tensor path (CUDA 12.3).
 OPS_PATH_SINCE = (2023, 3)
@@ -101,8 +102,8 @@ def explain(
     """
     capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
     wanted = _wanted(capabilities, precisions, levels)
-    have = [_availability(p, m.work.get(p.id)) for p in wanted.precisions]
-    reached = [_availability(level, m.traffic.get(level.id)) for level in wanted.levels]
+    have = [availability(p, m.work.get(p.id)) for p in wanted.precisions]
+    reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels]
     missing = tuple(one.id for one in (*have, *reached) if one.launches < len(m))
     partial = tuple(one.id for one in (*have, *reached) if one.id not in missing and one.partial)
     notes = _notes(m, capabilities, wanted, (*precisions, *levels))
@@ -115,14 +116,14 @@ def explain(
     return Explanation(
         report=str(m.report[0]) if len(m) else str(report.path),
         ncu_version=report.ncu_version,
-        devices=_devices(m),
+        devices=devices_of(m),
         launches=len(m),
         precisions=tuple(have),
         levels=tuple(reached),
         missing=missing,
         partial=partial,
         added=added,
-        command=_command(report, metrics, kernel) if added and wanted.chips else "",
+        command=command_of(report, metrics, kernel) if added and wanted.chips else "",
         notes=tuple(notes),
     )
 
@@ -141,7 +142,8 @@ def _wanted(capabilities: Sequence[tuple[int, int]], precisions: Sequence[str], 
     )
 
 
-def _availability(owner: Precision | Level, quantity: Quantity | None) -> Availability:
+def availability(owner: Precision | Level | Kind, quantity: Quantity | None) -> Availability:
+    """How many launches have it, and by which way."""
     if quantity is None:
         return Availability(owner.id, owner.label, 0, "", "", "")
     known = np.isfinite(quantity.values)
@@ -156,7 +158,8 @@ def _availability(owner: Precision | Level, quantity: Quantity | None) -> Availa
     )
 
 
-def _devices(m: Measurements) -> tuple[tuple[str, str], ...]:
+def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
+    """(name, compute capability as text, "" where unknown) of each GPU model."""
     pairs = dict.fromkeys(zip(m.device, m.capability, strict=True))
     return tuple((str(device), f"{one[0]}.{one[1]}" if one != UNKNOWN_CAPABILITY else "") for device, one in pairs)
 
@@ -195,7 +198,7 @@ def _text(release: tuple[int, int]) -> str:
     return f"{release[0]}.{release[1]}"
 
 
-def _command(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:
+def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:
     """The ncu command line, quoted for a POSIX shell."""
     words = ["ncu", "--metrics", ",".join(metrics)]
     if kernel:

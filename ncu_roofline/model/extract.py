@@ -11,9 +11,10 @@ import numpy as np
 
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.counters import Counters, as_floats, spellings
+from ncu_roofline.model.instructions import instruction_metrics, instructions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Binding, Level, Precision, Spec
+from ncu_roofline.spec import Architecture, Binding, InstructionSpec, Level, Precision, Spec
 
 _DEVICE = "device__attribute_display_name"
 _MAJOR = "device__attribute_compute_capability_major"
@@ -21,10 +22,14 @@ _MINOR = "device__attribute_compute_capability_minor"
 UNKNOWN_CAPABILITY = (0, 0)
 
 
-def measure(report: Report | MetricTable, label: str, spec: Spec) -> Measurements:
-    """All launches of a report; ``label`` is what the report is called in the frames."""
+def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: InstructionSpec | None = None) -> Measurements:
+    """All launches of a report; ``label`` is what the report is called in the frames.
+
+    With ``instructions``, warp instructions and their transactions as well.
+    """
     count = len(report)
-    raw = report.columns([_DEVICE, *sorted(_metric_names(spec) & report.metric_names)])
+    names = _metric_names(spec) | (instruction_metrics(instructions) if instructions else frozenset())
+    raw = report.columns([_DEVICE, *sorted(names & report.metric_names)])
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     columns = {name: as_floats(column) for name, column in raw.items()}
     capability = _capabilities(columns, count)
@@ -34,11 +39,18 @@ def measure(report: Report | MetricTable, label: str, spec: Spec) -> Measurement
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
         selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
-        parts.append(_measure_chip(headers, index, selected, spec, chip))
+        part = _measure_chip(headers, index, selected, spec, chip)
+        parts.append(_with_instructions(part, selected, instructions) if instructions and spec.architecture(chip) else part)
         order.append(index)
     if len(parts) <= 1:
         return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY)
     return Measurements.joined(parts).take(np.argsort(np.concatenate(order)))
+
+
+def _with_instructions(m: Measurements, columns: Mapping[str, FloatArray], wanted: InstructionSpec) -> Measurements:
+    """The launches of one chip with their instructions; the counters are the same on every chip that is known."""
+    instructions, transactions, issue = instructions_of(Counters(columns, len(m)), wanted)
+    return replace(m, instructions=instructions, transactions=transactions, compute={**m.compute, wanted.issue: issue})
 
 
 def _capabilities(columns: Mapping[str, FloatArray], count: int) -> TextArray:

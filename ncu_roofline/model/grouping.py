@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements
-from ncu_roofline.model.names import short_names
+from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
+from ncu_roofline.model.names import across_numbers, short_names
 
-GROUPINGS = ("launch", "kernel", "application")
+GROUPINGS = ("launch", "kernel", "kernel-report", "application")
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -46,23 +48,63 @@ class Grouping:
 def group(measurements: Measurements, by: str) -> Grouping:
     """Group by one of GROUPINGS.
 
-    Launches of one kernel are those with the same full name on the same GPU model, in all reports; an application is one
-    report on one GPU model.
+    Launches of one kernel are those with the same `kernel_keys`, in all reports (by kernel-report: in one report); an
+    application is one report on one GPU model.  In a sweep kernels and applications are taken step by step, and the steps of
+    the application are one application.
     """
     m = measurements
-    labels = short_names([f or n for f, n in zip(m.name, m.function, strict=True)])
+    keys = kernel_keys(m)
+    labels = short_names([name or function for name, function, _ in keys])
     if by == "launch":
         everything = np.arange(len(m))
         return Grouping(by, everything, everything, tuple(labels))
     if by == "kernel":
-        index, first = _factorize(zip(m.name, m.function, m.device, strict=True))
+        index, first = _factorize((*key, step) for key, step in zip(keys, m.step, strict=True))
+        return Grouping(by, index, first, tuple(labels[i] for i in first))
+    if by == "kernel-report":
+        index, first = _factorize((*key, report) for key, report in zip(keys, m.report, strict=True))
         return Grouping(by, index, first, tuple(labels[i] for i in first))
     if by == "application":
-        index, first = _factorize(zip(m.report, m.device, strict=True))
-        several = len({m.report[i] for i in first}) < len(first)
-        names = [f"{m.report[i]} on {m.device[i]}" if several else str(m.report[i]) for i in first]
+        sweep = m.step >= 0
+        owners = np.where(sweep, "application", m.report)
+        index, first = _factorize(zip(owners, m.device, m.step, strict=True))
+        several = len({(owners[i], m.step[i]) for i in first}) < len(first)
+        names = [f"{owners[i]} on {m.device[i]}" if several else str(owners[i]) for i in first]
         return Grouping(by, index, first, tuple(names))
     raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
+
+
+def reports_of(m: Measurements, grouping: Grouping) -> TextArray:
+    """The report of each row; '' for a kernel of several reports, and for a step of a sweep that several reports have."""
+    result: TextArray = m.report[grouping.first].copy()
+    if grouping.by == "kernel" and len(set(m.report)) > 1 and not (m.step >= 0).any():
+        result[:] = ""
+    result[grouping.index[m.report != result[grouping.index]]] = ""
+    return result
+
+
+def kernel_keys(m: Measurements) -> list[tuple[str, str, str]]:
+    """For each launch its kernel: full name, function name, GPU model.
+
+    In a sweep the parameter may be part of the name (a template argument, a tile size): kernels whose names differ in whole
+    numbers only, and of which no step has two, are one kernel.
+    """
+    keys = list(zip(m.name, m.function, m.device, strict=True))
+    if not (m.step >= 0).any():
+        return keys
+    steps: dict[tuple[str, str, str], set[int]] = {}
+    for key, step in zip(keys, m.step.tolist(), strict=True):
+        steps.setdefault(key, set()).add(step)
+    alike: dict[Hashable, list[tuple[str, str, str]]] = {}
+    for key in steps:
+        alike.setdefault((_NUMBER.sub("*", key[0]), _NUMBER.sub("*", key[1]), key[2]), []).append(key)
+    joined: dict[tuple[str, str, str], tuple[str, str, str]] = {}
+    for kernels in alike.values():
+        taken = [step for key in kernels for step in steps[key]]
+        if len(kernels) > 1 and len(set(taken)) == len(taken):
+            names, functions, devices = zip(*kernels, strict=True)
+            joined |= dict.fromkeys(kernels, (across_numbers(names), across_numbers(functions), devices[0]))
+    return [joined.get(key, key) for key in keys]
 
 
 def _factorize(keys: Iterable[Hashable]) -> tuple[IntArray, IntArray]:

@@ -36,7 +36,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         clock_max=np.full(count, np.nan),
         tensor_active=np.full(count, np.nan),
         invocations=np.array([point.launches for point in points], dtype=np.int64),
-        label=_texts([""] * count),
+        label=_texts([point.label for point in points]),
         step=np.full(count, -1),
         rates=np.array([point.rates for point in points], dtype=bool),
         work=work,
@@ -48,8 +48,8 @@ def imported(table: PointTable, label: str) -> Measurements:
             if name in work
         },
         traffic=numbers.quantities(lambda point: point.traffic),
-        compute={roof.id: _everywhere(roof, count) for roof in table.roofs if roof.kind == "compute"},
-        bandwidth={roof.id: _everywhere(roof, count) for roof in table.roofs if roof.kind == "bandwidth"},
+        compute=_roofs(table, "compute"),
+        bandwidth=_roofs(table, "bandwidth"),
         charts=_texts([()] * count),
     )
 
@@ -60,9 +60,30 @@ def _texts(values: Sequence[object]) -> TextArray:
     return result
 
 
-def _everywhere(roof: ImportedRoof, count: int) -> Quantity:
-    source = MEASURED if roof.measured else IMPORTED
-    return Quantity.of(np.full(count, roof.value), Origin(source, roof.label, roof.note))
+def _roofs(table: PointTable, kind: str) -> dict[str, Quantity]:
+    """The roofs of a kind by id: a point's own, else the table's."""
+    count = len(table.points)
+    rows: dict[str, dict[int, ImportedRoof]] = {
+        roof.id: dict.fromkeys(range(count), roof) for roof in table.roofs if roof.kind == kind
+    }
+    for index, point in enumerate(table.points):
+        for roof in point.roofs:
+            if roof.kind == kind:
+                rows.setdefault(roof.id, {})[index] = roof
+    return {name: _roof(of_point, count) for name, of_point in rows.items()}
+
+
+def _roof(of_point: Mapping[int, ImportedRoof], count: int) -> Quantity:
+    values, choice = np.full(count, np.nan), np.full(count, -1, dtype=np.int64)
+    origins: dict[Origin, int] = {}
+    for index, roof in of_point.items():
+        values[index] = roof.value
+        choice[index] = origins.setdefault(_origin(roof), len(origins))
+    return Quantity(values, choice, tuple(origins))
+
+
+def _origin(roof: ImportedRoof) -> Origin:
+    return Origin(MEASURED if roof.measured else IMPORTED, roof.label, roof.note)
 
 
 class _Numbers:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.model.grouping import Grouping
+from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
 from ncu_roofline.model.works import total_flops
@@ -29,11 +29,8 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
     clock = grouping.mean(m.clock, m.seconds)
     ratio = clock / m.clock_max[first]
     available = _Availability(m, grouping, spec, levels)
-    report = m.report[first]
-    if grouping.by == "kernel" and len(set(m.report)) > 1:
-        report = np.full(len(first), "", dtype=object)
     return {
-        "report": report,
+        "report": reports_of(m, grouping),
         "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
         "kernel": np.array(grouping.label, dtype=object),
         "device": m.device[first],
@@ -76,6 +73,16 @@ def _joined(*columns: Any) -> Any:
     result = np.empty(len(columns[0]), dtype=object)
     result[:] = ["; ".join(text for text in texts if text) for texts in zip(*columns, strict=True)]
     return result
+
+
+def kernel_traffic(m: Measurements, grouping: Grouping) -> dict[str, Any]:
+    """Bytes by level id, one number per row of the kernels frame, also of kernels without work; NaN where unknown."""
+    return {level: _sum_known(grouping, np.where(m.rates, np.nan, one.values)) for level, one in m.traffic.items()}
+
+
+def kernel_work(m: Measurements, grouping: Grouping) -> dict[str, Any]:
+    """Operations by precision id, one number per row of the kernels frame, zeros too; NaN where unknown."""
+    return {precision: _sum_known(grouping, np.where(m.rates, np.nan, one.values)) for precision, one in m.work.items()}
 
 
 def _sum_known(grouping: Grouping, values: Any) -> Any:

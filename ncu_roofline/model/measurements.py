@@ -118,6 +118,8 @@ class Measurements:
     traffic: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes
     compute: Mapping[str, Quantity] = field(default_factory=dict)  # compute roof id -> operations per second
     bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second
+    instructions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind (and lanes) -> warp instructions
+    transactions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind -> transactions of this kind alone
     charts: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # the report's own charts, where asked for
 
     def __len__(self) -> int:

@@ -238,6 +238,14 @@ def _numbered(text: str, taken: dict[str, int]) -> str:
     return result
 
 
+def across_numbers(names: Sequence[str]) -> str:
+    """One name for names that differ in whole numbers only: ``f<1>`` and ``f<2>`` are ``f<*>``; "" for other differences."""
+    pieces = [re.split(r"(\d+)", name) for name in names]
+    if len({tuple(part[::2]) for part in pieces}) != 1:
+        return ""
+    return "".join(texts[0] if len(set(texts)) == 1 else "*" for texts in zip(*pieces, strict=True))
+
+
 def short_names(names: Sequence[str]) -> list[str]:
     """A short name for each full name: at most 40 printable characters, equal exactly where the full names are equal.
 

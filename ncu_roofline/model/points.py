@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.model.grouping import Grouping
+from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.model.roofs import RoofValues
 from ncu_roofline.model.selection import Selection
@@ -116,7 +116,7 @@ class _Rows:
         hidden = self.rates[keep]  # a file that gives rates says nothing of totals and times
         labels = np.array(self.grouping.label, dtype=object)
         return {
-            "report": self._report(keep),
+            "report": reports_of(m, self.grouping)[keep],
             "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
             "kernel": labels[keep],
             "device": m.device[first],
@@ -139,6 +139,7 @@ class _Rows:
             "bandwidth_roof": self.bandwidth_roof[keep],
             "fma_share": self.fma_share[keep],
             "mix_roof": ((1 + self.fma_share) / 2 * self.peak)[keep],
+            "lanes": np.full(len(keep), np.nan),
             "attainable_theoretical": self.attainable_theoretical[keep],
             "fraction_theoretical": fractions[1][keep],
             "roof_origin": np.where(self.measured[keep], "measured", "theoretical").astype(object),
@@ -155,12 +156,6 @@ class _Rows:
             "notes": notes,
             "_row": keep,
         }
-
-    def _report(self, keep: Any) -> Any:
-        reports = self.m.report[self.grouping.first[keep]]
-        if self.grouping.by == "kernel" and len(set(self.m.report)) > 1:
-            return np.full(len(keep), "", dtype=object)  # a kernel's launches of several reports
-        return reports
 
     def _locality(self, siblings: list[_Rows]) -> tuple[FloatArray, Any]:
         ratio = np.full(self.grouping.count, np.nan)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,22 +13,23 @@ import numpy as np
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import MetricTable, PointTable, open_ceilings, open_input
+from ncu_roofline.importers import MetricTable, PointTable, joined, open_ceilings, open_input
 from ncu_roofline.model import columns
 from ncu_roofline.model.embedded import filled_from_charts, with_charts
 from ncu_roofline.model.embedded_frames import embedded_points, embedded_roofs
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.grouping import group
 from ncu_roofline.model.imported import imported
-from ncu_roofline.model.kernels import kernels_table
+from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
 from ncu_roofline.model.known import levels_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.model.shown import Shown
+from ncu_roofline.model.trajectories import as_trajectory
 from ncu_roofline.report import Report
-from ncu_roofline.spec import load_spec
+from ncu_roofline.spec import load_instructions, load_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,24 +51,39 @@ class Roofline:
     point_columns: Table
     roof_columns: Table
     kernel_columns: Table
+    # Bytes by level id, a number per row of the kernels (NaN where unknown): kernels without work have no points.
+    traffic: Table = field(default_factory=dict)
+    # Operations by precision id, likewise: points leave zeros out.
+    work: Table = field(default_factory=dict)
+
+    # Renderers stand above the model: who imports the package's own `roofline` has this filled in.
+    notebook: ClassVar[Callable[[Any], str] | None] = None
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the chart and its table; without renderers the points."""
+        if self.notebook is not None:
+            return self.notebook()
+        html: str = self.points.to_html()
+        return html
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """One row per launch (or group), precision and level."""
-        return _frame(self.point_columns)
+        return as_frame(self.point_columns)
 
     @cached_property
     def roofs(self) -> pd.DataFrame:
         """One row per roof and origin."""
-        return _frame(self.roof_columns)
+        return as_frame(self.roof_columns)
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """One row per launch (or group), also for those without any point."""
-        return _frame(self.kernel_columns)
+        return as_frame(self.kernel_columns)
 
 
-def _frame(table: Table) -> pd.DataFrame:
+def as_frame(table: Table) -> pd.DataFrame:
+    """Equally long columns as a DataFrame of the same types."""
     import pandas as pd
 
     # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
@@ -90,6 +106,7 @@ def roofline(
     by: str = "launch",
     source: str = "auto",
     select: Selection | None = None,
+    trajectory: bool | str = False,
 ) -> Roofline:
     """The hierarchical roofline of one or several reports.
 
@@ -98,39 +115,56 @@ def roofline(
     ``by``: one row per "launch", per "kernel" (launches summed, time-weighted) or per "application".
     ``source``: "auto" counts with our own bindings, then with derivations and the report's own charts; "embedded" gives the
     charts inside the report exactly as Nsight Compute draws them.
+    ``trajectory``: True, or what `as_trajectory` takes as label: the reports (or NVTX ranges, or labelled points) are the steps
+    of a sweep, and the launches of each step are summed by kernel (or application).
     Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports, ValueError for options
     that don't go together.
     """
     embedded = source == "embedded"
     if source not in SOURCES:
         raise ValueError(f"source must be one of {', '.join(SOURCES)}, not {source!r}")
-    if embedded and (by != "launch" or clock != "profiled" or ceilings):
-        raise ValueError("the report's own charts are per launch, at the profiled clock and without measured ceilings")
+    if embedded and (by != "launch" or clock != "profiled" or ceilings or trajectory):
+        raise ValueError("the report's own charts are per launch, at the profiled clock, without measured ceilings and sweeps")
     measurements = report if isinstance(report, Measurements) else measurements_of(report, charts=embedded)
+    if trajectory:
+        measurements = as_trajectory(measurements, trajectory if isinstance(trajectory, str) else "")
+        by = "kernel" if by == "launch" else by
     selection = select or Selection()
-    files = _ceilings(ceilings)
-    _check_ceilings(files, measurements)
+    files = ceilings_of(ceilings)
+    check_ceilings(files, measurements)
     selected = selection.launches(measurements)
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
         return _embedded(selected, selection) if embedded else _build(selected, files, clock, by, selection)
 
 
-def measurements_of(report: Source | Sequence[Source], *, charts: bool = False, label: str = "") -> Measurements:
-    """All launches of the reports, one after the other; with ``charts``, the reports' own charts as well.
+def measurements_of(
+    report: Source | Sequence[Source], *, charts: bool = False, instructions: bool = False, label: str = ""
+) -> Measurements:
+    """All launches of the reports, one after the other.
+
+    With ``charts``, the reports' own charts as well; with ``instructions``, what the instruction roofline counts.
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
     reports = [report] if isinstance(report, (Report, MetricTable, PointTable, str, PathLike)) else list(report)
     if not reports:
         raise ValueError("no reports given")
-    parts = []
+    parts: list[Measurements | PointTable] = []
     for one in reports:
         if isinstance(one, (str, PathLike)):
             with closing_input(one) as opened:
-                parts.append(_measured(opened, label or str(one), charts))
+                parts.append(_unless_table(opened, label or str(one), charts, instructions))
         else:
-            parts.append(_measured(one, label or str(one.path), charts))
-    return Measurements.joined(parts)
+            parts.append(_unless_table(one, label or str(one.path), charts, instructions))
+    complete = [
+        _measured(part, label or part.path, charts, instructions) if isinstance(part, PointTable) else part
+        for part in joined(parts)  # tables of other tools may complete each other
+    ]
+    return Measurements.joined(complete)
+
+
+def _unless_table(report: Input, label: str, charts: bool, instructions: bool) -> Measurements | PointTable:
+    return report if isinstance(report, PointTable) else _measured(report, label, charts, instructions)
 
 
 @contextmanager
@@ -141,26 +175,28 @@ def closing_input(path: str | PathLike[str]) -> Iterator[Input]:
         yield opened
 
 
-def _measured(report: Input, label: str, charts: bool) -> Measurements:
-    spec = load_spec()
+def _measured(report: Input, label: str, charts: bool, instructions: bool) -> Measurements:
+    spec, counted = load_spec(), load_instructions() if instructions else None
     name = label.encode("utf-8", "replace").decode()  # a path need not be text
     with np.errstate(all="ignore"):
         if isinstance(report, PointTable):
             return imported(report, name)
         if not isinstance(report, Report):
-            return measure(report, name, spec)
-        measurements = filled_from_charts(report, measure(report, name, spec), spec)
+            return measure(report, name, spec, counted)
+        measurements = filled_from_charts(report, measure(report, name, spec, counted), spec)
         return with_charts(report, measurements) if charts else measurements
 
 
-def _ceilings(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:
+def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:
+    """One, several or no ceilings, given as files or as what was read from them, as a list.  Raises RooflineError."""
     if ceilings is None:
         return []
     several = [ceilings] if isinstance(ceilings, (Ceilings, str, PathLike)) else ceilings
     return [one if isinstance(one, Ceilings) else open_ceilings(one) for one in several]
 
 
-def _check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
+def check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
+    """Raise RooflineError for ceilings of a GPU that no launch ran on."""
     devices = dict.fromkeys(zip(m.device, m.capability, strict=True))
     for one in files:
         if devices and not any(one.applies_to(*key) for key in devices):
@@ -175,11 +211,10 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
     roofs = Roofs(m, ceilings, clock)
     grouping = group(m, by)
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
-    points = _ordered(tables, columns.POINTS)
+    points = ordered(tables, columns.POINTS)
     rows = roofs.rows(spec, Shown(points, spec, select))
-    return Roofline(
-        points, _of_rows(rows, columns.ROOFS), _of_columns(kernels_table(m, grouping, spec, levels), columns.KERNELS)
-    )
+    kernels = of_columns(kernels_table(m, grouping, spec, levels), columns.KERNELS)
+    return Roofline(points, of_rows(rows, columns.ROOFS), kernels, kernel_traffic(m, grouping), kernel_work(m, grouping))
 
 
 def _embedded(m: Measurements, select: Selection) -> Roofline:
@@ -194,24 +229,26 @@ def _embedded(m: Measurements, select: Selection) -> Roofline:
         elif kernels["status"][i] == "ok":
             kernels["status"][i] = "no-chart"
     return Roofline(
-        _of_rows(points, columns.POINTS),
-        _of_rows(embedded_roofs(m, select), columns.ROOFS),
-        _of_columns(kernels, columns.KERNELS),
+        of_rows(points, columns.POINTS),
+        of_rows(embedded_roofs(m, select), columns.ROOFS),
+        of_columns(kernels, columns.KERNELS),
     )
 
 
-def _ordered(tables: list[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+def ordered(tables: list[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
     """The tables behind each other, ordered by row, each row's precisions and levels in the spec's order."""
     if not tables:
-        return _of_rows([], declared)
+        return of_rows([], declared)
     merged = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     order = np.argsort(merged.pop("_row"), kind="stable")
-    return _of_columns({name: values[order] for name, values in merged.items()}, declared)
+    return of_columns({name: values[order] for name, values in merged.items()}, declared)
 
 
-def _of_rows(rows: Sequence[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
-    return _of_columns({column.name: [row[column.name] for row in rows] for column in declared}, declared)
+def of_rows(rows: Sequence[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+    """Rows as the declared columns."""
+    return of_columns({column.name: [row[column.name] for row in rows] for column in declared}, declared)
 
 
-def _of_columns(values: dict[str, Any], declared: tuple[columns.Column, ...]) -> Table:
+def of_columns(values: dict[str, Any], declared: tuple[columns.Column, ...]) -> Table:
+    """The declared columns, each as an array of its type."""
     return {column.name: np.asarray(values[column.name], dtype=_DTYPES[column.dtype]) for column in declared}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.grouping import kernel_keys
+from ncu_roofline.model.measurements import IntArray, Measurements
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Selection:
 
     def launches(self, m: Measurements) -> Measurements:
         """The launches that pass the filters, in their order."""
+        index = self.positions(m)
+        return m if len(index) == len(m) else m.take(index)
+
+    def positions(self, m: Measurements) -> IntArray:
+        """Where these launches are."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
             pattern = re.compile(self.kernel)
@@ -50,7 +56,7 @@ class Selection:
         index = np.flatnonzero(keep)
         if self.top:
             index = index[_longest(m, index, self.top, self.top_by)]
-        return m if len(index) == len(m) else m.take(index)
+        return index
 
 
 def _matches(texts: list[str], pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -63,7 +69,8 @@ def _longest(
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     seconds = np.nan_to_num(m.seconds[index])
     if by == "kernel":
-        keys = list(zip(m.name[index], m.function[index], m.device[index], strict=True))
+        all_keys = kernel_keys(m)
+        keys = [all_keys[i] for i in index]
         totals: dict[object, float] = {}
         for key, time in zip(keys, seconds, strict=True):
             totals[key] = totals.get(key, 0.0) + float(time)

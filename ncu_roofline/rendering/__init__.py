@@ -6,7 +6,7 @@ Nothing here opens a file or knows a chip; each format is one row of RENDERERS, 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.errors import RooflineError
 
 if TYPE_CHECKING:
+    from ncu_roofline.rendering.comparison import ComparisonFrames
     from ncu_roofline.rendering.panels import Frames
+    from ncu_roofline.rendering.ranks import RankFrames
 
 __all__ = ["RENDERERS", "Renderer", "format_for", "render", "text_table"]
 
@@ -69,11 +71,54 @@ RENDERERS = {
     "text": Renderer(
         "ncu_roofline.rendering.text", "render_text", (".txt", ".text"), "the table of `show`", ("width", "ascii_only")
     ),
+    "nersc": Renderer(
+        "ncu_roofline.rendering.nersc",
+        "render_nersc",
+        (),
+        "data file of NERSC's plot_roofline_hierarchical.py, one precision",
+        (),
+    ),
 }
 
 
-# View of what is rendered -> its renderers by format; each view has every format.
-VIEWS: dict[str, dict[str, Renderer]] = {"roofline": RENDERERS, "instruction": RENDERERS}
+# Merged ranks are tables: no picture shows them.
+_RANKS = {
+    **{name: RENDERERS[name] for name in ("csv", "json", "parquet")},
+    "text": replace(RENDERERS["text"], module="ncu_roofline.rendering.ranks", function="render_ranks"),
+}
+_TIME_MODULES = {
+    "html": "time_page",
+    **dict.fromkeys(("png", "svg", "pdf"), "time_picture"),
+    "md": "time_markdown",
+    "text": "time_text",
+}
+_TIME = {
+    name: replace(RENDERERS[name], module=f"ncu_roofline.rendering.{_TIME_MODULES.get(name, 'data')}")
+    for name in (*_TIME_MODULES, "csv", "json", "parquet")
+}
+_COMPARISON_TEXT = "ncu_roofline.rendering.comparison_text"
+_COMPARISON = {
+    **{name: RENDERERS[name] for name in ("csv", "json", "parquet")},
+    "md": replace(RENDERERS["md"], module=_COMPARISON_TEXT),
+    "text": replace(RENDERERS["text"], module=_COMPARISON_TEXT, about="the text of `compare`"),
+    "junit": Renderer(
+        "ncu_roofline.rendering.comparison_junit", "render_junit", (), "thresholds for test reports of CI systems", ("strict",)
+    ),
+}
+_PORTABILITY = {
+    name: replace(RENDERERS[name], module="ncu_roofline.rendering.portability", options=("title",) if name == "md" else ())
+    for name in ("text", "csv", "md", "json")
+}
+_TIME["html"] = replace(_TIME["html"], options=("title", "theme", "explanations"))
+# View of what is rendered -> its renderers by format; each view has every format, but for merged ranks and comparisons.
+VIEWS: dict[str, dict[str, Renderer]] = {
+    "roofline": RENDERERS,
+    "instruction": {name: row for name, row in RENDERERS.items() if name != "nersc"},  # that format holds FLOP and bytes only
+    "time": _TIME,
+    "ranks": _RANKS,
+    "comparison": _COMPARISON,
+    "portability": _PORTABILITY,
+}
 
 
 def format_for(path: str) -> str:
@@ -87,8 +132,8 @@ def renderers_of(frames: object) -> dict[str, Renderer]:
     return VIEWS[getattr(frames, "view", "roofline")]
 
 
-def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A002
-    """A Roofline in one of RENDERERS' formats.
+def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **options: Any) -> bytes:  # noqa: A002
+    """A Roofline, or what another model gives, in one of the formats that VIEWS has for it.
 
     Options a format has no use for are ignored, so that one set goes with all: ``title``, ``theme`` ("light", "dark"; of a page
     also "auto"), ``top`` (kernels in a picture), ``table`` ("points", "roofs", "kernels"), ``width`` (characters) and
@@ -106,6 +151,6 @@ def render(roofline: Frames, format: str, **options: Any) -> bytes:  # noqa: A00
 
 def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
     """The terminal table of `ncu-roofline show`."""
-    from ncu_roofline.rendering.text import text_table as make
-
-    return make(roofline, width=width, color=color, ascii_only=ascii_only)
+    make = importlib.import_module(renderers_of(roofline)["text"].module).text_table
+    text: str = make(roofline, width=width, color=color, ascii_only=ascii_only)
+    return text

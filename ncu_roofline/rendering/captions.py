@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
+from ncu_roofline.rendering.style import view_of
 from ncu_roofline.units import format_value
 
 CLOCK_WARNING = 0.9
+_STEPS = 8  # of a sweep, that a note lists
+# In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
+_SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average")
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
     "zero-flop": "without floating-point operations",
@@ -19,7 +24,25 @@ WHY = {
     "no-time": "without a run time",
     "unknown-chip": "on a GPU unknown to this version",
     "no-chart": "without a roofline chart in the report",
+    "no-instructions": "without executed instructions",
 }
+_WHY_OF_VIEW = {"instruction": {"no-work-metrics": "without metrics of executed instructions"}}
+_NAMES = {"instruction": "Instruction roofline"}
+
+
+def why(frames: Frames, status: str) -> str:
+    """Why kernels of this status have no points."""
+    return _WHY_OF_VIEW.get(view_of(frames), WHY).get(status) or WHY.get(status, clean(status))
+
+
+def kind_of_work(units: Iterable[str]) -> str:
+    """The header over precisions, or over kinds of instruction where those are counted."""
+    return "instructions" if set(units) == {"inst"} else "precision"
+
+
+def name_of(frames: Frames) -> str:
+    """What the picture of a view is called."""
+    return _NAMES.get(view_of(frames), "Roofline")
 
 
 def _finite(values: list[float]) -> list[float]:
@@ -80,7 +103,7 @@ def status_notes(frames: Frames) -> list[str]:
             kernels.setdefault(status, set()).add(kernel)
             shares[status] += share if math.isfinite(share) else 0.0
     return [
-        f"{plural(len(names), 'kernel')} {WHY.get(status, clean(status))}, {percent(shares[status])} of the time."
+        f"{plural(len(names), 'kernel')} {why(frames, status)}, {percent(shares[status])} of the time."
         for status, names in kernels.items()
     ]
 
@@ -98,7 +121,9 @@ def clock_note(frames: Frames) -> str:
 def roof_note(frames: Frames) -> str:
     """Origin and clock of the roofs."""
     bases: dict[tuple[str, str], list[float]] = {}
-    for origin, basis, clock in rows(frames, "roofs", "origin", "clock_basis", "clock"):
+    for kind, origin, basis, clock in rows(frames, "roofs", "kind", "origin", "clock_basis", "clock"):
+        if kind == "wall":  # a pattern of access has no clock
+            continue
         bases.setdefault((origin, basis), []).append(clock)
     parts = []
     for (origin, basis), clocks in bases.items():
@@ -108,13 +133,23 @@ def roof_note(frames: Frames) -> str:
     return f"Roofs: {', '.join(dict.fromkeys(parts))}." if parts else ""
 
 
+def sweep_note(frames: Frames) -> str:
+    """The steps of a sweep in the direction of the arrows, "" without one."""
+    steps = {step: clean(label) for step, label in rows(frames, "points", "step", "label") if step >= 0}
+    names = [steps[step] for step in sorted(steps)]
+    if len(names) < 2:
+        return ""
+    listed = names if len(names) <= _STEPS else [*names[:2], "...", names[-1]]
+    return f"Arrows follow {plural(len(names), 'step')}: {', '.join(listed)}."
+
+
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
     """What single points and roofs say of themselves, the commonest first."""
     found = Counter[str]()
     for name in ("points", "roofs"):
         for notes, count in Counter(column(frames, name, "notes")).items():
             for note in filter(None, map(clean, notes.split("; "))):
-                if "of the maximum clock" not in note:  # clock_note says it for all
+                if not any(text in note for text in _SAID_ELSEWHERE):
                     found[note] += count
     return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note, _ in found.most_common(most)]
 
@@ -133,7 +168,7 @@ def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
         shares = _finite([kernel.share for kernel in chart.kernels])
         part = f" ({percent(sum(shares))} of the time)" if shares else ""
         notes.append(f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn{part}.")
-    notes += status_notes(frames)
+    notes += [sweep_note(frames), *status_notes(frames)]
     if outside:
         notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
@@ -149,6 +184,8 @@ def explanation(frames: Frames) -> str:
     lines = ["No kernel can be drawn.", *status_notes(frames)]
     missing = " ".join(column(frames, "kernels", "missing")).split()
     if missing:
-        lines.append(f"Missing metrics: {', '.join(dict.fromkeys(map(clean, missing)))}.")
-        lines.append("The command ncu-roofline explain prints the ncu command that adds them.")
+        wanted = getattr(frames, "to_collect", ())
+        lines.append(f"Missing metrics: {', '.join(wanted or dict.fromkeys(map(clean, missing)))}.")
+        option = f" --view {view_of(frames)}" if wanted else ""
+        lines.append(f"The command ncu-roofline explain{option} prints the ncu command that adds them.")
     return "\n".join(lines)

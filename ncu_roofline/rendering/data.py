@@ -1,4 +1,4 @@
-"""The frames of a Roofline as csv, json and parquet: SI units, every digit, a missing number empty or null."""
+"""The frames of a view as csv, json and parquet: SI units, every digit, a missing number empty or null."""
 
 from __future__ import annotations
 
@@ -10,18 +10,42 @@ from typing import Any
 
 from ncu_roofline.model import columns
 from ncu_roofline.model.names import clean
+from ncu_roofline.models import columns as model_columns
+from ncu_roofline.models.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS, TIME_ABSENT, TIME_MACHINES, TIME_POINTS
 from ncu_roofline.rendering.panels import Frames, column
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 1
-TABLES = {"points": columns.POINTS, "roofs": columns.ROOFS, "kernels": columns.KERNELS}
+# View -> its tables; the first is what csv and parquet hold if nobody says which.
+TABLES: dict[str, dict[str, tuple[columns.Column, ...]]] = {
+    "roofline": {"points": columns.POINTS, "roofs": columns.ROOFS, "kernels": columns.KERNELS},
+    "instruction": {
+        "points": columns.points_of("instruction"),
+        "roofs": columns.ROOFS,
+        "kernels": columns.kernels_of("instruction"),
+    },
+    "ranks": {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS},
+    "comparison": {
+        "kernels": model_columns.COMPARISON_KERNELS,
+        "levels": model_columns.COMPARISON_LEVELS,
+        "summary": model_columns.COMPARISON_SUMMARY,
+        "thresholds": model_columns.COMPARISON_THRESHOLDS,
+    },
+    "time": {"points": TIME_POINTS, "machines": TIME_MACHINES, "absent": TIME_ABSENT},
+}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _declared(table: str) -> tuple[columns.Column, ...]:
-    if table not in TABLES:
-        raise ValueError(f"table {table!r} is not one of {', '.join(TABLES)}")
-    return TABLES[table]
+def tables_of(frames: object) -> dict[str, tuple[columns.Column, ...]]:
+    """The tables of what is given, by its view, with their columns."""
+    return TABLES.get(getattr(frames, "view", "roofline"), TABLES["roofline"])
+
+
+def _declared(frames: Frames, table: str) -> tuple[columns.Column, ...]:
+    tables = tables_of(frames)
+    if table not in tables:
+        raise ValueError(f"table {table!r} is not one of {', '.join(tables)}")
+    return tables[table]
 
 
 def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
@@ -33,14 +57,18 @@ def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]
 
 
 def render_json(roofline: Frames) -> bytes:
-    """Points, roofs and kernels as strict JSON, one row per line.
+    """All tables of a view as strict JSON, one row per line.
 
-    The keys are schema, schema_version, units ({column: unit}), points, roofs and kernels.  Units are keys of
+    The keys are schema, schema_version, view (but for the ordinary roofline), units ({column: unit}) and the tables: points,
+    roofs and kernels, or what TABLES has for the view.  Units are keys of
     ``ncu_roofline.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
     """
-    units = {one.name: one.unit for table in TABLES.values() for one in table if one.unit}
+    tables = tables_of(roofline)
+    units = {one.name: one.unit for table in tables.values() for one in table if one.unit}
     parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']
-    for table, declared in TABLES.items():
+    if (view := getattr(roofline, "view", "roofline")) != "roofline":
+        parts.insert(2, f'"view": {json.dumps(view)}')
+    for table, declared in tables.items():
         names = [one.name for one in declared]
         values = [_json_values(roofline, table, one) for one in declared]
         lines = [json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) for row in zip(*values, strict=True)]
@@ -49,7 +77,7 @@ def render_json(roofline: Frames) -> bytes:
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
 
 
-def _csv_text(value: object) -> str:
+def csv_text(value: object) -> str:
     """A text for a cell; one that a spreadsheet would take for a formula gets an apostrophe before it."""
     text = clean(str(value), None)
     return f"'{text}" if text.startswith(_FORMULA) else text
@@ -59,12 +87,12 @@ def _csv_values(roofline: Frames, table: str, one: columns.Column) -> list[str]:
     values = column(roofline, table, one.name)
     if one.dtype == "float":
         return ["" if math.isnan(value) else repr(float(value)) for value in values]
-    return [str(int(value)) for value in values] if one.dtype == "int" else [_csv_text(value) for value in values]
+    return [str(int(value)) for value in values] if one.dtype == "int" else [csv_text(value) for value in values]
 
 
 def render_csv(roofline: Frames, *, table: str = "points") -> bytes:
     """One frame as csv: a header of column names, then one line per row; units as in ``ncu_roofline.model.columns``."""
-    declared = _declared(table)
+    declared = _declared(roofline, table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([one.name for one in declared])
@@ -79,7 +107,7 @@ def render_parquet(roofline: Frames, *, table: str = "points") -> bytes:
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields, arrays = [], []
-    for one in _declared(table):
+    for one in _declared(roofline, table):
         values = column(roofline, table, one.name)
         if one.dtype == "str":
             values = [str(value).encode("utf-8", "replace").decode() for value in values]

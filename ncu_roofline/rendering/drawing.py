@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 import textwrap
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.rendering.lettering import drawable, put_text
-from ncu_roofline.rendering.panels import Chart
-from ncu_roofline.rendering.plan import EXPLANATION, Label, Line, PanelPlan
-from ncu_roofline.rendering.style import MARKERS, Theme, level_style
+from ncu_roofline.rendering.panels import Chart, is_part
+from ncu_roofline.rendering.plan import EXPLANATION, Label, Line, PanelPlan, joined
+from ncu_roofline.rendering.style import COUNTED, MARKERS, Theme, level_style
+from ncu_roofline.rendering.sweeps import Trajectory
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_MIX_DASHES = (0, (2.4, 1.6))
+_ARROW_FROM = 14.0  # points between two dots; nearer ones leave no room for an arrow head
 
 
 def level_colour(level: str, colours: Theme) -> str:
@@ -31,6 +37,11 @@ def draw_panel(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None
         axes.plot(
             [intensity], [performance], "o", ms=3.2, mfc=colours.ground, mec=level_colour(level, colours), mew=0.9, zorder=4
         )
+    for path in plan.trajectories:
+        _draw_trajectory(axes, path, plan, colours)
+    for mix in plan.mixes:
+        for value in mix.values:
+            axes.plot(mix.span, [value] * 2, ls=_MIX_DASHES, lw=1.0, color=colours.compute, zorder=3, gid="mix")
     _draw_dots(axes, plan, data, colours)
     for label in plan.labels:
         _draw_label(axes, label, plan, colours)
@@ -60,9 +71,9 @@ def _axes(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(colours.faint)
         spine.set_linewidth(0.6)
-    work = "FLOP" if plan.panel.unit == "flop" else "OP"
-    _axis_name(axes.set_xlabel, f"Arithmetic intensity [{work}/B]", colours)
-    _axis_name(axes.set_ylabel, f"Performance [{symbol}]", colours)
+    counted = COUNTED[plan.panel.unit]
+    _axis_name(axes.set_xlabel, counted.intensity_axis, colours)
+    _axis_name(axes.set_ylabel, counted.performance_axis(symbol), colours)
     if len(data.panels) > 1:
         axes.set_title(drawable(plan.panel.title), fontsize=7.6, color=colours.text, loc="left", pad=3, weight="bold")
 
@@ -91,8 +102,38 @@ def _draw_line(axes: Axes, line: Line, data: Chart, colours: Theme) -> None:
         dashes = (0, (6, 6))
     (x0, y0), (x1, y1) = line.ends
     axes.plot(
-        [x0, x1], [y0, y1], ls=dashes, lw=0.8 if theory else 1.3, color=colour, zorder=2 if theory else 3, dash_capstyle="butt"
+        [x0, x1],
+        [y0, y1],
+        ls=dashes,
+        lw=0.8 if theory or line.kind == "wall" else 1.3,
+        color=colour,
+        zorder=2 if theory else 3,
+        dash_capstyle="butt",
     )
+
+
+def _draw_trajectory(axes: Axes, path: Trajectory, plan: PanelPlan, colours: Theme) -> None:
+    """A thin line through the dots of a sweep, an arrow head in the middle of each piece that is long enough for one."""
+    xs, ys = zip(*path.dots, strict=True)
+    colour = level_colour(path.level, colours)
+    axes.plot(xs, ys, ls="-", lw=0.7, color=colour, alpha=0.75, zorder=4, gid="trajectory")
+    view = plan.view
+    for (ax, ay), (bx, by) in pairwise(path.dots):
+        start, end = (view.x(ax), view.y(ay)), (view.x(bx), view.y(by))
+        if math.dist(start, end) < _ARROW_FROM:
+            continue
+        middle = [((a + b) / 2) for a, b in zip(start, end, strict=True)]
+        back = [m - (b - a) / 20 for m, a, b in zip(middle, start, end, strict=True)]
+        axes.annotate(
+            "",
+            xy=(middle[0] / view.width, middle[1] / view.height),
+            xytext=(back[0] / view.width, back[1] / view.height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            arrowprops={"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0, "color": colour, "shrinkA": 0, "shrinkB": 0},
+            annotation_clip=True,
+            zorder=4,
+        )
 
 
 def _draw_dots(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
@@ -103,25 +144,26 @@ def _draw_dots(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None
     spans = [
         [(min(x for _, x in one.dots), one.performance), (max(x for _, x in one.dots), one.performance)]
         for one in plan.panel.series
+        if joined(one)
     ]
     axes.add_collection(LineCollection(spans, colors=colours.connector, linewidths=0.6, zorder=4), autolim=False)
-    dots: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    dots: dict[tuple[str, str, bool], tuple[list[float], list[float]]] = {}
     for one in plan.panel.series:
         for level, intensity in one.dots:
-            xs, ys = dots.setdefault((one.kernel, level), ([], []))
+            xs, ys = dots.setdefault((one.kernel, level, is_part(one, plan.panel)), ([], []))
             xs.append(intensity)
             ys.append(one.performance)
     size = 4.8 if len(data.panels) == 1 else 4.3
-    for (kernel, level), (xs, ys) in dots.items():
+    for (kernel, level, part), (xs, ys) in dots.items():
         axes.plot(
             xs,
             ys,
             ls="none",
             marker=marker[kernel],
             ms=size,
-            mfc=level_colour(level, colours),
-            mec=colours.ground,
-            mew=0.4,
+            mfc=colours.ground if part else level_colour(level, colours),
+            mec=level_colour(level, colours) if part else colours.ground,
+            mew=0.9 if part else 0.4,
             zorder=5,
         )
 
@@ -133,7 +175,7 @@ def _draw_label(axes: Axes, label: Label, plan: PanelPlan, colours: Theme) -> No
     if label.leader:
         xs, ys = zip(*((x / view.width, y / view.height) for x, y in label.leader), strict=True)
         axes.plot(xs, ys, transform=axes.transAxes, lw=0.4, color=colours.faint, zorder=4)
-    if label.role in ("kernel", "number"):
+    if label.role in ("kernel", "number", "step"):
         colour = colours.text
     else:
         colour = level_colour(label.level, colours) if label.level else colours.compute

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+_WALL_GAP = 4.2  # from a wall to its label: dots stand upon walls, and their halves go in between
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
 
 
@@ -238,7 +239,7 @@ def along_wall(view: View, intensity: float, width: float, height: float) -> lis
     x, found = view.x(intensity), []
     for step in range(int(view.height / 6)):
         for side, price in ((-1, 0.0), (1, 0.4)):
-            away = side * (height / 2 + 1.8)
+            away = side * (height / 2 + _WALL_GAP)
             found.append((Box(x + away, 4 + width / 2 + 6 * step, width, height, 90.0), price + 0.02 * step))
     return found
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.drawing import level_colour
 from ncu_roofline.rendering.lettering import put_text
-from ncu_roofline.rendering.panels import Chart
+from ncu_roofline.rendering.panels import Chart, is_part
 from ncu_roofline.rendering.plan import Measure
-from ncu_roofline.rendering.style import MARKERS, Theme, level_style
+from ncu_roofline.rendering.style import MARKERS, Theme, level_style, precision_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,6 +65,11 @@ def draw_legend(sheet: Axes, foot: float, legend: Legend, data: Chart, colours: 
         x = _key_text(sheet, x + 18, y, name, colours, measure)
     sheet.plot([x], [y], "o", ms=3.2, mfc=colours.ground, mec=colours.faint, mew=0.9)
     x = _key_text(sheet, x + 6, y, "ridge point", colours, measure)
+    for name in dict.fromkeys(
+        precision_label(one.precision) for panel in data.panels for one in panel.series if is_part(one, panel)
+    ):
+        sheet.plot([x], [y], "o", ms=4.8, mfc=colours.ground, mec=colours.faint, mew=0.9)
+        x = _key_text(sheet, x + 6, y, f"{name} alone", colours, measure)
     heading = "kernels by share of time"
     if legend.entries and data.kernels[0].share > 0 and x + measure(heading, _SIZE)[0] < width - 8:
         put_text(sheet, width - 8, y, heading, _SIZE, colours.faint, va="center_baseline", ha="right")

@@ -14,6 +14,7 @@ from ncu_roofline.rendering.summary import (
     intensity_unit,
     label_of,
     performance_text,
+    share_text,
     summary,
     time_text,
 )
@@ -33,7 +34,7 @@ def escape(text: str) -> str:
 def render_md(roofline: Frames, *, title: str = "") -> bytes:
     """Tables of a Roofline: kernels, roofs, kernels without points, notes."""
     data = summary(roofline)
-    blocks = [f"# {escape(title or 'Roofline')}", escape(data.heading)]
+    blocks = [f"# {escape(title or captions.name_of(roofline))}", escape(data.heading)]
     if data.rows:
         blocks.append(_kernels(data))
     else:
@@ -41,14 +42,14 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
     if data.roofs:
         blocks += ["## Roofs", _roofs(data)]
     if data.absent:
-        blocks += ["## Kernels without points", _absent(data)]
+        blocks += ["## Kernels without points", _absent(roofline, data)]
     notes = [*data.notes, *captions.row_notes(roofline, 8)]
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
 
 
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A GitHub table, the first ``left`` columns to the left, the others to the right."""
     lines = [headers, [":--" if index < left else "--:" for index in range(len(headers))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -56,11 +57,17 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1)
 
 def _kernels(data: Summary) -> str:
     launches = any(row.launches > 1 for row in data.rows)
-    headers = ["kernel", "precision", "bound by", *(["launches"] if launches else []), "time", "share"]
+    sweep = any(row.step >= 0 for row in data.rows)
+    mix, lanes = (any(getattr(row, name) >= 0 for row in data.rows) for name in ("fma_share", "lanes"))
+    headers = ["kernel", *(["step"] if sweep else []), captions.kind_of_work(row.unit for row in data.rows), "bound by"]
+    headers += [*(["launches"] if launches else []), "time", "share"]
     headers += [f"{escape(label)} [{intensity_unit(data)}]" for label in data.level_labels] + ["performance", "of roof"]
+    headers += ["FMA", "of mix roof"] if mix else []
+    headers += ["lanes"] if lanes else []
     rows = [
         [
             escape(row.kernel),
+            *([escape(row.step_label)] if sweep else []),
             escape(label_of(row)),
             escape(row.binds),
             *([str(row.launches)] if launches else []),
@@ -69,10 +76,12 @@ def _kernels(data: Summary) -> str:
             *(intensity_text(row.intensity.get(level, float("nan"))) for level in data.levels),
             performance_text(row),
             captions.percent(row.fraction),
+            *([share_text(row.fma_share), share_text(row.mix_fraction)] if mix else []),
+            *([share_text(row.lanes)] if lanes else []),
         ]
         for row in data.rows
     ]
-    return _table(headers, rows, left=3)
+    return table(headers, rows, left=3 + sweep)
 
 
 def _roofs(data: Summary) -> str:
@@ -83,18 +92,18 @@ def _roofs(data: Summary) -> str:
         [escape(roof.device), escape(roof.label), value(roof.measured, roof.unit), value(roof.theoretical, roof.unit)]
         for roof in data.roofs
     ]
-    return _table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
+    return table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
 
 
-def _absent(data: Summary) -> str:
+def _absent(roofline: Frames, data: Summary) -> str:
     rows = [
         [
             escape(one.kernel),
-            captions.WHY.get(one.status, escape(one.status)),
+            escape(captions.why(roofline, one.status)),
             escape(one.missing),
             time_text(one.seconds),
             captions.percent(one.share),
         ]
         for one in data.absent
     ]
-    return _table(["kernel", "why", "missing", "time", "share"], rows, left=3)
+    return table(["kernel", "why", "missing", "time", "share"], rows, left=3)

@@ -12,11 +12,12 @@ from typing import Any
 
 from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.rendering.captions import name_of
 from ncu_roofline.rendering.page_data import clean, clean_block, embed_json, payload
 from ncu_roofline.rendering.page_facts import facts
 from ncu_roofline.rendering.panels import Frames
 
-_EXPLANATION = ("report", "text", "command")
+EXPLANATION = ("report", "text", "command")
 _ADVICE = ("kernel", "rule", "type", "title", "text")
 THEMES = ("auto", "light", "dark")
 # One classic script, in this order: later files use what earlier ones define.
@@ -24,6 +25,7 @@ _SCRIPTS = (
     "page_format.js",
     "page_state.js",
     "page_labels.js",
+    "page_sweep.js",
     "page_chart.js",
     "page_table.js",
     "page_controls.js",
@@ -49,19 +51,32 @@ def render_html(
     if theme not in THEMES:
         raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
     heading = clean(title) or _default_title(roofline)
-    plotly, script = plotly_js(), "\n".join(_asset(name) for name in _SCRIPTS)
-    page = _environment().from_string(_asset("page.html.j2")).render(
+    return self_contained(
+        "page.html.j2",
+        _SCRIPTS,
+        payload(roofline, title=heading, theme=theme),
         title=heading,
         theme=theme,
         facts=facts(roofline),
-        explanations=_texts(explanations, _EXPLANATION),
-        advice=_texts(advice, _ADVICE),
+        explanations=texts_of(explanations, EXPLANATION),
+        advice=texts_of(advice, _ADVICE),
+    )
+
+
+def self_contained(template: str, scripts: Iterable[str], data: Mapping[str, Any], **values: Any) -> bytes:
+    """A page from a template: style, plotly, our ``scripts`` (one after the other) and ``data`` as JSON all inside it.
+
+    Raises RooflineError where plotly is not installed.
+    """
+    plotly, script = plotly_js(), "\n".join(_asset(name) for name in scripts)
+    page = _environment().from_string(_asset(template)).render(
         version=__version__,
         policy=_policy(plotly, script),
         style=_asset("page.css"),
         plotly=plotly,
         script=script,
-        data=embed_json(payload(roofline, title=heading, theme=theme)),
+        data=embed_json(data),
+        **values,
     )  # fmt: skip
     return str(page).encode()
 
@@ -101,7 +116,8 @@ def _policy(*scripts: str) -> str:
     return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
-def _texts(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
+def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
+    """The given keys of each entry as clean texts, "" for a missing one."""
     return [{key: clean_block(entry.get(key) or "") for key in keys} for entry in entries]
 
 
@@ -109,5 +125,5 @@ def _default_title(roofline: Frames) -> str:
     """The device, or the only report."""
     names = [clean(name) for name in dict.fromkeys(roofline.kernels["report"]) if name]
     if len(names) == 1:
-        return f"Roofline of {names[0]}"
-    return f"Roofline of {len(names)} reports" if names else "Roofline"
+        return f"{name_of(roofline)} of {names[0]}"
+    return f"{name_of(roofline)} of {len(names)} reports" if names else name_of(roofline)

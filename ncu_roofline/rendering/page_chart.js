@@ -24,6 +24,7 @@ function margins(width) {
 function roofTexts(roof) {
   const origin = ORIGINS.length > 1 ? ` (${roof.origin})` : "";
   const name = shorten(roof.label || roof.roof, 40);
+  if (roof.kind === "wall") return [name, name.split(":")[0]]; // the label says where it stands
   const value = formatValue(roof.value, roof.unit, 3);
   return [`${name}: ${formatValue(roof.value, roof.unit)}${origin}`, `${name}: ${value}`, name];
 }
@@ -108,6 +109,7 @@ function linkTrace(rows, points, colours) {
   const [x, y] = [[], []];
   for (const row of rows) {
     if (state.isolated !== null && row.kernel.index !== state.isolated) continue;
+    if (row.kernel.step >= 0) continue; // in a sweep lines join the steps instead
     const ends = [...row.levels.values()].filter((point) => visible.has(point));
     if (ends.length < 2) continue;
     x.push(...ends.map((point) => point.intensity), null);
@@ -128,8 +130,8 @@ function levelTrace(level, points, crowd, faded, colours, legend) {
     type: "scatter", mode: "markers", x: mine.map((p) => p.intensity), y: mine.map((p) => p.performance), meta: "dots",
     customdata: mine.map((p) => p.index), hoverinfo: "none", showlegend: legend, name: plotlyText(level.label),
     marker: {
-      color: levelColour(level.id), size, opacity, symbol: mine.map((p) => shapeOf(KERNELS[p.owner].shape).symbol),
-      line: { color: colours.card, width: size > 7 ? 0.8 : 0.4 },
+      color: levelColour(level.id), size, opacity, symbol: mine.map((p) => shapeOf(KERNELS[p.owner].shape).symbol + (PARTS.has(p.precision) ? "-open" : "")),
+      line: { color: colours.card, width: mine.map((p) => (PARTS.has(p.precision) ? 1.8 : size > 7 ? 0.8 : 0.4)) },
     },
   };
 }
@@ -148,7 +150,7 @@ function linkedRows(rows) {
   return rows.length <= 60 || state.isolated !== null ? rows : [];
 }
 
-/** Labels of roofs, then names of the longest kernels, where there is room. */
+/** Labels of steps and roofs, then names of the longest kernels, where there is room. */
 function labels(drawn, colours) {
   const { selection: chosen, roofs, projection } = drawn;
   const floor = new Floor(projection.width, projection.height);
@@ -156,13 +158,14 @@ function labels(drawn, colours) {
   const bright = state.isolated === null ? chosen.points : chosen.points.filter((point) => point.owner === state.isolated);
   for (const point of bright) floor.mark(floor.dots, ...pixel(point), 5);
   for (const roof of roofs.filter((each) => each.shown)) markLine(floor, visibleSegment(roof, spanOf(roof, roofs), projection));
-  const found = [];
+  const found = stepLabels(chosen, floor, pixel, projection, colours); // first: a roof has room elsewhere
   const rank = { compute: 0, bandwidth: 1, wall: 2 };
   for (const roof of roofs.filter((each) => each.shown).sort((a, b) => rank[a.kind] - rank[b.kind] || b.value - a.value)) {
     const segment = visibleSegment(roof, spanOf(roof, roofs), projection);
     const place = segment && roofLabel(roof, roofTexts(roof), segment, crowdedSides(roof, roofs, projection), floor);
     if (place) found.push(annotation(place, place.text, roofColour(roof, colours), projection, fogged(colours.card)));
   }
+  found.push(...mixLabels(drawn, floor, colours));
   return [...found, ...nameLabels(chosen, floor, pixel, projection, colours)];
 }
 
@@ -210,8 +213,9 @@ function axis(title, range, colours) {
 }
 
 function performanceTitle(points) {
-  const units = distinct(points.map((point) => (point.unit === "op" ? "OP/s" : "FLOP/s")));
-  return `Performance [${units.join(", ") || "FLOP/s"}]`;
+  const units = distinct(points.map((point) => point.unit));
+  const names = (units.length ? units : [PAGE.unit]).map((unit) => PAGE.counted[unit].of + PAGE.units[`${unit}/s`][0]);
+  return `Performance [${distinct(names).join(", ")}]`;
 }
 
 function layout(drawn, colours) {
@@ -220,7 +224,7 @@ function layout(drawn, colours) {
     width: size.width, height: size.height, margin: { ...margins(size.width), pad: 0 }, autosize: false, showlegend: false,
     paper_bgcolor: colours.card, plot_bgcolor: colours.card, font: { family: FONT, size: 12, color: colours.text },
     hovermode: "closest", hoverdistance: 14, dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    xaxis: { ...axis("Arithmetic intensity [FLOP/B]", ranges.x, colours), exponentformat: ranges.x[0] < -4.5 ? "power" : "none" },
+    xaxis: { ...axis(PAGE.counted[PAGE.unit].intensity, ranges.x, colours), exponentformat: ranges.x[0] < -4.5 ? "power" : "none" },
     yaxis: { ...axis(performanceTitle(chosen.points), ranges.y, colours), tickformat: "~s" },
     annotations: labels(drawn, colours),
   };
@@ -254,6 +258,8 @@ function traces(drawn, colours, legend = false) {
     ...roofs.filter((roof) => roof.shown).map((roof) => roofTrace(roof, roofs, ranges, colours)),
     ridgeTrace(roofs, colours),
     linkTrace(linkedRows(chosen.rows), chosen.points, colours),
+    ...mixTraces(drawn, colours),
+    ...sweepTraces(chosen),
     ...dotTraces(chosen.points, colours, legend),
   ];
 }

@@ -23,7 +23,7 @@ function drawPrecisions() {
   const group = document.getElementById("precisions");
   const ids = [...PRECISIONS.keys()];
   group.hidden = !ids.length;
-  const plain = ids.filter((id) => id !== "mixed");
+  const plain = plainPrecisions();
   const choose = (wanted) => change(() => { state.precisions = new Set(wanted); state.view = null; });
   const all = plain.length > 1 && plain.every((id) => state.precisions.has(id));
   const help = "Click: this precision alone.  Ctrl or Shift with click: add or remove.";
@@ -35,7 +35,7 @@ function drawPrecisions() {
       return choose(next);
     }, { "data-precision": id, title: ids.length > 1 ? help : null }));
   const every = plain.length > 1 ? [chip("All", all, () => choose(plain), { "data-precision": "all" })] : [];
-  fill(group, [element("span", { class: "label" }, "Precision"), ...every, ...chips]);
+  fill(group, [element("span", { class: "label" }, PAGE.unit === "inst" ? "Instructions" : "Precision"), ...every, ...chips]);
 }
 
 function drawLevels() {
@@ -105,6 +105,7 @@ function drawRoofs(roofs) {
     }
   }
   if (!roofs.length) parts.push(element("p", { class: "muted" }, "No roofs are known for this GPU."));
+  parts.push(...mixControl(colours));
   const box = document.getElementById("roofs");
   const focused = document.activeElement && box.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
   box.replaceChildren(...parts);

@@ -7,15 +7,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, Column
+from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, Column, kernels_of, points_of
 from ncu_roofline.rendering.panels import Frames
-from ncu_roofline.rendering.style import level_order, level_style, precision_label, precision_order
+from ncu_roofline.rendering.style import (
+    APART,
+    COUNTED,
+    DEFAULT_UNIT,
+    INSTRUCTIONS,
+    level_order,
+    level_style,
+    precision_label,
+    precision_order,
+    view_of,
+)
 from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_KEY = ("report", "launch", "kernel", "device")
+_KEY = ("report", "launch", "kernel", "device", "step")
 _OTHER = "other"  # label of points that an embedded chart gives without saying of what
 _DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
@@ -52,14 +62,23 @@ def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
     kernels = _columns(frames.kernels, KERNELS)
     points = _columns(frames.points, POINTS)
     owners = _owners(kernels, points)
+    found, view = precisions(frames), view_of(frames)
     roofs = _columns(frames.roofs, ROOFS)
     return {
         "title": clean(title),
         "theme": theme,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "levels": levels(frames),
-        "precisions": [{"id": p, "label": precision_label(p) if p else _OTHER} for p in precisions(frames)],
-        "columns": {column.name: [column.unit, column.meaning] for column in (*KERNELS, *POINTS)},
+        "precisions": [
+            {"id": p, "label": precision_label(p) if p else _OTHER, "apart": p in APART, "part": _is_part(p, found)}
+            for p in found
+        ],
+        "counted": {
+            unit: {"intensity": one.intensity_axis, "unit": one.intensity_unit, "of": one.performance_of}
+            for unit, one in COUNTED.items()
+        },
+        "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
+        "columns": {column.name: [column.unit, column.meaning] for column in (*kernels_of(view), *points_of(view))},
         "kernels": _packed(kernels, KERNELS, texts),
         "points": {**_packed(points, POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
@@ -72,6 +91,11 @@ def levels(frames: Frames) -> list[dict[str, str]]:
     ids = {clean(v) for v in frames.points["level"]} | {clean(v) for v in frames.roofs["level"] if v}
     styles = [(level, level_style(level)) for level in level_order(ids)]
     return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
+
+
+def _is_part(precision: str, among: Sequence[str]) -> bool:
+    """Whether a kind of instruction is a part of another one that is there."""
+    return precision in INSTRUCTIONS and precision not in APART and any(precision.startswith(f"{other}.") for other in among)
 
 
 def precisions(frames: Frames) -> list[str]:

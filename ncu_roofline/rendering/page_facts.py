@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.model.columns import KERNELS, ROOFS, Column
 from ncu_roofline.rendering.page_data import clean, levels
 from ncu_roofline.rendering.panels import Frames
-from ncu_roofline.rendering.style import LEVELS, level_style, precision_label
+from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ _STATUS = {
     "no-traffic-metrics": "the report has no counters of memory traffic for them",
     "no-time": "the report has no run time for them",
     "unknown-chip": "their GPU is not known, and the report brings no roofline of its own",
+}
+_STATUS_OF_VIEW = {
+    "instruction": {
+        "no-work-metrics": "the report has no counters of executed instructions for them",
+        "no-instructions": "they executed no instructions",
+        "unknown-chip": "their GPU is not known",
+    }
 }
 
 
@@ -64,11 +71,12 @@ def facts(frames: Frames) -> dict[str, Any]:
         "clocks": {**_clocks(kernels), "roofs": _roof_clocks(roofs)},
         "tiles": _tiles(kernels),
         "zero_flop": _zero_flop(kernels),
-        "statuses": _statuses(kernels),
+        "statuses": _statuses(kernels, {**_STATUS, **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
         "roofs": _roofs(roofs),
         "has_points": len(frames.points) > 0,
+        "view": view_of(frames),
         "has_kernels": len(kernels) > 0,
     }
 
@@ -161,12 +169,12 @@ def _zero_flop(kernels: pd.DataFrame) -> list[Total]:
     return totals
 
 
-def _statuses(kernels: pd.DataFrame) -> list[Total]:
-    """Launches without a point, by reason."""
+def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
+    """Launches without a point, by reason; ``why`` by status."""
     found = []
     for status, rows in kernels.groupby("status", sort=False):
         if status not in ("ok", "zero-flop", ""):
-            reason = _STATUS.get(str(status), f"status {status}")
+            reason = why.get(str(status), f"status {status}")
             names = _distinct(rows["kernel"])
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             found.append(_total(reason, rows, listed))

@@ -16,6 +16,7 @@ function unpack(frame) {
 const KERNELS = unpack(PAGE.kernels);
 const POINTS = unpack(PAGE.points);
 const ROOFS = unpack(PAGE.roofs);
+const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
 const LEVELS = new Map(PAGE.levels.map((level) => [level.id, level]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
@@ -23,6 +24,13 @@ function levelColour(id) {
 }
 
 const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label]));
+const APART = new Set(PAGE.precisions.filter((precision) => precision.apart).map((precision) => precision.id)); // of other transactions than the rest
+const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map((precision) => precision.id)); // some kind of instruction alone
+
+/** Precisions shown at first: what goes on one pair of axes. */
+function plainPrecisions() {
+  return [...PRECISIONS.keys()].filter((id) => id !== "mixed" && !APART.has(id));
+}
 const ROWS = tableRows();
 const ORDER = kernelsByTime();
 
@@ -65,7 +73,7 @@ const SOURCES = distinct(POINTS.map((point) => point.source));
 const ORIGINS = distinct(ROOFS.map((roof) => roof.origin)).sort(); // measured before theoretical
 
 function freshState() {
-  const plain = [...PRECISIONS.keys()].filter((id) => id !== "mixed");
+  const plain = plainPrecisions();
   return {
     device: DEVICES[0],
     report: "",
@@ -73,12 +81,13 @@ function freshState() {
     levels: new Set(LEVELS.keys()),
     sources: new Set(SOURCES),
     roofs: new Map(), // roof key -> shown, where the reader has said so
+    mixes: true, // FMA-mix ceilings shown, as long as they are few
     query: "",
     regex: false,
     top: ORDER.length > MANY_KERNELS ? 100 : 0,
     isolated: null, // position in KERNELS
     view: null, // zoomed ranges {x, y} in decades
-    sort: { column: "seconds", descending: true },
+    sort: SWEPT ? { column: "step", descending: false } : { column: "seconds", descending: true },
     allRows: false,
   };
 }
@@ -144,10 +153,16 @@ function median(values) {
   return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
 }
 
+/** Does a bandwidth or wall go with the chosen precisions?  One of its own goes with that alone, a wall with all instructions, too. */
+function goesWith(roof, precisions) {
+  if (precisions.some((p) => APART.has(p))) return precisions.includes(roof.precision) || (!roof.precision && !precisions.every((p) => APART.has(p)));
+  return !roof.precision || precisions.includes(roof.precision) || (roof.kind === "wall" && !APART.has(roof.precision));
+}
+
 /** Roofs of the device and the chosen precisions, those of several reports merged; each says whether it is shown. */
 function currentRoofs() {
   const precisions = roofPrecisions();
-  const relevant = (roof) => roof.kind !== "compute" || !roof.precision || precisions.some((p) => samePipe(p, roof.precision));
+  const relevant = (roof) => (roof.kind === "compute" ? !roof.precision || precisions.some((p) => samePipe(p, roof.precision)) : goesWith(roof, precisions));
   const groups = new Map();
   for (const roof of ROOFS) {
     if (!onStage(roof) || !known(roof.value) || roof.value <= 0 || !relevant(roof)) continue;

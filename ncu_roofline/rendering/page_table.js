@@ -4,7 +4,7 @@ const FIRST_ROWS = 200;
 const tooltip = document.getElementById("tooltip");
 const NUMBERS = [
   "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "attainable", "fraction", "attainable_theoretical",
-  "fraction_theoretical", "binding_fraction", "locality", "clock_profiled", "clock_max", "clock_ratio", "coverage",
+  "fraction_theoretical", "binding_fraction", "fma_share", "mix_roof", "lanes", "locality", "clock_profiled", "clock_max", "clock_ratio", "coverage",
 ];
 
 function levelLabel(id) {
@@ -25,13 +25,16 @@ function originOf(column, point) {
   if (column.endsWith("_theoretical")) return "theoretical roof";
   if (column === "attainable" || column === "fraction") return point.roof_origin ? `${point.roof_origin} roof` : "";
   if (column === "binding_fraction") return point.binds ? `bound by ${bindsLabel(point.binds)}` : "";
+  if (column === "fma_share") return "fused among floating-point instructions";
+  if (column === "mix_roof") return `${formatPercent((1 + point.fma_share) / 2)} of the compute roof`;
   if (column === "locality") return point.locality_to ? `traffic over that of ${levelLabel(point.locality_to)}` : "";
   const formulas = { intensity: "work / traffic", performance: "work / time", bandwidth: "traffic / time", clock_ratio: "profiled / maximum" };
   return formulas[column] || "report";
 }
 
 function columnLabel(column) {
-  const names = { seconds: "time", fraction: "% of attainable", binding_fraction: "% of lowest roof", fraction_theoretical: "% of theoretical", attainable_theoretical: "attainable, theoretical" };
+  const names = { seconds: "time", fraction: "% of attainable", binding_fraction: "% of lowest roof", fraction_theoretical: "% of theoretical", attainable_theoretical: "attainable, theoretical",
+    fma_share: "FMA share", mix_roof: "FMA-mix ceiling" };
   return names[column] || column.replace(/_/g, " ");
 }
 
@@ -44,17 +47,20 @@ function tableColumns() {
   const number = (id, label, value, show, extra = {}) => ({ id, label, value, show, number: true, ...extra });
   return [
     { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
+    ...(SWEPT ? [number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label)] : []),
     ...(several("report") ? [text("report", "Report", (row) => row.kernel.report)] : []),
     ...(several("launch") ? [number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch))] : []),
     ...(kernels.some((kernel) => kernel.launches > 1)
       ? [number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches))]
       : []),
-    text("precision", "Precision", (row) => PRECISIONS.get(row.precision)),
+    text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)),
     number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second")),
     number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share)),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     number("performance", "Performance", (row) => row.first.performance, (row) => formatColumn("performance", row.first)),
     number("binding_fraction", "% of roof", (row) => row.first.binding_fraction, barCell),
+    ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
+    ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
     text("binds", "Binds", (row) => bindsLabel(row.first.binds)),
   ];
 }
@@ -62,8 +68,8 @@ function tableColumns() {
 function intensityColumn(level) {
   const value = (row) => (row.levels.has(level.id) ? row.levels.get(level.id).intensity : null);
   const show = (row) => (known(value(row)) ? String(Number(value(row).toPrecision(4))) : "\u2013");
-  const title = `Arithmetic intensity at ${level.label}, operations per byte`;
-  return { id: `intensity-${level.id}`, label: `AI ${level.label}`, value, show, number: true, level: level.id, title };
+  const title = PAGE.unit === "inst" ? `Warp instructions per transaction at ${level.label}` : `Arithmetic intensity at ${level.label}, operations per byte`;
+  return { id: `intensity-${level.id}`, label: `${PAGE.unit === "inst" ? "inst/TXN" : "AI"} ${level.label}`, value, show, number: true, level: level.id, title };
 }
 
 function nameCell(row) {
@@ -156,7 +162,7 @@ function drawDetails() {
 
 function kernelFacts(kernel) {
   const entries = [
-    ["report", kernel.report], ["launch", kernel.launch >= 0 ? String(kernel.launch) : ""], ["launches", kernel.launches > 1 ? String(kernel.launches) : ""],
+    ["step", kernel.label], ["report", kernel.report], ["launch", kernel.launch >= 0 ? String(kernel.launch) : ""], ["launches", kernel.launches > 1 ? String(kernel.launches) : ""],
     ["kind", kernel.kind], ["grid", kernel.grid], ["block", kernel.block], ["NVTX", kernel.nvtx], ["time", formatValue(kernel.seconds, "second")],
     ["share", formatPercent(kernel.time_share)], ["SM clock", formatValue(kernel.clock_profiled, "hertz")], ["lacks", kernel.missing], ["notes", kernel.notes],
   ];
@@ -200,10 +206,11 @@ function pointTip(point) {
     .filter((column) => known(point[column]) || column === "fraction")
     .map((column) => [columnLabel(column), formatColumn(column, point), originOf(column, point)]);
   if (point.binds) entries.push(["binds", bindsLabel(point.binds), ""]);
+  const step = kernel.step >= 0 ? `${kernel.label} \u00b7 ` : "";
   const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : `${kernel.launches} launches`;
   return [
     element("div", { class: "title" }, shorten(kernel.kernel, 120)),
-    element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${where}`),
+    element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${step}${where}`),
     definitions(entries), ...note("metrics", point.metrics), ...note("notes", point.notes),
   ];
 }
@@ -221,7 +228,7 @@ function roofTip(roof) {
 
 function ridgeTip(ridge) {
   const names = `${ridge.bandwidth.label} and ${ridge.compute.label} (${ridge.compute.origin})`;
-  const unit = ridge.compute.unit === "op/s" ? "op/byte" : "flop/byte";
+  const { unit } = PAGE.counted[ridge.compute.unit.split("/")[0]];
   return [
     element("div", { class: "title" }, "Ridge point"), element("div", { class: "lead" }, names),
     definitions([["intensity", formatValue(ridge.x, unit), "machine balance"], ["performance", formatValue(ridge.y, ridge.compute.unit), ridge.compute.origin]]),

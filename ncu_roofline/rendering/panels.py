@@ -14,7 +14,15 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.rendering.style import level_order, precision_label, precision_order
+from ncu_roofline.rendering.style import (
+    APART,
+    DEFAULT_UNIT,
+    INSTRUCTIONS,
+    level_order,
+    precision_label,
+    precision_order,
+    view_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,13 +44,20 @@ class Frames(Protocol):
 
 @dataclass(frozen=True)
 class Series:
-    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s."""
+    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s.
+
+    ``step`` is its place in a sweep, -1 outside of sweeps; ``fma_share`` and ``mix_roof`` (FLOP/s) are NaN where unknown.
+    """
 
     kernel: str
     precision: str
     performance: float
     seconds: float
     dots: tuple[tuple[str, float], ...]
+    step: int = -1
+    step_label: str = ""
+    fma_share: float = math.nan
+    mix_roof: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -105,7 +120,7 @@ class Chart:
 
 def table(frames: Frames, name: str) -> Any:
     """The ``points``, ``roofs`` or ``kernels`` of a Roofline as a mapping of columns; without pandas where it holds arrays."""
-    columns = getattr(frames, f"{name[:-1]}_columns", None)
+    columns = getattr(frames, f"{name.removesuffix('s')}_columns", None)
     return getattr(frames, name) if columns is None else columns
 
 
@@ -149,29 +164,47 @@ def _group(precision: str, unit: str) -> str:
     """Panel a precision belongs to: all tensor types of one unit share one."""
     if precision.startswith("tensor"):
         return "tensor" if unit == "flop" else f"tensor.{unit}"
-    return precision
+    return unit if unit == "inst" and precision not in APART else precision
+
+
+def is_part(one: Series, panel: Panel) -> bool:
+    """Whether a series counts a part of what others of its panel count: some kind of instruction alone."""
+    return one.precision in INSTRUCTIONS and any(one.precision.startswith(f"{other.precision}.") for other in panel.series)
 
 
 def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
-    """(report, kernel) -> label: the short name, with the report where several reports have that kernel."""
-    pairs = {pair for name in ("kernels", "points") for pair in rows(frames, name, "report", "kernel")}
-    holders = Counter(kernel for _, kernel in pairs)
-    return {(r, k): clean(k) if holders[k] == 1 else f"{clean(k)} [{clean(PurePath(r).stem)}]" for r, k in pairs}
+    """(report, kernel) -> label: the short name, with the report where several reports have that kernel outside of a sweep."""
+    pairs = {row for name in ("kernels", "points") for row in rows(frames, name, "report", "kernel", "step")}
+    holders = Counter(kernel for kernel, _ in {(kernel, report) for report, kernel, step in pairs if step < 0})
+    swept = {kernel for _, kernel, step in pairs if step >= 0}
+    return {
+        (report, kernel): clean(kernel)
+        if holders[kernel] <= 1 or kernel in swept
+        else f"{clean(kernel)} [{clean(PurePath(report).stem)}]"
+        for report, kernel, _ in pairs
+    }
 
 
 def _series(frames: Frames) -> tuple[list[tuple[str, str, Series]], dict[tuple[str, str], str]]:
     """(device, unit of work, series) for all points that can stand on a log-log chart, and the labels of the kernels."""
     labels = kernel_labels(frames)
     found: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
-    columns = ("device", "unit", "report", "launch", "kernel", "precision", "performance", "seconds", "level", "intensity")
-    for *key, level, intensity in rows(frames, "points", *columns):
-        if 0 < intensity < math.inf and 0 < key[6] < math.inf:
-            found.setdefault(tuple(key), []).append((level, intensity))
+    about: dict[tuple[Any, ...], tuple[float, str, float, float]] = {}
+    columns = ("device", "unit", "report", "launch", "kernel", "precision", "performance", "step")
+    more = ("seconds", "label", "fma_share", "mix_roof", "level", "intensity")
+    for *identity, seconds, label, share, mix_roof, level, intensity in rows(frames, "points", *columns, *more):
+        if 0 < intensity < math.inf and 0 < identity[6] < math.inf:
+            key = tuple(identity)
+            found.setdefault(key, []).append((level, intensity))
+            about.setdefault(key, (seconds, clean(label), share, mix_roof))
     result = []
-    for (device, unit, report, _, kernel, precision, performance, seconds), dots in found.items():
+    for key, dots in found.items():
+        device, unit, report, _, kernel, precision, performance, step = key
+        seconds, label, share, mix_roof = about[key]
         order = level_order({level for level, _ in dots})
         placed = tuple(sorted(dots, key=lambda dot: order.index(dot[0])))
-        result.append((device, unit, Series(labels[report, kernel], precision, performance, seconds, placed)))
+        series = Series(labels[report, kernel], precision, performance, seconds, placed, step, label, share, mix_roof)
+        result.append((device, unit, series))
     return result, labels
 
 
@@ -200,7 +233,7 @@ def _panel(frames: Frames, device: str, group: str, series: list[tuple[str, Seri
 
 
 def _group_title(group: str) -> str:
-    return {"tensor": "Tensor", "mixed": "All pipes"}.get(
+    return {"tensor": "Tensor", "mixed": "All pipes", "inst": INSTRUCTIONS["inst"]}.get(
         group, "Tensor, integer" if group.startswith("tensor") else group.upper()
     )
 
@@ -214,6 +247,13 @@ def _covers(roof_precision: str, precisions: set[str]) -> bool:
     )
 
 
+def _goes(kind: str, owner: str, precisions: set[str]) -> bool:
+    """Whether a bandwidth or wall goes with some precisions; ``owner`` is the only one that it is for, if any."""
+    if precisions & set(APART):
+        return owner in precisions
+    return owner in precisions or not owner or (kind == "wall" and owner not in APART)
+
+
 def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[Roof]:
     """The roofs of one GPU for some precisions; of several reports the highest value, as their clocks differ."""
     values: dict[tuple[str, str], dict[str, float]] = {}
@@ -223,7 +263,11 @@ def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list
     for owner, roof, kind, level, precision, label, roof_unit, origin, value in rows(frames, "roofs", *columns):
         if owner != device or not 0 < value < math.inf:
             continue
-        if kind == "compute" and (roof_unit != f"{unit}/s" or not _covers(precision, precisions)):
+        if not (
+            _covers(precision, precisions) and roof_unit == f"{unit}/s"
+            if kind == "compute"
+            else _goes(kind, precision, precisions)
+        ):
             continue
         owners[kind, roof] = precision
         about[kind, roof] = (level, clean(label), roof_unit)
@@ -251,5 +295,6 @@ def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[st
 def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
     """For a Roofline without points: the roofs of its first GPU that count FLOP."""
     devices = list(dict.fromkeys(column(frames, "roofs", "device")))
-    wanted = _roofs(frames, devices[0], {"mixed"}, "flop") if devices else []
-    return (Panel("", "flop", (), tuple(roof for roof in wanted if roof.level != "system")),)
+    unit = DEFAULT_UNIT.get(view_of(frames), "flop")
+    wanted = _roofs(frames, devices[0], {"mixed"}, unit) if devices else []
+    return (Panel("", unit, (), tuple(roof for roof in wanted if roof.level != "system")),)

@@ -99,7 +99,9 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     height = head + down * panel_height + foot
     made.set_size_inches(_WIDTH / 72, height / 72)
     sheet = _sheet(made, height)
-    _header(sheet, height, _default_title(data, title), captions.subtitle(roofline), colours, measure)
+    _header(
+        sheet, height, _default_title(data, title, captions.name_of(roofline)), captions.subtitle(roofline), colours, measure
+    )
     for index, plan in enumerate(plans):
         row, column = divmod(index, across)
         left = _LEFT + column * (_WIDTH / across)
@@ -116,11 +118,13 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     return made
 
 
-def _default_title(data: Chart, title: str) -> str:
+def _default_title(data: Chart, title: str, name: str) -> str:
     if title:
         return clean(title)
     panels = {panel.title for panel in data.panels if panel.title}
-    return f"Roofline, {next(iter(panels))}" if len(data.panels) == 1 and panels else "Roofline"
+    if name != "Roofline":
+        return name
+    return f"{name}, {next(iter(panels))}" if len(data.panels) == 1 and panels else name
 
 
 def _plans(data: Chart, measure: Measure, across: int) -> tuple[list[PanelPlan], bool]:

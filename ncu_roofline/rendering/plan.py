@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ncu_roofline.model.names import shorten
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.captions import percent
 from ncu_roofline.rendering.layout import Box, Obstacles, View
 from ncu_roofline.rendering.panels import Chart, Kernel, Panel, Roof, Series
+from ncu_roofline.rendering.style import COUNTED
+from ncu_roofline.rendering.sweeps import Mix, Trajectory, around_mark, mixes, over_dot, step_names, trajectories
 from ncu_roofline.units import format_value
 
 Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 EXPLANATION = Box(0.6, 0.36, 0.72, 0.34)  # where a panel without dots says why, in parts of its size
+_CLEAR = 0.9  # price of a place that covers nothing, near its dot
 _SAME = 0.01  # roofs closer than this are one line on paper
 
 
@@ -41,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Label:
-    """A text in its box (points); ``role`` is roof, ridge, number or kernel; ``level`` gives its colour.
+    """A text in its box (points); ``role`` is roof, ridge, mix, step, number or kernel; ``level`` gives its colour.
 
     ``leader`` is a line to the dot that a label away from it belongs to.
     """
@@ -65,6 +69,8 @@ class PanelPlan:
     labels: list[Label] = field(default_factory=list)
     unlabelled: list[str] = field(default_factory=list)
     outside: int = 0
+    trajectories: list[Trajectory] = field(default_factory=list)
+    mixes: list[Mix] = field(default_factory=list)
 
 
 def view_of(panel: Panel, width: float, height: float, direct: bool = False) -> View:
@@ -84,11 +90,14 @@ def plan_panel(panel: Panel, view: View, chart: Chart, measure: Measure, sizes: 
     for line in plan.lines:
         (ax, ay), (bx, by) = line.ends
         obstacles.add(layout.segment(view.x(ax), view.y(ay), view.x(bx), view.y(by)), 1.2)
+    _trajectories(plan, obstacles)
     for x, y in _visible_dots(plan, sizes, obstacles):
         obstacles.add(Box(x, y, sizes.marker + 1, sizes.marker + 1), 1.0)
     if not panel.series:
         obstacles.add(EXPLANATION.scaled(view.width, view.height))
     _roof_labels(plan, obstacles, measure, sizes)
+    _mixes(plan, obstacles, measure, sizes)
+    _step_labels(plan, obstacles, measure, sizes)
     names = _direct_names(chart.kernels) if direct else _numbers(chart.kernels)
     size, role = (sizes.kernel, "kernel") if direct else (sizes.number, "number")
     for kernel, text in names.items():
@@ -99,6 +108,47 @@ def plan_panel(panel: Panel, view: View, chart: Chart, measure: Measure, sizes: 
     return plan
 
 
+def joined(one: Series) -> bool:
+    """Whether a line joins the levels of a series; in a sweep lines join the steps instead."""
+    return one.step < 0
+
+
+def _trajectories(plan: PanelPlan, obstacles: Obstacles) -> None:
+    view = plan.view
+    plan.trajectories = trajectories(plan.panel)
+    for path in plan.trajectories:
+        places = [(view.x(x), view.y(y)) for x, y in path.dots if view.holds(x, y)]
+        for (ax, ay), (bx, by) in pairwise(places):
+            obstacles.add(layout.segment(ax, ay, bx, by), 0.3)
+
+
+def _mixes(plan: PanelPlan, obstacles: Obstacles, measure: Measure, sizes: Sizes) -> None:
+    """Marks of FMA mixes that find room for their text; one without a text would mean nothing."""
+    view = plan.view
+    for mix in mixes(plan.panel, view):
+        left, right, y = view.x(mix.span[0]), view.x(mix.span[1]), view.y(mix.values[-1])
+        width, height = measure(mix.text, sizes.number)
+        if box := obstacles.place(around_mark(left, right, y, width, height), limit=3.0):
+            obstacles.add(layout.segment(left, y, right, y), 0.6)
+            plan.mixes.append(mix)
+            plan.labels.append(Label(mix.text, box, sizes.number, "mix"))
+
+
+def _step_labels(plan: PanelPlan, obstacles: Obstacles, measure: Measure, sizes: Sizes) -> None:
+    """Names of the steps of a sweep, each once, where there is room beside one of its dots."""
+    view = plan.view
+    for name, dots in step_names(plan.panel, view):
+        text = shorten(name, 20)
+        width, height = measure(text, sizes.number)
+        for level, intensity, performance in dots:
+            if not view.holds(intensity, performance):
+                continue
+            x, y = view.x(intensity), view.y(performance)
+            if box := obstacles.place(over_dot(x, y, width, height, 3.2), margin=0.4, limit=1.9):
+                plan.labels.append(Label(text, box, sizes.number, "step", level, layout.leader(x, y, box)))
+                break
+
+
 def _visible_dots(plan: PanelPlan, sizes: Sizes, obstacles: Obstacles) -> list[tuple[float, float]]:
     """Places of the dots inside the axes; connectors become obstacles, dots outside are counted."""
     view, found = plan.view, []
@@ -106,7 +156,7 @@ def _visible_dots(plan: PanelPlan, sizes: Sizes, obstacles: Obstacles) -> list[t
         inside = [x for _, x in one.dots if view.holds(x, one.performance)]
         plan.outside += len(one.dots) - len(inside)
         found += [(view.x(x), view.y(one.performance)) for x in inside]
-        if len(inside) > 1:
+        if len(inside) > 1 and joined(one):
             y = view.y(one.performance)
             obstacles.add(layout.segment(view.x(min(inside)), y, view.x(max(inside)), y, sizes.marker / 4), 0.25)
     return found
@@ -161,6 +211,8 @@ def roof_texts(roofs: Sequence[Roof]) -> list[str]:
     name = ", ".join(names) if len(", ".join(names)) <= 36 else f"{shorten(names[0], 30)} +{len(names) - 1}"
     name = shorten(name, 36)
     value = format_value(first.value, first.unit, 3)
+    if first.kind == "wall":  # its label says where it stands
+        return [name, name.partition(":")[0]]
     texts = [f"{name} {value}", name]
     if len(first.values) == 2:
         texts.insert(0, f"{name} {value} (theory {format_value(first.theoretical, first.unit, 3)})")
@@ -209,14 +261,18 @@ def _kernel_label(
     plan: PanelPlan, obstacles: Obstacles, shown: list[Series], text: str, extent: tuple[float, float], size: float, role: str
 ) -> bool:
     """Puts a kernel's name or number at the outermost dot of its longest series; whether there was room."""
-    for one in sorted(shown, key=lambda series: -series.seconds):
-        for level, intensity in reversed(one.dots):
-            if not plan.view.holds(intensity, one.performance):
-                continue
-            at = plan.view.x(intensity), plan.view.y(one.performance)
-            box = obstacles.place(layout.around(*at, *extent, reach=5), margin=0.6)
+    places = [
+        (level, plan.view.x(intensity), plan.view.y(one.performance))
+        for one in sorted(shown, key=lambda series: -series.seconds)
+        for level, intensity in reversed(one.dots)
+        if plan.view.holds(intensity, one.performance)
+    ]
+    # In a sweep any step will do, so one where the name covers nothing comes first.
+    for limit in (_CLEAR, math.inf) if shown[0].step >= 0 else (math.inf,):
+        for level, x, y in places:
+            box = obstacles.place(layout.around(x, y, *extent, reach=5), margin=0.6, limit=limit)
             if box:
-                plan.labels.append(Label(text, box, size, role, level if role == "number" else "", layout.leader(*at, box)))
+                plan.labels.append(Label(text, box, size, role, level if role == "number" else "", layout.leader(x, y, box)))
                 return True
     return False
 
@@ -226,8 +282,7 @@ def _ridge_label(plan: PanelPlan, obstacles: Obstacles, measure: Measure, sizes:
     if not plan.ridges:
         return
     intensity, performance, level = max(plan.ridges)
-    unit = "flop/byte" if plan.panel.unit == "flop" else "op/byte"
-    text = f"ridge {format_value(intensity, unit, 3)}"
+    text = f"ridge {format_value(intensity, COUNTED[plan.panel.unit].intensity_unit, 3)}"
     width, height = measure(text, sizes.number)
     x, y = plan.view.x(intensity), plan.view.y(performance)
     candidates = [(box, price) for box, price in layout.around(x, y, width, height, 4.0, 2) if box.y < y]

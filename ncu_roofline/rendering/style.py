@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ncu_roofline.units import UNITS
+
 
 @dataclass(frozen=True)
 class Level:
@@ -28,6 +30,14 @@ LEVELS = {
     "system": Level("System", "#B4578C", "#E59ACB"),
 }
 _OTHER_LEVELS = (Level("", "#8A6D00", "#E6B800"), Level("", "#6B6B6B", "#A8A8A8"), Level("", "#7A4FBF", "#B79BEF"))
+
+# What binds a kernel in the time view; "" where a roof is unknown.  Label and colours as of a memory level.
+BOUNDS = {
+    "memory": Level("memory-bound", "#C65100", "#FF8642"),
+    "compute": Level("compute-bound", "#0072B2", "#3FA7E6"),
+    "overhead": Level("overhead-bound", "#B4578C", "#E59ACB"),
+    "": Level("roof unknown", "#6B6B6B", "#A8A8A8"),
+}
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,50 @@ def level_style(level: str) -> Level:
     return Level(level, spare.light, spare.dark)
 
 
+# Kinds of instruction, in the place of a precision.
+INSTRUCTIONS = {"inst": "Warp instructions", "inst.global_ld": "Global loads", "inst.shared": "Shared loads and stores"}
+# What is counted in transactions of another size than the rest needs axes of its own.
+APART = ("inst.shared",)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What goes with a unit of work: the name of the intensity and its unit, and what the performance is of."""
+
+    intensity: str
+    intensity_unit: str
+    performance_of: str = ""
+
+    @property
+    def intensity_axis(self) -> str:
+        """Name of the axis of intensities."""
+        return f"{self.intensity} [{UNITS[self.intensity_unit].symbol}]"
+
+    def performance_axis(self, symbol: str) -> str:
+        """Name of the axis of performances in a unit of this symbol."""
+        return f"Performance [{self.performance_of}{symbol}]"
+
+
+COUNTED = {
+    "flop": Counted("Arithmetic intensity", "flop/byte"),
+    "op": Counted("Arithmetic intensity", "op/byte"),
+    "inst": Counted("Warp instructions per transaction", "inst/txn", "warp "),
+}
+
+
+# Unit of work of a view without points.
+DEFAULT_UNIT = {"instruction": "inst"}
+
+
+def view_of(frames: object) -> str:
+    """The view of what is drawn: "roofline" for frames that name none."""
+    return str(getattr(frames, "view", "roofline"))
+
+
 def precision_label(precision: str) -> str:
     """Readable form of a precision id: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
+    if precision in INSTRUCTIONS:
+        return INSTRUCTIONS[precision]
     if precision == "mixed":
         return "All pipes"
     family, *rest = precision.split(".")

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames, column, kernel_labels, rows
-from ncu_roofline.rendering.style import level_order, level_style, precision_label, precision_order
-from ncu_roofline.units import format_value
+from ncu_roofline.rendering.style import COUNTED, level_order, level_style, precision_label, precision_order
+from ncu_roofline.units import UNITS, format_value
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second."""
+    """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second.
+
+    ``step`` is -1 outside of sweeps; ``fma_share`` and ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where
+    unknown.
+    """
 
     kernel: str
     launch: int
@@ -27,6 +31,11 @@ class Row:
     unit: str
     fraction: float
     binds: str
+    step: int = -1
+    step_label: str = ""
+    fma_share: float = math.nan
+    mix_fraction: float = math.nan
+    lanes: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -79,31 +88,69 @@ def summary(frames: Frames) -> Summary:
     )
 
 
-def _shares(frames: Frames) -> dict[tuple[str, int, str], float]:
+def _shares(frames: Frames) -> dict[tuple[str, int, str, int], float]:
     return {
-        (report, launch, kernel): share
-        for report, launch, kernel, share in rows(frames, "kernels", "report", "launch", "kernel", "time_share")
+        (report, launch, kernel, step): share
+        for report, launch, kernel, step, share in rows(frames, "kernels", "report", "launch", "kernel", "step", "time_share")
     }
 
 
 def _rows(frames: Frames) -> list[Row]:
     labels, shares, bound = kernel_labels(frames), _shares(frames), _bound_labels(frames)
-    found: dict[tuple[str, int, str, str], Row] = {}
-    columns = ("report", "launch", "kernel", "precision", "level", "launches", "seconds", "intensity", "performance")
-    for report, launch, kernel, precision, level, launches, seconds, intensity, performance, unit, fraction, binds in rows(
-        frames, "points", *columns, "unit", "binding_fraction", "binds"
-    ):
-        key = (report, launch, kernel, precision)
+    found: dict[tuple[str, int, str, int, str], Row] = {}
+    columns = ("report", "launch", "kernel", "step", "precision", "level", "intensity")
+    more = (
+        "launches",
+        "seconds",
+        "performance",
+        "unit",
+        "binding_fraction",
+        "binds",
+        "label",
+        "fma_share",
+        "mix_roof",
+        "lanes",
+    )
+    for report, launch, kernel, step, precision, level, intensity, *rest in rows(frames, "points", *columns, *more):
+        key = (report, launch, kernel, step, precision)
         row = found.get(key)
         if row is None:
-            share = shares.get((report, launch, kernel), math.nan)
-            name = labels[report, kernel]
-            binding = bound.get(binds, clean(binds))
-            row = Row(name, launch, launches, seconds, share, precision, {}, performance, unit, fraction, binding)
-            found[key] = row
+            launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes = rest
+            found[key] = row = Row(
+                kernel=labels[report, kernel],
+                launch=launch,
+                launches=launches,
+                seconds=seconds,
+                share=shares.get(key[:4], math.nan),
+                precision=precision,
+                intensity={},
+                performance=performance,
+                unit=unit,
+                fraction=fraction,
+                binds=bound.get(binds, clean(binds)),
+                step=step,
+                step_label=clean(label),
+                fma_share=fma_share,
+                mix_fraction=performance / mix_roof if mix_roof else math.nan,
+                lanes=lanes,
+            )
         row.intensity[level] = intensity
-    time = {key: -row.seconds if math.isfinite(row.seconds) else 0.0 for key, row in found.items()}
-    return [found[key] for key in sorted(found, key=lambda key: (time[key], key[0], key[1], key[2], precision_order(key[3])))]
+    return _ordered(found)
+
+
+def _ordered(found: dict[tuple[str, int, str, int, str], Row]) -> list[Row]:
+    """Rows, longest first; the steps of a sweep stay together, in their order, at the place of their sum."""
+    sums: dict[str, dict[int, float]] = {}
+    for row in found.values():
+        if row.step >= 0:
+            sums.setdefault(row.kernel, {})[row.step] = row.seconds if math.isfinite(row.seconds) else 0.0
+
+    def place(key: tuple[str, int, str, int, str]) -> tuple[object, ...]:
+        row = found[key]
+        seconds = sum(sums[row.kernel].values()) if row.step >= 0 else row.seconds if math.isfinite(row.seconds) else 0.0
+        return (-seconds, "" if row.step >= 0 else key[0], key[1], key[2], row.step, precision_order(key[4]))
+
+    return [found[key] for key in sorted(found, key=place)]
 
 
 def _bound_labels(frames: Frames) -> dict[str, str]:
@@ -131,15 +178,19 @@ def _roofs(frames: Frames) -> list[RoofLine]:
     """Compute roofs from high to low, then bandwidths; of several reports the highest value."""
     values: dict[tuple[str, str], dict[str, float]] = {}
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
-    for device, roof, kind, label, unit, origin, value in rows(
-        frames, "roofs", "device", "roof", "kind", "label", "unit", "origin", "value"
+    owners: dict[tuple[str, str], str] = {}
+    for device, roof, kind, precision, label, unit, origin, value in rows(
+        frames, "roofs", "device", "roof", "kind", "precision", "label", "unit", "origin", "value"
     ):
         by_origin = values.setdefault((device, roof), {})
         by_origin[origin] = max(value, by_origin.get(origin, -math.inf))
-        about[device, roof] = (kind, clean(label) or roof, unit)
+        wall_of = precision_label(precision) if kind == "wall" and precision else ""
+        owners[device, roof] = wall_of
+        about[device, roof] = (kind, ", ".join(filter(None, (wall_of, clean(label) or roof))), unit)
     kinds = ("compute", "bandwidth", "wall")
     order = sorted(
-        values, key=lambda k: (k[0], kinds.index(about[k][0]) if about[k][0] in kinds else 9, -max(values[k].values()))
+        values,
+        key=lambda k: (k[0], kinds.index(about[k][0]) if about[k][0] in kinds else 9, owners[k], -max(values[k].values())),
     )
     return [
         RoofLine(
@@ -161,14 +212,18 @@ def intensity_text(value: float) -> str:
 
 
 def intensity_unit(data: Summary) -> str:
-    """What intensities count: FLOP/B, OP/B or both."""
-    units = {"flop": "FLOP/B", "op": "OP/B"}
-    return " or ".join(dict.fromkeys(units.get(row.unit, row.unit) for row in data.rows))
+    """What intensities count: FLOP/B, OP/B or both; inst/TXN in the instruction view."""
+    return " or ".join(dict.fromkeys(UNITS[COUNTED[row.unit].intensity_unit].symbol for row in data.rows))
 
 
 def performance_text(row: Row) -> str:
     """Performance with its unit."""
     return format_value(row.performance, f"{row.unit}/s", 3)
+
+
+def share_text(value: float) -> str:
+    """A share in per cent, "" for a missing one: not every kernel has a mix of FMAs."""
+    return captions.percent(value) if math.isfinite(value) else ""
 
 
 def time_text(seconds: float) -> str:

@@ -20,16 +20,17 @@ from ncu_roofline.rendering.summary import (
     intensity_unit,
     label_of,
     performance_text,
+    share_text,
     summary,
     time_text,
 )
-from ncu_roofline.units import format_value
+from ncu_roofline.units import UNITS, format_value
 
 _GAP = "  "
 _KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN = 24, 14, 10
 _NARROW, _WIDTH_MIN = 90, 60
-_ABSENT_MOST = 20
-_ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf"})
+_ABSENT_MOST, _STEP_MOST = 20, 20
+ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
 _BOLD, _DIM, _GREEN, _YELLOW, _RED, _RESET = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m", "\33[0m"
 
 
@@ -60,13 +61,13 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
         blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
     blocks += [
         _roofs(data, width, color),
-        _absent(data, width),
+        _absent(roofline, data, width),
         [line for note in data.notes for line in _wrapped(note, width)],
     ]
     notes = captions.row_notes(roofline, 8)
     blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
     text = "\n\n".join("\n".join(block) for block in blocks if block)
-    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
+    return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
 
 
 def columns_wide(text: str) -> int:
@@ -81,8 +82,10 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _columns(data: Summary, width: int) -> list[_Column]:
-    kernels = [(row.kernel, row.precision) for row in data.rows]
+    kernels = [(row.kernel, row.step, row.precision) for row in data.rows]
     columns = [_Column("kernel", "", lambda row: row.kernel, left=True)]
+    if any(row.step >= 0 for row in data.rows):
+        columns.append(_Column("step", "", lambda row: row.step_label, left=True))
     if len(set(kernels)) < len(kernels):
         columns.append(_Column("launch", "", lambda row: str(row.launch) if row.launch >= 0 else ""))
     if any(row.launches > 1 for row in data.rows):
@@ -90,7 +93,13 @@ def _columns(data: Summary, width: int) -> list[_Column]:
     columns += [
         _Column("time", "", lambda row: time_text(row.seconds), spare=8),
         _Column("share", "", lambda row: captions.percent(row.share), spare=7),
-        _Column("precision", "", label_of, left=True, spare=0 if len({row.precision for row in data.rows}) > 1 else 6),
+        _Column(
+            captions.kind_of_work(row.unit for row in data.rows),
+            "",
+            label_of,
+            left=True,
+            spare=0 if len({row.precision for row in data.rows}) > 1 else 6,
+        ),
     ]
     group = f"intensity [{intensity_unit(data)}]"
     outermost = len(data.levels) - 1
@@ -108,11 +117,18 @@ def _results(data: Summary, width: int) -> list[_Column]:
     units = {row.unit for row in data.rows}
     performance = _Column("performance", "", performance_text)
     if width < _NARROW:
-        header = f"{units.pop().upper()}/s" if len(units) == 1 else "work/s"
-        performance = _Column(header, "", lambda row: performance_text(row).removesuffix(f"{row.unit.upper()}/s"))
+        header = UNITS[f"{units.pop()}/s"].symbol if len(units) == 1 else "work/s"
+        performance = _Column(header, "", lambda row: performance_text(row).removesuffix(UNITS[f"{row.unit}/s"].symbol))
+    mix = [
+        _Column("FMA", "", lambda row: share_text(row.fma_share), spare=10),
+        _Column("of mix", "", lambda row: share_text(row.mix_fraction), spare=11),
+    ]
+    lanes = [_Column("lanes", "", lambda row: share_text(row.lanes), spare=5)]
     return [
         performance,
         _Column("of roof", "", lambda row: captions.percent(row.fraction)),
+        *(mix if any(row.fma_share >= 0 for row in data.rows) else []),
+        *(lanes if any(row.lanes >= 0 for row in data.rows) else []),
         _Column("bound by", "", lambda row: row.binds, left=True),
     ]
 
@@ -122,7 +138,7 @@ def _table(data: Summary, width: int, color: bool) -> list[str]:
     columns = _columns(data, width)
     cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
     repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
-    for header in ("kernel", "launch", "launches", "time", "share"):
+    for header in ("kernel", "step", "launch", "launches", "time", "share"):
         if header in cells:
             cells[header] = ["" if again else text for again, text in zip(repeated, cells[header], strict=True)]
     columns, widths = _fit(columns, cells, width)
@@ -136,12 +152,13 @@ def _table(data: Summary, width: int, color: bool) -> list[str]:
 
 
 def _same(before: Row, row: Row) -> bool:
-    return (before.kernel, before.launch, before.seconds) == (row.kernel, row.launch, row.seconds)
+    return (before.kernel, before.step, before.launch, before.seconds) == (row.kernel, row.step, row.launch, row.seconds)
 
 
 def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tuple[list[_Column], list[int]]:
     """Columns and their widths: names are shortened first, then spare columns go, then names become very short."""
     natural = {column.header: max(len(column.header), *map(columns_wide, cells[column.header])) for column in columns}
+    natural["step"] = min(natural.get("step", 0), _STEP_MOST)
     natural["bound by"] = min(natural["bound by"], max(_BOUND_MIN, width // 7))
     kept = list(columns)
     for least in (_KERNEL_GOOD, _KERNEL_MIN):
@@ -212,7 +229,7 @@ def _roofs(data: Summary, width: int, color: bool) -> list[str]:
     return lines
 
 
-def _absent(data: Summary, width: int) -> list[str]:
+def _absent(roofline: Frames, data: Summary, width: int) -> list[str]:
     """Kernels without points: how many, why, how much time, and what their report lacks."""
     lines: list[str] = []
     by_status: dict[str, list[Absent]] = {}
@@ -220,7 +237,7 @@ def _absent(data: Summary, width: int) -> list[str]:
         by_status.setdefault(one.status, []).append(one)
     for status, members in by_status.items():
         share = captions.percent(sum(one.share for one in members if one.share == one.share))
-        why = captions.WHY.get(status, status)
+        why = captions.why(roofline, status)
         what = "kernel" if members[0].launch < 0 else "launch"
         lines += _wrapped(f"{captions.plural(len(members), what)} {why}, {share} of the time:", width)
         for one in members[:_ABSENT_MOST]:

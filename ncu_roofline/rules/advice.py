@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ncu_roofline.model import Measurements, measurements_of
@@ -45,11 +45,17 @@ def _rank(message: RuleMessage) -> tuple[int, bool, float]:
 
 
 def advise(
-    report: Report, rules: RuleSet, measurements: Measurements | None = None, *, collected_only: bool = False
+    report: Report,
+    rules: RuleSet,
+    measurements: Measurements | None = None,
+    *,
+    collected_only: bool = False,
+    watch: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> tuple[KernelAdvice, ...]:
     """The rules on every launch of ``measurements`` (all of the report, if not given).
 
-    ``collected_only``: as ncu does, only rules of sections that the report was made with.  Raises RooflineError for damage.
+    ``collected_only``: as ncu does, only rules of sections that the report was made with.  ``watch`` gets the row numbers and
+    gives them back one by one, so it can show how far the work is.  Raises RooflineError for damage.
     """
     m = measurements_of(report) if measurements is None else measurements
     labels = group(m, "launch").label
@@ -64,7 +70,7 @@ def advise(
             seconds=float(m.seconds[row]),
             outcomes=rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only),
         )
-        for row in range(len(m))
+        for row in watch(range(len(m)))
     )
 
 

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
 from ncu_roofline.spec.validation import SpecError
 
-__all__ = ["Architecture", "Binding", "BoardRule", "Level", "Precision", "Spec", "SpecError", "load_spec", "read_spec"]
+__all__ = [
+    "Architecture",
+    "Binding",
+    "BoardRule",
+    "InstructionSpec",
+    "Level",
+    "Precision",
+    "Spec",
+    "SpecError",
+    "load_instructions",
+    "load_spec",
+    "read_spec",
+]

@@ -54,11 +54,15 @@ def _files(folder: Traversable, kind: str) -> Iterator[Fields]:
     paths = sorted((folder / kind).iterdir(), key=lambda path: path.name)
     for path in paths:
         if path.name.endswith(".toml"):
-            name = f"{kind}/{path.name}"
-            try:
-                yield Fields(name, tomllib.loads(path.read_text(encoding="utf-8")))
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                bad(name, "(whole file)", str(error))
+            yield read_fields(path, f"{kind}/{path.name}")
+
+
+def read_fields(path: Traversable, name: str) -> Fields:
+    """The tables of a file that is called ``name`` in errors."""
+    try:
+        return Fields(name, tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        bad(name, "(whole file)", str(error))
 
 
 def _precisions(file: Fields, origin: Origin) -> Iterator[Precision]:

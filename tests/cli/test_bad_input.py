@@ -25,11 +25,22 @@ READING = {
     "show": ("show",),
     "show --json": ("show", "--json"),
     "show --by application": ("show", "--by", "application"),
+    "show --view time": ("show", "--view", "time", "--launch-latency", "4us"),
     "show --source embedded": ("show", "--source", "embedded"),
+    "show --view instruction": ("show", "--view", "instruction"),
     "explain": ("explain",),
     "explain --json": ("explain", "--json"),
+    "explain --view instruction": ("explain", "--view", "instruction"),
     "advise": ("advise",),
     "advise --json": ("advise", "--json"),
+    "portability": ("portability",),
+    "portability --json": ("portability", "--json"),
+    "ranks": ("ranks",),
+    "ranks --json": ("ranks", "--json"),
+    "compare": ("compare", "--fail-if", "time > 1.05 * baseline"),
+    "compare --json": ("compare", "--json"),
+    "compare csv": ("compare", "-o", "-", "--format", "csv"),
+    "compare md": ("compare", "-o", "-", "--format", "md"),
 }
 SUFFIXES = ("html", "png", "svg", "pdf", "csv", "json", "md", "txt", "parquet")
 COMMANDS = {**READING, **{f"render {suffix}": ("render", suffix) for suffix in SUFFIXES}}
@@ -50,10 +61,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return report(path, *launches).read_bytes()
 
 
+def sources(name: str, source: Path) -> tuple[Path, ...]:
+    """What a command reads: ``source``, and where it needs two, that once more."""
+    return (source, source) if name.startswith("compare") else (source,)
+
+
 def execute(run: Command, name: str, source: Path, folder: Path) -> tuple[Outcome, bytes]:
     """The outcome of one of COMMANDS on ``source``, and what it printed or wrote."""
     if not name.startswith("render"):
-        outcome = run(*COMMANDS[name], source)
+        outcome = run(*COMMANDS[name], *sources(name, source))
         return outcome, outcome.out.encode()
     if name == "render parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -382,7 +398,7 @@ def test_ceilings_that_are_none(run: Command, tmp_path: Path, folder: Path, whol
     elif bad == "folder":
         ceilings.mkdir()
     words = COMMANDS[name] if not name.startswith("render") else ("render", "-o", folder / f"out.{COMMANDS[name][1]}")
-    assert_refused(run(*words, source, "--ceilings", ceilings), ceilings)
+    assert_refused(run(*words, *sources(name, source), "--ceilings", ceilings), ceilings)
     assert_no_leftovers(folder)
 
 

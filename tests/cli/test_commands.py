@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ncu_roofline
-from ncu_roofline.cli import reading
+from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.parser import LISTS
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
@@ -274,7 +274,7 @@ class TestReports:
         assert "none of the reports could be read" in outcome.err
 
 
-def _die(_: str) -> None:
+def _die(*_: str) -> None:
     os._exit(1)
 
 
@@ -293,7 +293,7 @@ class TestParallel:
         bad.write_bytes(b"text")
         words = ("show", "--json", *paths[:2], bad, *paths[2:], "--keep-going")
         one_by_one = run(*words)
-        monkeypatch.setattr(reading, "PARALLEL_FROM_BYTES", 0)
+        monkeypatch.setattr(executors, "PARALLEL_FROM_BYTES", 0)
         monkeypatch.setattr("os.cpu_count", lambda: 2)
         assert run(*words) == one_by_one
         assert len(json.loads(one_by_one.out)["kernels"]) == 10
@@ -301,11 +301,9 @@ class TestParallel:
         assert_refused(error, bad)
         assert error.err.strip() == one_by_one.err.strip()
 
-    def test_a_process_that_dies(self, paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "PARALLEL_FROM_BYTES", 0)
-        monkeypatch.setattr("os.cpu_count", lambda: 2)
+    def test_a_process_that_dies(self, paths: list[Path]) -> None:
         with pytest.raises(RooflineError, match="a process that read one of them died"):
-            list(reading._outcomes([str(path) for path in paths], _die))
+            list(executors.Pool(2).outcomes(_die, [str(path) for path in paths]))
 
 
 class TestRender:

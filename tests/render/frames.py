@@ -210,6 +210,11 @@ def _point_rows(
     return rows
 
 
+def _mix(precision: str, peak: float) -> dict[str, float]:
+    """60 % fused instructions, as the published GPP has; tensor pipes know no such mix."""
+    return {} if precision.startswith("tensor") else {"compute_roof": peak, "fma_share": 0.6, "mix_roof": 0.8 * peak}
+
+
 def _level_rows(
     base: dict[str, Any],
     chip: Chip,
@@ -233,7 +238,7 @@ def _level_rows(
                 "traffic": work * ratio, "intensity": intensity, "performance": performance, "bandwidth": performance * ratio,
                 "attainable": limits[origin], "fraction": performance / limits[origin], "roof_origin": origin,
                 "attainable_theoretical": limits["theoretical"], "fraction_theoretical": performance / limits["theoretical"],
-                "coverage": 1.0, "source": "binding",
+                "coverage": 1.0, "source": "binding", **_mix(precision, _highest(roofs, origin, "precision", precision)),
                 "metrics": "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum, dram__bytes.sum",
             }
         )  # fmt: skip
@@ -261,6 +266,9 @@ def _mixed(rows: list[dict[str, Any]], levels: Sequence[str]) -> list[dict[str, 
             "unit": "flop",
             "intensity": work / traffic,
             "performance": work / parts[0]["seconds"],
+            "compute_roof": NAN,
+            "fma_share": NAN,
+            "mix_roof": NAN,
             "fraction": NAN,
             "attainable": NAN,
             "binding_fraction": NAN,

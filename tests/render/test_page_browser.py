@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from ncu_roofline.rendering.page import render_html
+from ncu_roofline.rendering import render
 from tests.render.frames import FakeRoofline, make_roofline
 from tests.render.test_page import HOSTILE, hostile
 
@@ -47,7 +47,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
 
     def open_file(roofline: FakeRoofline, **options: Any) -> Page:
         file = tmp_path / "page.html"
-        file.write_bytes(render_html(roofline, **options))
+        file.write_bytes(render(roofline, "html", **options))
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"console {message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))

@@ -1,0 +1,243 @@
+"""The rows by kernel of a comparison, and the row of the application: times on one clock, noise, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.models.comparison_matching import NAME_ONLY, NUMBERS, PARAMETERS, Matching
+from ncu_roofline.models.comparison_sides import Side, Totals
+
+CLOCK_DIFFERS = 0.01  # of the clock: below it, normalising would add more noise than it takes away
+AT_SM_CLOCK = ("l1", "shared", "l2")  # the L2's own clock follows the SM's; DRAM and system memory have clocks of their own
+FASTER, SLOWER, SAME, CLOSER, FURTHER = "faster", "slower", "same", "closer", "further"
+ADDED, REMOVED, UNKNOWN = "added", "removed", "unknown"
+OTHER_GPU = "the GPUs differ: times are not comparable, shares of the roof are"
+_HOW = {
+    NAME_ONLY: "matched by name only",
+    PARAMETERS: "matched without the function's parameters, which changed",
+    NUMBERS: "matched by a name in which numbers changed",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides with what was matched, and the sums of both over each group."""
+
+    step: int
+    against: str
+    before: Side
+    after: Side
+    matching: Matching
+    old: Totals
+    new: Totals
+    short: Mapping[str, str]
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The columns that all rows of the pair share."""
+        return {"step": self.step, "against": self.against, "baseline": self.before.label, "report": self.after.label}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What counts as no change: ``tolerance``, and the relative spread of measured roofs by what binds (level or roof id)."""
+
+    tolerance: float
+    roofs: Mapping[str, float]
+
+    def of(self, row: Mapping[str, Any]) -> float:
+        """Of a kernel: spread of its times and, where shares of the roof are compared, of the roofs."""
+        spreads = [row["spread_before"], row["spread"]]
+        if not _comparable(row):
+            spreads += [self.roofs.get(row[name], math.nan) for name in ("binds_before", "binds")]
+        return max(self.tolerance, math.hypot(*filter(math.isfinite, spreads)))
+
+
+def kernel_rows(pair: Pair, noise: Noise, times: str) -> list[dict[str, Any]]:
+    """One row per group, the largest change of time first; ``group`` is its number in the pair."""
+    total = [np.nansum(totals.seconds) for totals in (pair.old, pair.new)]
+    rows = []
+    for group in range(pair.matching.count):
+        row = {**pair.where, "group": group, **_who(pair, group), **_numbers(pair, group)}
+        row |= _times(row, times, pair.old.present[group] and pair.new.present[group])
+        row["noise"] = noise.of(row)
+        row["verdict"] = _verdict(pair, group, row)
+        mine, whole = (row["seconds"], total[1]) if pair.new.present[group] else (row["seconds_before"], total[0])
+        row["time_share"] = mine / whole if whole > 0 else math.nan
+        row["notes"] = "; ".join(filter(None, _notes(pair, group, row)))
+        rows.append(row)
+    return sorted(rows, key=lambda row: -abs(row["seconds_saved"]) if math.isfinite(row["seconds_saved"]) else 0.0)
+
+
+def _common(side: Side, rows: Any, name: str) -> str:
+    values = dict.fromkeys(side.kernels[name][rows])
+    return str(next(iter(values))) if len(values) == 1 else ""
+
+
+def _who(pair: Pair, group: int) -> dict[str, Any]:
+    before, after = pair.old.rows(group), pair.new.rows(group)
+    name = pair.after.names[after[0]] if len(after) else pair.before.names[before[0]]
+    result = {"kernel": pair.short[name], "name": name}
+    for column in ("grid", "block", "device"):
+        result[f"{column}_before"] = _common(pair.before, before, column)
+        result[column] = _common(pair.after, after, column)
+    return {**result, "occurrence": pair.matching.occurrence[group], "matched": pair.matching.how[group]}
+
+
+def _numbers(pair: Pair, group: int) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for suffix, totals in (("_before", pair.old), ("", pair.new)):
+        precision = totals.precision[group]
+        binding = totals.bindings.get(precision)
+        seconds, clock = totals.seconds[group], totals.clock[group]  # NumPy's: odd reports may divide by zero
+        result |= {
+            f"launches{suffix}": int(totals.launches[group]),
+            f"seconds{suffix}": seconds,
+            f"spread{suffix}": totals.spread(group) if totals.present[group] else math.nan,
+            f"clock{suffix}": clock,
+            f"cycles{suffix}": seconds * clock,
+            f"work{suffix}": float(totals.flops[group]),
+            f"precision{suffix}": precision,
+            f"performance{suffix}": float(binding.performance[group]) if binding else math.nan,
+            f"fraction{suffix}": float(binding.fraction[group]) if binding else math.nan,
+            f"binds{suffix}": str(binding.binds[group]) if binding else "",
+        }
+    return result
+
+
+def _times(row: Mapping[str, Any], times: str, both: bool) -> dict[str, Any]:
+    """The new time at the clock of the baseline, and which of the two times counts."""
+    before, after, ratio = row["seconds_before"], row["seconds"], row["clock"] / row["clock_before"]
+    normalised = math.nan
+    if both and row["binds"] and row["device"] == row["device_before"] and math.isfinite(ratio):
+        normalised = after * ratio if _at_sm_clock(row["binds"]) else after
+    differs = abs(ratio - 1) > CLOCK_DIFFERS
+    use = math.isfinite(normalised) and (times == "normalised" or (times == "auto" and differs))
+    now = normalised if use else after
+    saved = before - now if both else after * -1 if math.isnan(before) else before
+    return {
+        "seconds_normalised": normalised,
+        "time_basis": "normalised" if use else "raw",
+        "time_change": now / before - 1 if both and before > 0 else math.nan,
+        "seconds_saved": saved,
+    }
+
+
+def _at_sm_clock(binds: str) -> bool:
+    """Whether what binds speeds up with the SM clock: compute pipes and the caches, not memory behind them."""
+    return binds in AT_SM_CLOCK or "." in binds  # compute roofs are named after precision and pipe: fp64.fma
+
+
+def _comparable(row: Mapping[str, Any]) -> bool:
+    """Whether times say something: the same GPU model, and both known."""
+    return row["device"] == row["device_before"] and not math.isnan(row["time_change"])
+
+
+def _verdict(pair: Pair, group: int, row: Mapping[str, Any]) -> str:
+    if not pair.old.present[group]:
+        return ADDED
+    if not pair.new.present[group]:
+        return REMOVED
+    if not _comparable(row):
+        gain = row["fraction"] / row["fraction_before"] - 1 if row["fraction_before"] > 0 else math.nan
+        return _word(gain, row["noise"], CLOSER, FURTHER)
+    return _word(-float(row["time_change"]), row["noise"], FASTER, SLOWER)
+
+
+def _word(gain: float, noise: float, better: str, worse: str) -> str:
+    if math.isnan(gain):
+        return UNKNOWN
+    return SAME if abs(gain) <= noise else better if gain > 0 else worse
+
+
+def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
+    if not (pair.old.present[group] and pair.new.present[group]):
+        return
+    if how := _HOW.get(pair.matching.how[group], ""):
+        yield how
+        was, now = (side.names[totals.rows(group)[0]] for side, totals in ((pair.before, pair.old), (pair.after, pair.new)))
+        if pair.short[was] != pair.short[now]:
+            yield f"before it was {pair.short[was]}"
+        before, after = (_configurations(*one, group) for one in ((pair.before, pair.old), (pair.after, pair.new)))
+        if before != after:
+            yield f"configuration {before} -> {after}"
+    if row["device"] != row["device_before"]:
+        yield OTHER_GPU
+    elif row["time_basis"] == "normalised":
+        scaled = f"{row['binds']} binds, so its time is " + ("scaled" if _at_sm_clock(row["binds"]) else "not scaled")
+        yield f"clocks differ ({row['clock_before'] / 1e9:.3g} and {row['clock'] / 1e9:.3g} GHz): {scaled}"
+    elif abs(row["clock"] / row["clock_before"] - 1) > CLOCK_DIFFERS:
+        reason = "as asked for" if row["binds"] else "what binds it is unknown"
+        yield f"clocks differ, and its time is not normalised: {reason}"
+    if row["precision"] != row["precision_before"] and row["precision"] and row["precision_before"]:
+        yield f"most work was {row['precision_before']} and is {row['precision']}"
+    if math.isnan(row["seconds"]) or math.isnan(row["seconds_before"]):
+        yield "some launch has no run time"
+
+
+def _configurations(side: Side, totals: Totals, group: int) -> str:
+    """The launch configuration of a group, for people."""
+    rows = totals.rows(group)
+    found = list(dict.fromkeys(zip(side.kernels["grid"][rows], side.kernels["block"][rows], strict=True)))
+    grid, block = found[0]
+    return f"{len(found)} of them" if len(found) > 1 else f"grid {grid} block {block}" if grid else "unknown"
+
+
+def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float) -> dict[str, Any]:
+    """The application: sums over all kernels, also those that only one side has."""
+    devices = [", ".join(dict.fromkeys(side.kernels["device"])) for side in (pair.before, pair.after)]
+    old, raw = (np.nansum(totals.seconds) or np.float64("nan") for totals in (pair.old, pair.new))
+    normalised = _sum(row["seconds" if math.isnan(row["seconds_normalised"]) else "seconds_normalised"] for row in rows)
+    used = _sum(row["seconds_normalised" if row["time_basis"] == "normalised" else "seconds"] for row in rows)
+    if devices[0] != devices[1]:
+        used = normalised = math.nan
+    noises = [row["noise"] * row["seconds_before"] for row in rows if row["matched"] and math.isfinite(row["seconds_before"])]
+    noise = max(tolerance, math.hypot(*noises) / old if noises else 0.0)
+    counts = [row["verdict"] for row in rows]
+    return {
+        **pair.where,
+        "device_before": devices[0],
+        "device": devices[1],
+        "launches_before": int(pair.old.launches.sum()),
+        "launches": int(pair.new.launches.sum()),
+        "seconds_before": old,
+        "seconds": raw,
+        "seconds_normalised": normalised,
+        "time_basis": "normalised" if any(row["time_basis"] == "normalised" for row in rows) else "raw",
+        "time_change": used / old - 1,
+        "speedup": old / used,
+        "seconds_saved": old - used,
+        "noise": noise,
+        "verdict": _word(1 - used / old, noise, FASTER, SLOWER),
+        "work_before": _sum(row["work_before"] for row in rows),
+        "work": _sum(row["work"] for row in rows),
+        "matched": sum(1 for row in rows if row["matched"]),
+        "added": counts.count(ADDED),
+        "removed": counts.count(REMOVED),
+        "notes": "; ".join(_summary_notes(rows, devices)),
+    }
+
+
+def _sum(values: Iterable[float]) -> float:
+    """The sum of the numbers among them; NaN if there is none."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.sum(known)) if known else math.nan
+
+
+def _summary_notes(rows: Sequence[Mapping[str, Any]], devices: Sequence[str]) -> Iterable[str]:
+    if devices[0] != devices[1]:
+        yield f"{OTHER_GPU} ({devices[0] or 'unknown'} and {devices[1] or 'unknown'})"
+    scaled = sum(1 for row in rows if row["time_basis"] == "normalised")
+    if scaled:
+        yield (
+            f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(rows)} kernels: their times are compared at "
+            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 bind and not where DRAM or system memory do"
+        )
+    lacking = sum(1 for row in rows if math.isnan(row["seconds"]) and row["verdict"] not in (ADDED, REMOVED))
+    if lacking:
+        yield f"{lacking} of {len(rows)} kernels have no run time in the new report"

@@ -1,0 +1,216 @@
+"""One side of a comparison: the rows of a Roofline, and their sums over the launches that are compared as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.model import Roofline
+from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
+from ncu_roofline.spec import load_spec
+
+# A robust estimate of the standard deviation: the median absolute deviation of normal noise is 0.6745 of it.
+MAD_TO_SIGMA = 1.4826
+_KEY = ("report", "launch", "kernel", "device")
+
+
+@dataclass(frozen=True)
+class Side:
+    """The kernels of a Roofline as compared: ``index`` of a point is the row of its kernel, -1 where there is none."""
+
+    label: str
+    kernels: Mapping[str, Any]
+    points: Mapping[str, Any]
+    index: IntArray
+    names: TextArray
+    work: Mapping[str, FloatArray]
+    traffic: Mapping[str, FloatArray]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def side_of(roofline: Roofline, label: str = "") -> Side:
+    """The rows of a Roofline; ``label`` is what to call it, if not by its reports."""
+    kernels, points = roofline.kernel_columns, roofline.point_columns
+    rows = {key: row for row, key in enumerate(zip(*(kernels[name] for name in _KEY), strict=True))}
+    index = np.array([rows.get(key, -1) for key in zip(*(points[name] for name in _KEY), strict=True)], dtype=np.int64)
+    names = np.empty(len(rows), dtype=object)
+    names[:] = [
+        "application" if kind == "application" else name or kernel
+        for name, kernel, kind in zip(kernels["name"], kernels["kernel"], kernels["kind"], strict=True)
+    ]
+    reports = list(dict.fromkeys(report for report in kernels["report"] if report))
+    return Side(
+        label=label or ", ".join(reports),
+        kernels=kernels,
+        points=points,
+        index=index,
+        names=names,
+        work=roofline.work or _of_points(points, index, len(names), "precision", "work"),
+        traffic=roofline.traffic or _of_points(points, index, len(names), "level", "traffic"),
+    )
+
+
+def _of_points(points: Mapping[str, Any], index: IntArray, count: int, by: str, what: str) -> dict[str, FloatArray]:
+    result: dict[str, FloatArray] = {}
+    for row, key, value in zip(index, points[by], points[what], strict=True):
+        result.setdefault(key, np.full(count, np.nan))[row] = value
+    return result
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Intensity (FLOP/byte), performance (FLOP/s), roofs and attainable performance of one precision at one level, by group."""
+
+    intensity: FloatArray
+    performance: FloatArray
+    compute_roof: FloatArray
+    bandwidth_roof: FloatArray
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """What the level lets through at this intensity, FLOP/s."""
+        return self.intensity * self.bandwidth_roof
+
+    @cached_property
+    def fraction(self) -> FloatArray:
+        """Share of what is attainable at this level."""
+        return self.performance / self.attainable
+
+    @cached_property
+    def attainable(self) -> FloatArray:
+        """The lower of compute roof and slope, FLOP/s."""
+        return np.minimum(self.compute_roof, self.slope)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Of one precision by group: performance (FLOP/s), its share of the lowest attainable one, and what binds."""
+
+    performance: FloatArray
+    fraction: FloatArray
+    binds: TextArray
+
+
+class Totals:
+    """Sums over the rows of each group: ``group[row]`` from 0 to ``count``, -1 for rows of no group.
+
+    A sum of which one row is missing is missing (NaN); roofs are means weighted by time, as in a Roofline by kernel.
+    """
+
+    def __init__(self, side: Side, group: IntArray, count: int) -> None:
+        self._side, self._group, self.count = side, group, count
+        self._used = np.flatnonzero(group >= 0)
+        self.present = self._add(np.ones(len(side))) > 0
+        seconds, clock = side.kernels["seconds"], side.kernels["clock_profiled"]
+        self.seconds = self.total(seconds)
+        self.launches = self._add(side.kernels["launches"])
+        self.flops = self.total(side.kernels["work"])
+        with np.errstate(all="ignore"):
+            self.clock = self.total(clock * seconds) / self.seconds
+            rates = np.isnan(self.seconds) & self.present
+            self.clock = np.where(rates, self.total(clock) / self._add(np.ones(len(side))), self.clock)
+        self.work = {name: self.total(values) for name, values in side.work.items()}
+        self.traffic = {name: self.total(values) for name, values in side.traffic.items()}
+
+    def _add(self, values: Any) -> FloatArray:
+        weights = np.asarray(values, dtype=np.float64)[self._used]
+        return np.bincount(self._group[self._used], weights=weights, minlength=self.count).astype(np.float64)
+
+    def total(self, values: Any) -> FloatArray:
+        """Sum over each group; NaN where a row of it lacks the number, and for groups without rows."""
+        lacking = self._add(~np.isfinite(np.asarray(values, dtype=np.float64)))
+        return np.where((lacking > 0) | ~self.present, np.nan, self._add(np.nan_to_num(values)))
+
+    def rows(self, number: int) -> IntArray:
+        """The rows of a group."""
+        return self._members[number]
+
+    @cached_property
+    def _members(self) -> list[IntArray]:
+        order = self._used[np.argsort(self._group[self._used], kind="stable")]
+        return np.split(order, np.cumsum(np.bincount(self._group[self._used], minlength=self.count))[:-1])
+
+    def spread(self, number: int) -> float:
+        """Relative spread of the launches' run times: 1.4826 * median absolute deviation / median; NaN below two launches."""
+        rows = self.rows(number)
+        times = self._side.kernels["seconds"][rows] / self._side.kernels["launches"][rows]
+        times = times[np.isfinite(times)]
+        middle = float(np.median(times)) if len(times) else 0.0
+        if len(times) < 2 or not middle > 0:
+            return float("nan")
+        return MAD_TO_SIGMA * float(np.median(np.abs(times - middle))) / middle
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], Cell]:
+        """By precision and level."""
+        points, found = self._side.points, {}
+        owner = np.where(self._side.index >= 0, self._group[self._side.index], -1) if len(self._side) else self._side.index
+        # Of files that give rates only, each row counts alike.
+        weight = np.where(np.isfinite(points["seconds"]), points["seconds"], 1.0)
+        for key in dict.fromkeys(zip(points["precision"], points["level"], strict=True)):
+            mine = np.flatnonzero((points["precision"] == key[0]) & (points["level"] == key[1]) & (owner >= 0))
+            found[key] = self._cell(mine, owner[mine], weight[mine])
+        return found
+
+    def _cell(self, mine: IntArray, owner: IntArray, weight: FloatArray) -> Cell:
+        def mean(name: str) -> FloatArray:
+            with np.errstate(all="ignore"):
+                total = np.bincount(owner, weights=self._side.points[name][mine] * weight, minlength=self.count)
+                return np.asarray(total / np.bincount(owner, weights=weight, minlength=self.count), dtype=np.float64)
+
+        performance, bandwidth = mean("performance"), mean("bandwidth")
+        with np.errstate(all="ignore"):
+            return Cell(performance / bandwidth, performance, mean("compute_roof"), mean("bandwidth_roof"))
+
+    @cached_property
+    def bindings(self) -> dict[str, Binding]:
+        """By precision: over all levels of the frame, what attains least."""
+        return {precision: self._binding(precision) for precision in dict.fromkeys(name for name, _ in self.cells)}
+
+    def _binding(self, precision: str) -> Binding:
+        lowest, performance = np.full(self.count, np.nan), np.full(self.count, np.nan)
+        binds: TextArray = np.full(self.count, "", dtype=object)
+        roofs = self._compute_roof_ids(precision)
+        for (name, level), cell in self.cells.items():
+            if name != precision:
+                continue
+            performance = np.where(np.isnan(performance), cell.performance, performance)
+            with np.errstate(all="ignore"):
+                better = np.isfinite(cell.attainable) & ~(cell.attainable >= lowest)
+                binds = np.where(better, np.where(cell.slope < cell.compute_roof, level, roofs), binds)
+            lowest = np.where(better, cell.attainable, lowest)
+        with np.errstate(all="ignore"):
+            return Binding(performance, performance / lowest, binds)
+
+    def _compute_roof_ids(self, precision: str) -> TextArray:
+        """The compute roof of each group: what its rows name as binding, else the first of this precision."""
+        points, spec = self._side.points, load_spec()
+        levels = {level.id for level in spec.levels} | set(points["level"])
+        known = {one.id: one.roof_ids()[0] for one in spec.precisions}
+        named = [
+            (row, roof)
+            for row, name, roof in zip(self._side.index, points["precision"], points["binds"], strict=True)
+            if name == precision and roof and roof not in levels
+        ]
+        result: TextArray = np.full(self.count, known.get(precision, f"{precision}.fma"), dtype=object)
+        for row, roof in named:
+            if row >= 0 and self._group[row] >= 0:
+                result[self._group[row]] = roof
+        return result
+
+    @cached_property
+    def precision(self) -> TextArray:
+        """The precision that did most of the work of each group (mixed is the sum over pipes); '' without any."""
+        result: TextArray = np.full(self.count, "", dtype=object)
+        most = np.full(self.count, -1.0)
+        for precision, binding in self.bindings.items():
+            better = np.nan_to_num(binding.performance, nan=-1.0) > most
+            result[better] = precision
+            most = np.where(better, binding.performance, most)
+        return result

@@ -1,0 +1,51 @@
+"""What a report lacks for the instruction roofline, and the ncu command that adds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_roofline.importers import MetricTable
+from ncu_roofline.model.explanations import Explanation, availability, command_of, devices_of
+from ncu_roofline.model.kernels import CORE_LEVELS
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.report import Report
+from ncu_roofline.spec import load_instructions, load_spec
+
+
+def explain_instructions(
+    report: Report | MetricTable, m: Measurements, levels: Sequence[str] = CORE_LEVELS, kernel: str = ""
+) -> Explanation:
+    """Explain a report from its measurements, made with instructions.
+
+    The precisions of the result are kinds of instruction; ``levels`` and ``kernel`` as of `explain`.
+    """
+    spec, counted = load_spec(), load_instructions()
+    capabilities = list(dict.fromkeys(m.capability))
+    chips = [chip for one in capabilities if (chip := spec.architecture(one))]
+    reached = [
+        availability(level, m.traffic.get(level.id))
+        for level in spec.levels
+        if level.id in levels and any(level.id not in chip.lacks for chip in chips)
+    ]
+    kinds = [availability(kind, m.instructions.get(kind.id)) for kind in counted.kinds] if chips else []
+    moved = [availability(kind, m.transactions.get(kind.id)) for kind in counted.kinds if kind.level]
+    without = {one.id for one in (*kinds, *moved, *reached) if one.launches < len(m)}
+    missing = [one.id for one in (*kinds, *reached) if one.id in without]
+    names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
+    known = {chip.compute_capability for chip in chips}
+    notes = [f"compute capability {a}.{b} is not known to this version" for a, b in capabilities if a and (a, b) not in known]
+    if not chips and not notes:
+        notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
+    return Explanation(
+        report=str(m.report[0]) if len(m) else str(report.path),
+        ncu_version=report.ncu_version,
+        devices=devices_of(m),
+        launches=len(m),
+        precisions=tuple(kinds),
+        levels=tuple(reached),
+        missing=tuple(missing),
+        partial=(),
+        added=tuple(missing),
+        command=command_of(report, tuple(dict.fromkeys(names)), kernel) if missing and chips else "",
+        notes=tuple(notes),
+    )

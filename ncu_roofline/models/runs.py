@@ -1,0 +1,200 @@
+"""One application on one platform, as performance portability needs it: from rooflines and from rows of plain tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.importers import ANY_PRECISION
+from ncu_roofline.importers.plain_table import PlainRow, PlainTable, plain_rows
+from ncu_roofline.model import Roofline
+from ncu_roofline.models.platform_roofs import Roof, frame_roofs, origin_of, table_roofs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MIXED = "mixed"
+_WHAT = "Cannot compare"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Executed operations of one precision per second, intensity by level, roofs by ceiling (fma, nofma, ...) and by level.
+
+    ``work`` (operations), ``canonical`` (operations on paper) and ``seconds`` are NaN where unknown, and so is a stated
+    ``attainable`` (operations per second).  ``supported`` is yes, no or not run.
+    """
+
+    platform: str
+    application: str
+    variant: str
+    source: str
+    device: str = ""
+    precision: str = ANY_PRECISION
+    supported: str = "yes"
+    performance: float = math.nan
+    work: float = math.nan
+    canonical: float = math.nan
+    seconds: float = math.nan
+    attainable: float = math.nan
+    fma_share: float = math.nan
+    intensity: Mapping[str, float] = field(default_factory=dict)
+    compute: Mapping[str, Roof] = field(default_factory=dict)
+    bandwidth: Mapping[str, Roof] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """Which run it is, for messages."""
+        return " ".join(filter(None, (self.platform, self.variant)))
+
+
+def runs_of_roofline(result: Roofline, precision: str = "", by: str = "application") -> list[Run]:
+    """A run per launch, kernel or application of a Roofline; ``precision`` "" takes the one with the most work.
+
+    The variant is the label of its points and, unless ``by`` is application, the kernel.  Platforms are called as their GPUs.
+    """
+    points = result.points
+    keys = ["report", "launch", "kernel", "device", "label"]
+    runs = []
+    for (report, _, kernel, device, label), rows in points.groupby(keys, sort=False):
+        amounts = rows.drop_duplicates("precision").set_index("precision")["performance"].to_dict()
+        chosen, notes = chosen_precision(amounts, precision)
+        rows = rows[rows["precision"] == chosen]
+        if not len(rows):
+            continue
+        first = rows.iloc[0]
+        roofs = result.roofs[result.roofs["device"] == device]
+        run = Run(
+            platform=str(device),
+            application="",
+            variant=" ".join(filter(None, (str(label), "" if by == "application" else str(kernel)))),
+            source=str(report),
+            device=str(device),
+            precision=chosen,
+            performance=float(first["performance"]),
+            work=float(first["work"]),
+            seconds=float(first["seconds"]),
+            fma_share=float(first["fma_share"]),
+            intensity={str(row["level"]): float(row["intensity"]) for _, row in rows.iterrows()},
+            compute=frame_roofs(roofs, chosen, float(first["compute_roof"])),
+            bandwidth={
+                str(row["level"]): Roof(float(row["bandwidth_roof"]), origin_of(roofs, str(row["level"])))
+                for _, row in rows.iterrows()
+                if not math.isnan(row["bandwidth_roof"])
+            },
+            notes=notes,
+        )
+        runs.append(run)
+    return runs
+
+
+def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tuple[str, ...]]:
+    """The precision asked for, or that of the most work, and a note where other work is left out.
+
+    Work whose file names no precision passes for any.  "" where there is none.
+    """
+    if wanted:
+        fitting = [name for name in amounts if name == wanted or name.startswith(f"{wanted}.")]
+        fitting = fitting or [name for name in amounts if name == ANY_PRECISION]
+        return (max(fitting, key=lambda name: amounts[name]), ()) if fitting else ("", ())
+    plain = {name: amount for name, amount in amounts.items() if name != MIXED} or dict(amounts)
+    best = max(plain, key=lambda name: plain[name], default="")
+    others = ", ".join(name for name in plain if name != best) if MIXED in amounts else ""
+    return best, ((f"work in {others} is left out; --precision mixed adds it up",) if others else ())
+
+
+def runs_of_table(
+    table: PlainTable, find: Callable[[PlainRow], Ceilings | None], precision: str = "", by: str = "application"
+) -> list[Run]:
+    """A run per row; ``find`` gives the measured ceilings of a row's platform.  Raises RooflineError."""
+    runs = []
+    for row in table.rows:
+        variant = " ".join(filter(None, (row.label, "" if by == "application" else row.kernel)))
+        run = Run(row.platform, row.application, variant, table.path, row.device, supported=row.supported)
+        runs.append(_numbers(run, row, find(row), precision) if row.supported == "yes" else run)
+    return runs
+
+
+def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "application") -> list[Run]:
+    """A run per row of a DataFrame with the columns of a plain table (see `ncu_roofline.importers.plain_table`)."""
+    rows = [
+        (f"row {number}", {str(name): None if cell != cell else cell for name, cell in row.items()})
+        for number, row in enumerate(frame.to_dict("records"), start=1)
+    ]
+    return runs_of_table(plain_rows("DataFrame", [str(name) for name in frame.columns], rows), lambda _: None, precision, by)
+
+
+def _numbers(run: Run, row: PlainRow, ceilings: Ceilings | None, wanted: str) -> Run:
+    """The run with the numbers of its row."""
+    rates = {name: work / row.seconds for name, work in row.work.items() if row.seconds > 0} or dict(row.performance)
+    chosen, _ = chosen_precision(rates, wanted)
+    if not chosen:
+        reason = f"{run.about} has no performance{f' in {wanted}' if wanted else ''}"
+        raise RooflineError(
+            _WHAT, run.source, reason, "Add columns such as flops and seconds, or write `no` into a column supported."
+        )
+    others = [name for name in rates if name != chosen]
+    work, seconds = row.work.get(chosen, math.nan), row.seconds
+    if math.isnan(work):
+        work = rates[chosen] * seconds
+    elif math.isnan(seconds):
+        seconds = work / rates[chosen]
+    intensity = {level: work / traffic for level, traffic in row.traffic.items() if not math.isnan(work)}
+    compute, bandwidth = table_roofs(row, ceilings, chosen)
+    return replace(
+        run,
+        precision=chosen,
+        performance=rates[chosen],
+        work=work,
+        seconds=seconds,
+        canonical=row.canonical,
+        attainable=row.attainable,
+        fma_share=row.fma_share,
+        intensity={**row.intensity, **intensity},
+        compute=compute,
+        bandwidth=bandwidth,
+        notes=(*([f"work in {', '.join(others)} is left out"] if others else []), *([row.note] if row.note else [])),
+    )
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """Several kernels of one application on one platform as one: work, traffic and time are added up.
+
+    Raises RooflineError where a kernel gives only rates, which can't be added.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    first = runs[0]
+    if any(math.isnan(run.work) or math.isnan(run.seconds) or run.supported != "yes" for run in runs):
+        reason = f"{len(runs)} rows are of {first.about}, and without work and time of each they can't be added up"
+        raise RooflineError(
+            _WHAT, first.source, reason, "Add columns with work and seconds, label the rows, or use --by kernel."
+        )
+    if len({run.precision for run in runs}) > 1:
+        reason = f"the rows of {first.about} are of several precisions"
+        raise RooflineError(_WHAT, first.source, reason, "Choose one with --precision.")
+    work, seconds = sum(run.work for run in runs), sum(run.seconds for run in runs)
+    levels = [level for level in first.intensity if all(level in run.intensity for run in runs)]
+    return replace(
+        first,
+        performance=work / seconds,
+        work=work,
+        seconds=seconds,
+        canonical=sum(run.canonical for run in runs),
+        attainable=work / sum(run.work / run.attainable for run in runs),
+        fma_share=math.nan,
+        intensity={level: work / sum(run.work / run.intensity[level] for run in runs) for level in levels},
+        compute=_common([run.compute for run in runs]),
+        bandwidth=_common([run.bandwidth for run in runs]),
+        notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
+    )
+
+
+def _common(roofs: Sequence[Mapping[str, Roof]]) -> dict[str, Roof]:
+    """The roofs that all have, with the value of the first: they are of one platform."""
+    return {name: roof for name, roof in roofs[0].items() if all(name in one for one in roofs)}

@@ -1,0 +1,232 @@
+"""What text and Markdown say of a comparison: a sentence per pair of reports, the cells of its kernels, notes, thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.captions import percent, plural
+from ncu_roofline.rendering.panels import table
+from ncu_roofline.rendering.style import level_order
+from ncu_roofline.rendering.summary import time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ARROW = " -> "
+MOST_NOTES = 12
+_MATTERS = 0.01  # of the application's time: less is not worth a name in the sentence
+_NAMED = 3
+_EQUAL = 0.0005  # changes that three digits of a percentage do not show
+_VERDICTS = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
+_WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
+
+Row = dict[str, Any]
+
+
+class ComparisonFrames(Protocol):
+    """What is drawn: the tables of a comparison, columns as in ``ncu_roofline.models.columns``."""
+
+    @property
+    def kernels(self) -> pd.DataFrame: ...
+    @property
+    def levels(self) -> pd.DataFrame: ...
+    @property
+    def summary(self) -> pd.DataFrame: ...
+    @property
+    def thresholds(self) -> pd.DataFrame: ...
+
+
+def rows_of(frames: ComparisonFrames, name: str) -> list[Row]:
+    """A table as rows of Python values."""
+    columns = table(frames, name)  # type: ignore[arg-type]
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name].tolist() for name in names), strict=True)]
+
+
+def pairs(frames: ComparisonFrames) -> Iterator[tuple[Row, list[tuple[int, Row]]]]:
+    """Each pair of reports: its summary, and its kernels with their numbers in the frame."""
+    kernels = list(enumerate(rows_of(frames, "kernels")))
+    for one in rows_of(frames, "summary"):
+        key = one["step"], one["against"]
+        yield one, [(number, row) for number, row in kernels if (row["step"], row["against"]) == key]
+
+
+def names_of(frames: ComparisonFrames) -> dict[str, str]:
+    """Reports by the shortest end of their path that tells them apart."""
+    reports = dict.fromkeys(str(row[key]) for row in rows_of(frames, "summary") for key in ("baseline", "report"))
+    paths = {report: PurePath(report).parts for report in reports}
+    for length in range(1, max((len(parts) for parts in paths.values()), default=0) + 1):
+        short = {report: "/".join(parts[-length:]) for report, parts in paths.items()}
+        if len(set(short.values())) == len(short):
+            return {report: clean(name) for report, name in short.items()}
+    return {report: clean(report) for report in reports}
+
+
+def title(one: Row, names: dict[str, str]) -> str:
+    """Which report is compared with which."""
+    what = "baseline" if one["against"] == "baseline" else "the step before"
+    return f"{names[one['report']]} against {names[one['baseline']]} ({what})"
+
+
+def sentence(one: Row, kernels: list[tuple[int, Row]]) -> str:
+    """How the application changed, by which kernels, and how many kernels did what."""
+    spent = time_text(one["seconds_before"]) + ARROW + time_text(one["seconds"])
+    if one["time_basis"] == "normalised" and math.isfinite(one["seconds_normalised"]):
+        at_clock = time_text(one["seconds_before"] - one["seconds_saved"])
+        spent += f" as measured, {at_clock} at the clock of the baseline"
+    saved, change = abs(one["seconds_saved"]), abs(one["time_change"])
+    text = {
+        "faster": f"{one['speedup']:.3g} times as fast, {time_text(saved)} saved: {spent}",
+        "slower": f"slower by {percent(change)}, {time_text(saved)} lost: {spent}",
+        "same": f"the same within {percent(one['noise'])}: {spent}",
+    }.get(one["verdict"], f"times not compared: {spent}")
+    by = ", ".join(_share(row) for _, row in kernels[:_NAMED] if _matters(row, one))
+    counts = Counter(row["verdict"] for _, row in kernels)
+    said = ", ".join(f"{counts[word]} {_WORDS.get(word, word)}" for word in _VERDICTS if counts[word])
+    return f"{text}{f' (most by {by})' if by else ''}. {plural(len(kernels), 'kernel')}: {said or 'none'}."
+
+
+def _matters(row: Row, one: Row) -> bool:
+    named = row["verdict"] in ("faster", "slower", "added", "removed")
+    return bool(named and math.isfinite(one["seconds_saved"]) and abs(row["seconds_saved"]) >= _MATTERS * one["seconds_before"])
+
+
+def _share(row: Row) -> str:
+    return f"{clean(row['kernel'])} {'-' if row['seconds_saved'] > 0 else '+'}{time_text(abs(row['seconds_saved']))}"
+
+
+def change(before: float, after: float) -> str:
+    """A change as text: "+12 %", "=" for none, "x 12" for a large one, "n/a" where a number is missing."""
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return "n/a"
+    if before == after or abs(after - before) < _EQUAL * abs(before):
+        return "="
+    if before == 0:
+        return "from 0"
+    ratio = after / before
+    return f"x {ratio:.3g}" if ratio >= 10 else f"{100 * (ratio - 1):+.1f} %"
+
+
+def level_of(frames: ComparisonFrames) -> str:
+    """The level whose bytes and intensity the table shows: DRAM, else the outermost that is known."""
+    found = level_order({str(level) for level in table(frames, "levels")["level"].tolist()} - {""})  # type: ignore[arg-type]
+    return "dram" if "dram" in found or not found else found[-1]
+
+
+class KernelCells:
+    """The columns of a table of kernels: (header, which goes first where room is short or 0, texts)."""
+
+    def __init__(self, frames: ComparisonFrames, level: str) -> None:
+        self.level = level
+        self._levels = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
+
+    def columns(self, kernels: list[tuple[int, Row]]) -> list[tuple[str, int, list[str]]]:
+        """Of these kernels."""
+        rows = [row for _, row in kernels]
+        columns = [("kernel", 0, [clean(row["kernel"]) for row in rows])]
+        if len({row["name"] for row in rows}) < len(rows):
+            columns.append(("grid", 5, [_before_after(row, "grid") for row in rows]))
+        if any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows):
+            columns.append(("launches", 8, [_launches(row) for row in rows]))
+        return [
+            *columns,
+            ("time", 0, [_times(row) for row in rows]),
+            ("change", 0, [_time_change(row) for row in rows]),
+            ("FLOP", 7, [change(row["work_before"], row["work"]) for row in rows]),
+            (f"{self.level.upper()} B", 6, [self._traffic(number) for number, _ in kernels]),
+            ("FLOP/B", 9, [self._intensity(number, row) for number, row in kernels]),
+            ("of roof", 0, [_fractions(row) for row in rows]),
+            ("bound by", 4, [_before_after(row, "binds") for row in rows]),
+            ("verdict", 0, [row["verdict"] for row in rows]),
+        ]
+
+    def _traffic(self, number: int) -> str:
+        row = self._levels.get((number, "", self.level), {})
+        return change(row.get("traffic_before", math.nan), row.get("traffic", math.nan))
+
+    def _intensity(self, number: int, row: Row) -> str:
+        before = self._levels.get((number, row["precision_before"], self.level), {})
+        after = self._levels.get((number, row["precision"], self.level), {})
+        return change(before.get("intensity_before", math.nan), after.get("intensity", math.nan))
+
+
+def _launches(row: Row) -> str:
+    return _either(str(row["launches_before"] or ""), str(row["launches"] or ""))
+
+
+def _either(before: str, after: str) -> str:
+    """One text for two: once where they are equal, or one is empty."""
+    return before if before == after else ARROW.join(filter(None, (before, after)))
+
+
+def _before_after(row: Row, name: str) -> str:
+    return _either(clean(row[f"{name}_before"]), clean(row[name]))
+
+
+def _times(row: Row) -> str:
+    if row["verdict"] in ("added", "removed"):
+        return time_text(row["seconds" if row["verdict"] == "added" else "seconds_before"])
+    return time_text(row["seconds_before"]) + ARROW + time_text(row["seconds"])
+
+
+def _time_change(row: Row) -> str:
+    if row["verdict"] in ("added", "removed", "closer", "further"):
+        return ""
+    return change(1.0, 1.0 + row["time_change"]) + ("*" if row["time_basis"] == "normalised" else "")
+
+
+def _fractions(row: Row) -> str:
+    before, after = (percent(row[name]) if math.isfinite(row[name]) else "" for name in ("fraction_before", "fraction"))
+    return _either(before.removesuffix(" %") if after else before, after) if before != after else before
+
+
+def legend(one: Row) -> str:
+    """What the table's marks mean."""
+    star = "*: at the clock of the baseline. " if one["time_basis"] == "normalised" else ""
+    return f"{star}same: within the noise of the kernel, {percent(one['noise'])} for the application; =: no change."
+
+
+def notes_of(one: Row, kernels: list[tuple[int, Row]]) -> list[str]:
+    """Notes on the application, then those on kernels, each with the kernels that it is about."""
+    about: dict[str, list[str]] = {}
+    for _, row in kernels:
+        for note in filter(None, row["notes"].split("; ")):
+            about.setdefault(note, []).append(clean(row["kernel"]))
+    notes = [note for note in one["notes"].split("; ") if note]
+    for note, names in list(about.items())[:MOST_NOTES]:
+        notes.append(f"{_several(names)}: {note}")
+    if len(about) > MOST_NOTES:
+        notes.append(f"and {len(about) - MOST_NOTES} more notes, see csv or json")
+    return notes
+
+
+def threshold_lines(frames: ComparisonFrames) -> list[str]:
+    """What tripped, what was not evaluated and why, and how many passed."""
+    rows, names = rows_of(frames, "thresholds"), names_of(frames)
+    lines = [
+        f"tripped: {clean(row['threshold'])}: {clean(row['kernel'])}"
+        f"{' (' + clean(row['configuration']) + ')' if row['configuration'] else ''} in {names[row['report']]}: {row['reason']}"
+        for row in rows
+        if row["result"] == "tripped"
+    ]
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["result"] == "not evaluated":
+            lacking.setdefault((clean(row["threshold"]), row["reason"]), []).append(clean(row["kernel"]))
+    lines += [f"not evaluated: {threshold}: {_several(kernels)}: {why}" for (threshold, why), kernels in lacking.items()]
+    counts = Counter(row["result"] for row in rows)
+    if rows:
+        said = ", ".join(f"{counts[word]} {word}" for word in ("tripped", "passed", "not evaluated") if counts[word])
+        lines.append(f"Thresholds: {said}.")
+    return lines
+
+
+def _several(names: list[str]) -> str:
+    """The first of some names, each once, and how many others there are."""
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct[:_NAMED]) + (f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else "")

@@ -1,0 +1,69 @@
+/* What the page knows (symbols, machines) and what the reader has chosen. */
+
+function unpackTable(frame) {
+  const texts = new Set(frame.text_columns);
+  const names = Object.keys(frame).filter((name) => name !== "text_columns");
+  return frame[names[0]].map((_, index) =>
+    Object.fromEntries([["index", index], ...names.map((name) => [name, texts.has(name) ? PAGE.texts[frame[name][index]] : frame[name][index]])]));
+}
+
+const MACHINES = unpackTable(PAGE.machines);
+const POINTS = unpackTable(PAGE.points);
+const DEVICES = [...new Set(POINTS.map((point) => point.device))];
+const SHAPE_OF = shapesByTime();
+
+/** Kernel name -> number of its marker, the kernel with the longest time first. */
+function shapesByTime() {
+  const seconds = new Map();
+  for (const point of POINTS) seconds.set(point.name, (seconds.get(point.name) || 0) + (point.seconds || 0));
+  const names = [...seconds.keys()].sort((a, b) => seconds.get(b) - seconds.get(a));
+  return new Map(names.map((name, index) => [name, index]));
+}
+
+function freshState() {
+  return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, allRows: false };
+}
+
+let state = freshState();
+
+function positive(...values) {
+  return values.every((value) => known(value) && value > 0);
+}
+
+/** Symbols of the chosen GPU that pass the filter. */
+function shownPoints() {
+  const words = state.query.trim().toLowerCase();
+  return POINTS.filter((point) => point.device === state.device && (!words || point.name.toLowerCase().includes(words)));
+}
+
+/** The machine of each precision of the chosen GPU at the level of the view, the one with the most time first. */
+function machines() {
+  const seconds = new Map();
+  for (const point of POINTS.filter((each) => each.device === state.device)) {
+    seconds.set(point.precision, (seconds.get(point.precision) || 0) + (point.seconds || 0));
+  }
+  const mine = MACHINES.filter((one) => one.device === state.device && one.level === PAGE.level && seconds.has(one.precision));
+  return mine.sort((a, b) => seconds.get(b.precision) - seconds.get(a.precision));
+}
+
+/** The machine that the 4D chart is scaled by; undefined where no roof is known. */
+function scaledBy() {
+  const all = machines().filter((one) => positive(one.peak, one.bandwidth));
+  return all.find((one) => one.precision === state.precision) || all[0];
+}
+
+function boundColour(bound) {
+  const [, light, dark] = PAGE.bounds[bound];
+  return document.documentElement.dataset.theme === "dark" ? dark : light;
+}
+
+/** Where the open symbol stands on the primary axes: what the times would do at the kernel's own roofs. */
+function timeAtRoofs(point) {
+  return [point.bandwidth_seconds * point.bandwidth_roof, point.compute_seconds * point.compute_roof];
+}
+
+/** Fewest and most launches of a symbol. */
+function launchCounts(points) {
+  const counts = points.map((point) => point.invocations);
+  return counts.length ? [...new Set([Math.min(...counts), Math.max(...counts)])] : [];
+}

@@ -1,0 +1,357 @@
+"""`ncu-roofline compare`: reports in, a table, data, JUnit and an exit code out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.models import columns
+from ncu_roofline.models.expressions import QUANTITIES
+from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
+from tests.cli.test_bad_input import HOSTILE
+from tests.factory import A100, H100, complete, flops, kernel, report, timing
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """main becomes half as fast; one kernel goes, one comes."""
+    stay, gone, fresh = "void main_loop(double *)", "void gone()", "void fresh()"
+    before = [kernel(complete(seconds=5e-3), stay), kernel(complete(), gone)]
+    after = [kernel(complete(seconds=10e-3, **{"dram__bytes.sum": 500_000_000}), stay), kernel(complete(), fresh)]
+    return report(tmp_path / "before.ncu-rep", *before), report(tmp_path / "after.ncu-rep", *after)
+
+
+def test_the_table(run: Command, pair: tuple[Path, Path]) -> None:
+    outcome = run("compare", *pair)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    lines = outcome.out.splitlines()
+    assert lines[0] == "after.ncu-rep against before.ncu-rep (baseline)"
+    assert lines[1].startswith("slower by 83.3 %, 5 ms lost: 6 ms -> 11 ms (most by main_loop +5 ms")
+    row = next(line for line in lines if line.startswith("main_loop"))
+    assert "5 ms -> 10 ms  +100.0 %" in row
+    assert row.split()[-9:] == ["=", "+100.0", "%", "-50.0", "%", "3.2", "%", "dram", "slower"]
+    assert any(line.startswith("gone") and line.endswith("removed") for line in lines)
+    assert any(line.startswith("fresh") and line.endswith("added") for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_lines_fit_the_width(run: Command, tmp_path: Path, pair: tuple[Path, Path], width: int) -> None:
+    long = kernel(complete(), f"void {'long_name_' * 20}()")
+    more = report(tmp_path / "more.ncu-rep", *[long] * 3)
+    outcome = run("compare", *pair, more, "--width", width, "--fail-if", "fraction < 0.9 * baseline")
+    assert max(map(len, outcome.out.splitlines())) <= width
+    if width >= 100:
+        assert all(header in outcome.out for header in ("kernel", "time", "FLOP", "DRAM B", "of roof", "bound by", "verdict"))
+
+
+# Threshold -> exit code without and with --strict; `gone` and `fresh` lack what the other report has.
+EXIT = {
+    "time > 1.05 * baseline": (1, 1),
+    "time > 3 * baseline": (0, 1),
+    "time > 1": (0, 1),
+    "bytes.dram > 1.1 * baseline": (1, 1),
+    "flops.fp64 > baseline": (0, 1),
+    "fraction < 0.1": (1, 1),
+    "flops.tensor.int8 > 0": (0, 1),
+}
+
+
+@pytest.mark.parametrize("threshold", EXIT)
+def test_exit_codes(run: Command, pair: tuple[Path, Path], threshold: str) -> None:
+    outcome = run("compare", *pair, "--fail-if", threshold)
+    strict = run("compare", *pair, "--fail-if", threshold, "--strict")
+    assert (outcome.code, strict.code) == EXIT[threshold]
+    assert "Thresholds: " in outcome.out
+    assert (f"tripped: {threshold}: " in outcome.out) == bool(outcome.code)
+    assert f"not evaluated: {threshold}: " in outcome.out
+
+
+def test_what_tripped_and_with_which_numbers(run: Command, pair: tuple[Path, Path]) -> None:
+    words = ("--fail-if", "time > 1.05 * baseline", "--fail-if", "time > 3 * baseline", "--width", 200)
+    outcome = run("compare", *pair, *words)
+    where = "main_loop (grid 8x1x1 block 128x1x1) in after.ncu-rep"
+    assert f"tripped: time > 1.05 * baseline: {where}: time = 10 ms, baseline.time = 5 ms" in outcome.out
+    assert "Thresholds: 1 tripped, 1 passed, 4 not evaluated." in outcome.out
+
+
+def test_json_says_it_on_standard_error(run: Command, pair: tuple[Path, Path]) -> None:
+    outcome = run("compare", *pair, "--json", "--fail-if", "time > 1.05 * baseline")
+    document = json.loads(outcome.out)
+    assert outcome.code == 1
+    assert document["view"] == "comparison"
+    assert [row["result"] for row in document["thresholds"]] == ["tripped", "not evaluated", "not evaluated"]
+    assert document["summary"][0]["seconds"] == pytest.approx(11e-3)
+    assert document["kernels"][0]["seconds_saved"] == pytest.approx(-5e-3)
+    assert document["kernels"][1]["time_change"] is None
+    assert {row["level"] for row in document["levels"]} == {"", "l1", "l2", "dram"}
+    assert "tripped: time > 1.05 * baseline: main_loop" in outcome.err
+
+
+@pytest.mark.parametrize("table", ["kernels", "levels", "summary", "thresholds"])
+def test_csv(run: Command, tmp_path: Path, pair: tuple[Path, Path], table: str) -> None:
+    target = tmp_path / "out.csv"
+    outcome = run("compare", *pair, "-o", target, "--table", table, "--fail-if", "time > 1 s")
+    assert outcome.code == 0
+    assert f"Wrote {target}" in outcome.err
+    rows = list(csv.DictReader(io.StringIO(target.read_text())))
+    assert list(rows[0]) == [column.name for column in getattr(columns, f"COMPARISON_{table.upper()}")]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("md", "# Nightly"), ("txt", "after.ncu-rep against"), ("json", "{")])
+def test_files(run: Command, tmp_path: Path, pair: tuple[Path, Path], suffix: str, start: str) -> None:
+    target = tmp_path / f"out.{suffix}"
+    assert run("compare", *pair, "-o", target, "--title", "Nightly").code == 0
+    assert target.read_text().startswith(start)
+    assert_refused(run("compare", *pair, "-o", target), target)
+    assert run("compare", *pair, "-o", target, "--force").code == 0
+
+
+def test_markdown_tables(run: Command, pair: tuple[Path, Path]) -> None:
+    lines = run("compare", *pair, "-o", "-", "--format", "md").out.splitlines()
+    header = next(line for line in lines if line.startswith("| kernel"))
+    rows = [line for line in lines if line.startswith("| ")]
+    assert {line.count("|") for line in rows} == {header.count("|")}
+    assert len(rows) == 2 + 3
+
+
+# Which elements may stand in which, and their attributes (True: required), as in the schema junit-10 of Jenkins' xUnit plugin.
+SCHEMA: dict[str, tuple[set[str], dict[str, bool]]] = {
+    "testsuites": ({"testsuite"}, {"name": False, "time": False, "tests": False, "failures": False, "errors": False}),
+    "testsuite": (
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+        {
+            **dict.fromkeys(("name", "tests", "failures", "errors"), True),
+            **dict.fromkeys(("time", "skipped", "timestamp", "hostname", "id", "package", "file"), False),
+        },
+    ),
+    "testcase": (
+        {"skipped", "error", "failure", "system-out", "system-err"},
+        {"name": True, "time": False, "classname": False, "group": False},
+    ),
+    **{kind: (set(), {"type": False, "message": False}) for kind in ("skipped", "error", "failure")},
+}
+
+
+def check_junit(element: ElementTree.Element) -> None:
+    children, attributes = SCHEMA[element.tag]
+    assert {child.tag for child in element} <= children
+    assert set(element.attrib) <= set(attributes)
+    assert {name for name, required in attributes.items() if required} <= set(element.attrib)
+    for child in element:
+        check_junit(child)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_junit(run: Command, tmp_path: Path, pair: tuple[Path, Path], strict: bool) -> None:
+    target = tmp_path / "junit.xml"
+    thresholds = ("time > 1.05 * baseline", "time > 3 * baseline")
+    words = [word for text in thresholds for word in ("--fail-if", text)]
+    outcome = run("compare", *pair, *words, "--junit", target, *(["--strict"] if strict else []))
+    assert outcome.code == 1
+    root = ElementTree.parse(target).getroot()
+    check_junit(root)
+    (suite,) = root
+    assert suite.get("name") == "after.ncu-rep against before.ncu-rep"
+    found = {case.get("name"): [child.tag for child in case] for case in suite}
+    missing = "error" if strict else "skipped"
+    assert len(found) == len(suite) == 6
+    assert found["main_loop grid 8x1x1 block 128x1x1: time > 1.05 * baseline"] == ["failure"]
+    assert found["main_loop grid 8x1x1 block 128x1x1: time > 3 * baseline"] == []
+    assert found["gone grid 8x1x1 block 128x1x1: time > 3 * baseline"] == [missing]
+    counts = {name: int(suite.get(name, "")) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": 6, "failures": 1, "errors": 4 if strict else 0, "skipped": 0 if strict else 4}
+    failure = suite.find(".//failure")
+    assert failure is not None
+    assert failure.get("message") == "tripped: time = 10 ms, baseline.time = 5 ms"
+    assert [case.get("time") for case in suite][:1] == ["0.010000000"]
+
+
+def test_junit_names_are_unique(run: Command, tmp_path: Path) -> None:
+    """Two launches matched in order are two test cases, and GitLab takes only the first of equal names."""
+    path, target = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete())), tmp_path / "junit.xml"
+    run("compare", path, path, "--match", "order", "--fail-if", "time > 1", "--junit", target)
+    names = [case.get("name") for case in ElementTree.parse(target).getroot().iter("testcase")]
+    assert len(set(names)) == len(names) == 2
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_in_junit(run: Command, tmp_path: Path, hostile: str) -> None:
+    launch = replace(kernel(complete()), name=HOSTILE[hostile], function_name=HOSTILE[hostile])
+    path, target = report(tmp_path / "r.ncu-rep", launch), tmp_path / "junit.xml"
+    assert run("compare", path, path, "--fail-if", "time > baseline", "--junit", target).code == 0
+    root = ElementTree.parse(target).getroot()
+    check_junit(root)
+    assert len(list(root.iter("testcase"))) == 1
+
+
+BAD_OPTIONS = {
+    "no number": (("--fail-if", "fraction <"), "threshold fraction <"),
+    "unknown name": (("--fail-if", "fractoin < 1"), "threshold fractoin < 1"),
+    "unknown level": (("--fail-if", "fraction.l9 < 1"), "threshold fraction.l9 < 1"),
+    "code": (("--fail-if", "__import__('os')"), "threshold __import__('os')"),
+    "junit without thresholds": (("--junit", "x.xml"), "--junit x.xml"),
+    "two on standard output": (("--fail-if", "time > 1", "--junit", "-"), "--junit -"),
+    "json and a file": (("--json", "-o", "x.json"), "--json x.json"),
+    "no format": (("-o", "x.png"), "x.png"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_wrong_options(run: Command, pair: tuple[Path, Path], case: str) -> None:
+    words, about = BAD_OPTIONS[case]
+    outcome = run("compare", *pair, *words)
+    what, _, shown = about.partition(" ")
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1
+    assert outcome.err.startswith("ncu-roofline: Cannot ")
+    assert what in outcome.err
+    assert shown in outcome.err
+    assert_no_leftovers(pair[0].parent, "before.ncu-rep", "after.ncu-rep")
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "100%", "nan", ""])
+def test_wrong_tolerances(run: Command, pair: tuple[Path, Path], text: str) -> None:
+    outcome = run("compare", *pair, f"--tolerance={text}")
+    assert (outcome.code, "--tolerance" in outcome.err) == (2, True)
+
+
+def test_the_tolerance_may_be_a_percentage(run: Command, pair: tuple[Path, Path]) -> None:
+    for text in ("150%", "1.5"):
+        assert run("compare", *pair, "--tolerance", text).code == 2
+    for text in ("99.9%", "0.999"):
+        kernels = json.loads(run("compare", *pair, "--tolerance", text, "--json").out)["kernels"]
+        assert [row["noise"] for row in kernels] == pytest.approx([0.999] * 3)
+
+
+def test_folders_and_single_arguments(run: Command, tmp_path: Path) -> None:
+    """A folder is one state, its reports together; alone, each of its reports is a state."""
+    for folder, seconds in (("a", 1e-3), ("b", 2e-3)):
+        (tmp_path / folder).mkdir()
+        for rank in (0, 1):
+            report(tmp_path / folder / f"rank{rank}.ncu-rep", kernel(complete(seconds=seconds)))
+    both = json.loads(run("compare", tmp_path / "a", tmp_path / "b", "--json").out)["summary"]
+    assert [(row["launches_before"], row["seconds"]) for row in both] == [(2, pytest.approx(4e-3))]
+    alone = json.loads(run("compare", tmp_path, "--json", "--against", "baseline").out)["summary"]
+    assert [row["seconds"] for row in alone] == pytest.approx([1e-3, 2e-3, 2e-3])
+    text = run("compare", tmp_path).out
+    assert "b/rank1.ncu-rep against a/rank0.ncu-rep (baseline)" in text
+
+
+def test_a_report_with_itself(run: Command, pair: tuple[Path, Path]) -> None:
+    outcome = run("compare", pair[0], pair[0], "--fail-if", "time != baseline", "--strict")
+    assert outcome.code == 0
+    assert "the same within 2.0 %" in outcome.out
+
+
+def test_one_report_is_not_enough(run: Command, pair: tuple[Path, Path]) -> None:
+    assert_refused(run("compare", pair[0]), pair[0], code=2)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_keep_going(run: Command, tmp_path: Path, pair: tuple[Path, Path], position: int) -> None:
+    """A report that can't be read is left out, but nothing takes the place of the baseline."""
+    bad = tmp_path / "bad.ncu-rep"
+    bad.write_bytes(b"text")
+    paths = [*pair[:position], bad, *pair[position:]]
+    outcome = run("compare", *paths, "--keep-going")
+    assert outcome.code == 1
+    assert (outcome.out != "") == (position > 0)
+    assert f"Cannot read {bad}" in outcome.err
+    assert ("the baseline could not be read" in outcome.err) == (position == 0)
+
+
+def test_filters(run: Command, pair: tuple[Path, Path]) -> None:
+    def kernels(*words: object) -> list[str]:
+        return [row["kernel"] for row in json.loads(run("compare", *pair, "--json", *words).out)["kernels"]]
+
+    assert kernels("--kernel", "main|gone") == ["main_loop", "gone"]
+    assert kernels("--launch", "0") == ["main_loop"]
+    assert kernels("--top", "1") == ["main_loop"]
+    assert_refused(run("compare", *pair, "--kernel", "none"), f"{pair[0]} {pair[1]}")
+    levels = json.loads(run("compare", *pair, "--json", "--level", "l2", "--precision", "fp64").out)["levels"]
+    assert {row["level"] for row in levels} == {"", "l2"}
+    assert {row["precision"] for row in levels} == {"", "fp64"}
+
+
+def test_clocks_and_what_counts(run: Command, tmp_path: Path) -> None:
+    compute = {**complete(), **flops("d", fma=3_000_000_000)}
+    paths = [report(tmp_path / f"{n}.ncu-rep", kernel({**compute, **timing(1e-3 / n, n * 1e9)})) for n in (1, 1.4)]
+    text = run("compare", *paths).out
+    assert "the same within 2.0 %: 1 ms -> 714 µs as measured, 1 ms at the clock of the baseline" in text
+    assert "*: at the clock of the baseline" in text
+    assert "fp64.fma binds, so its time is scaled" in text
+    assert "faster" in run("compare", *paths, "--times", "raw").out
+
+
+def test_other_gpus(run: Command, tmp_path: Path) -> None:
+    paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(device))) for n, device in enumerate((A100, H100))]
+    outcome = run("compare", *paths, "--fail-if", "time > baseline")
+    assert outcome.code == 0
+    assert "times not compared: 1 ms -> 1 ms" in outcome.out
+    assert "times are not comparable" in outcome.out
+    assert "the GPUs differ: no baseline.time" in " ".join(outcome.out.split())
+
+
+def ceilings(path: Path, spread: float) -> Path:
+    entries = [
+        {"id": "dram.read", "value": 1.4e12, "unit": "B/s", "cv": spread},
+        {"id": "fp64.fma", "value": 9e12, "unit": "FLOP/s"},
+    ]
+    device = {"name": "NVIDIA A100-SXM4-40GB", "cc": "8.0"}
+    path.write_text(json.dumps({"schema": "ert-ceilings", "schema_version": 1, "device": device, "ceilings": entries}))
+    return path
+
+
+def test_measured_ceilings(run: Command, tmp_path: Path, pair: tuple[Path, Path]) -> None:
+    before, after = (
+        json.loads(run("compare", *pair, "--json", *words).out)["kernels"][0]["fraction_before"]
+        for words in ((), ("--ceilings", ceilings(tmp_path / "c.json", 0.01)))
+    )
+    assert after == pytest.approx(before * 1555.2e9 / 1.4e12)
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.001, "further"), (0.9, "same")])
+def test_the_spread_of_ceilings_is_noise_between_gpus(run: Command, tmp_path: Path, spread: float, verdict: str) -> None:
+    paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(device))) for n, device in enumerate((A100, H100))]
+    h100 = {**H100, "device__attribute_global_memory_bus_width": 10240}
+    report(paths[1], kernel(complete(h100)))
+    words = ("--ceilings", ceilings(tmp_path / "c.json", spread), "--json")
+    assert [row["verdict"] for row in json.loads(run("compare", *paths, *words).out)["kernels"]] == [verdict]
+
+
+def test_help_names_every_quantity(run: Command) -> None:
+    text = run("compare", "--help").out
+    for name, quantity in QUANTITIES.items():
+        for part in quantity.parts or ("",):
+            assert f"{name}.{part}".rstrip(".") in text
+
+
+REAL = [
+    ("a40-ncu2022.1-full-1", "a40-ncu2022.4-full-1"),
+    ("rtx4060-ncu2024.2-custom-1", "rtx4060-ncu2024.2-custom-2", "rtx4060-ncu2024.2-custom-3", "rtx4060-ncu2024.2-custom-4"),
+    ("a100-ncu2021.2-basic-1", "a100-ncu2022.4-full-1"),
+]
+
+
+@pytest.mark.parametrize("names", REAL, ids=lambda names: names[0])
+def test_real_reports(run: Command, tmp_path: Path, real_reports: dict[str, Path], names: tuple[str, ...]) -> None:
+    paths = [real_reports[f"{name}.ncu-rep"] for name in names]
+    target = tmp_path / "junit.xml"
+    outcome: Outcome = run("compare", *paths, "--fail-if", "fraction < 0.9 * baseline", "--junit", target)
+    assert outcome.code in (0, 1)
+    assert f"{names[1]}.ncu-rep against {names[0]}.ncu-rep (baseline)" in outcome.out
+    assert "nan" not in outcome.out
+    check_junit(ElementTree.parse(target).getroot())

@@ -1,0 +1,200 @@
+"""`ncu-roofline portability`: inputs of several platforms, choices, outputs and every refusal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import published_report
+from tests.cli.command import Command, assert_no_leftovers, assert_refused
+from tests.importers.test_roofline_data import GPP
+from tests.models import published_portability as paper
+from tests.models.test_portability import sweep_table
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def knl(tmp_path: Path) -> Path:
+    """The KNL rows of table III as a plain table without roofs."""
+    path = sweep_table(tmp_path, paper.TABLE_3_FMA)
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    path = tmp_path / "knl.csv"
+    path.write_text("".join(",".join(row[:5]) + "\n" for row in rows if row[0] != "V100"))
+    return path
+
+
+@pytest.fixture
+def knl_roofs(tmp_path: Path) -> Path:
+    path = tmp_path / "knl-roofs.txt"
+    path.write_text("memroofs 341.84\nmem_roof_names 'HBM'\ncomproofs 2390.12 959.49\ncomp_roof_names 'FMA' 'No-FMA'\n")
+    return path
+
+
+@pytest.fixture
+def v100(tmp_path: Path) -> Path:
+    """The published points and roofs of the V100 as a data file."""
+    path = tmp_path / "v100.txt"
+    path.write_text(GPP)
+    return path
+
+
+def portabilities(text: str) -> list[float]:
+    return [100 * row["portability"] for row in json.loads(text)["summary"]]
+
+
+def test_table_3_from_three_files(run: Command, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    outcome = run("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    document = json.loads(outcome.out)
+    assert document["schema"] == "ncu-roofline-portability"
+    assert portabilities(outcome.out) == pytest.approx(paper.TABLE_3_FMA.portability, abs=paper.TOLERANCE)
+    assert {row["compute_origin"] for row in document["platforms"]} == {"measured"}
+
+
+def test_table_3_from_a_report(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    published_report.write(tmp_path)
+    report = tmp_path / published_report.REPORT
+    ceilings = ("--ceilings", f"KNL={knl_roofs}", "--ceilings", f"V100={v100}")
+    outcome = run("portability", knl, f"V100={report}", *ceilings, "--label", "nvtx", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert portabilities(outcome.out) == pytest.approx(paper.TABLE_3_FMA.portability, abs=paper.TOLERANCE)
+
+
+def test_text(run: Command, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    outcome = run("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    (row,) = (line for line in lines if "nw=6" in line and "KNL" in line)
+    assert row.split()[-5:] == ["dram", "39.65", "%", "49.65", "%"]
+    assert "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H." in lines
+    assert "Executed FLOPs under the ceiling fma." in lines
+    assert any(line.startswith("V100: compute ceiling measured, bandwidth of dram measured; ") for line in lines)
+
+
+def test_theoretical_roofs_of_a_report_are_said(run: Command, tmp_path: Path) -> None:
+    published_report.write(tmp_path)
+    outcome = run("portability", tmp_path / published_report.REPORT)
+    assert outcome.code == 0
+    assert "roofs are theoretical where none is measured" in outcome.err
+    assert "compute ceiling theoretical, bandwidth of dram theoretical" in outcome.out
+
+
+@pytest.mark.parametrize("suffix", ["csv", "md", "json", "txt"])
+def test_files(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, suffix: str) -> None:
+    target = tmp_path / f"out.{suffix}"
+    words = ("portability", knl, "--ceilings", f"KNL={knl_roofs}", "-o", target)
+    outcome = run(*words)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", f"Wrote {target}\n")
+    first = target.read_bytes()
+    assert_refused(run(*words), target)
+    assert target.read_bytes() == first
+    assert run(*words, "--force").code == 0
+    if suffix == "csv":
+        rows = list(csv.DictReader(io.StringIO(first.decode())))
+        assert [100 * float(row["efficiency"]) for row in rows] == pytest.approx(paper.TABLE_3_FMA.efficiency[0], abs=0.02)
+    if suffix == "md":
+        assert "39.65 %" in first.decode()
+
+
+def test_a_missing_platform_is_named_and_makes_it_zero(run: Command, knl: Path, knl_roofs: Path) -> None:
+    outcome = run("portability", knl, "--ceilings", f"KNL={knl_roofs}", "--platforms", "KNL,MI250", "--json")
+    assert outcome.code == 0
+    assert portabilities(outcome.out) == [0.0] * 6
+    assert "MI250 nw=1: no input has it" in outcome.err
+
+
+def test_choices_of_ceiling_and_level(run: Command, knl: Path, knl_roofs: Path) -> None:
+    words = ("portability", knl, "--ceilings", f"KNL={knl_roofs}", "--json")
+    document = json.loads(run(*words, "--ceiling", "nofma", "--level", "KNL=dram").out)
+    assert {row["compute_roof"] for row in document["platforms"]} == {959.49e9}
+    assert_refused(run(*words, "--level", "mcdram"), knl)
+    assert_refused(run(*words, "--ceiling", "divide"), knl)
+
+
+def test_impossible_pairing_is_warned_of(run: Command, tmp_path: Path) -> None:
+    """Bar 4 of table II: canonical FLOPs under the ceiling of divides."""
+    bar = paper.TABLE_2[3]
+    header = "platform,gflop/s,ai_hbm,peak_div_nofma_gflops,bandwidth_hbm_gbs\n"
+    lines = [
+        f"{name},{bar.gflops[p]},{bar.intensity[p]},{bar.ceiling[p]},{(paper.KNL_HBM, paper.V100_HBM)[p]}\n"
+        for p, name in enumerate(("KNL", "V100"))
+    ]
+    table = tmp_path / "bar4.csv"
+    table.write_text(header + "".join(lines))
+    outcome = run("portability", table, "--ceiling", "divide_nofma", "--json")
+    assert portabilities(outcome.out) == pytest.approx([bar.portability], abs=paper.TOLERANCE)
+    assert outcome.err.count("is impossible") == 2
+
+
+def test_canonical_flops(run: Command, tmp_path: Path) -> None:
+    executed, canonical = paper.TABLE_1[6]
+    with_divides, printed = paper.TABLE_1_INTENSITY[6]
+    table = tmp_path / "v100.csv"
+    table.write_text(
+        f"platform,nw,gflop,seconds,ai_dram,peak_gflops,bandwidth_dram_gbs\nV100,6,{executed},1.25,{with_divides},7068.86,828.758\n"
+    )
+    document = json.loads(run("portability", table, "--canonical-flops", f"nw=6={canonical}e9", "--json").out)
+    (row,) = document["platforms"]
+    assert (row["flops"], row["intensity"]) == ("canonical", pytest.approx(printed, rel=1e-4))
+    assert row["performance"] == pytest.approx(canonical * 1e9 / 1.25)
+
+
+def test_variants_by_file_name(run: Command, tmp_path: Path) -> None:
+    published_report.write(tmp_path)
+    data = (tmp_path / published_report.REPORT).read_bytes()
+    for name in ("gpp-s2.ncu-rep", "gpp-s4.ncu-rep"):
+        (tmp_path / name).write_bytes(data)
+    outcome = run("portability", f"V100={tmp_path}/gpp-s*.ncu-rep", "--label", r"s(\d)", "--json")
+    assert [row["variant"] for row in json.loads(outcome.out)["summary"]] == ["2", "4"]
+    assert_refused(run("portability", tmp_path / "gpp-s2.ncu-rep", "--label", "nothing"), tmp_path / "gpp-s2.ncu-rep")
+
+
+def test_refusals(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    gone, text = tmp_path / "gone.csv", tmp_path / "text.csv"
+    text.write_text("just words")
+    folder = sorted(path.name for path in tmp_path.iterdir())
+    assert_refused(run("portability", gone), gone)
+    assert_refused(run("portability", text), text)
+    assert_refused(run("portability", knl), knl)  # no ceilings
+    assert_refused(run("portability", knl, "--ceilings", f"KNL={gone}"), gone)
+    assert_refused(run("portability", knl, v100, "--ceilings", knl_roofs), knl_roofs)  # of which platform?
+    assert_refused(run("portability", knl, "--ceilings", f"V100={knl_roofs}"), knl_roofs)  # no such platform
+    assert_refused(run("portability", f"V100={v100}", "--precision", "fp32", "--kernel", "none"), v100)
+    assert_refused(run("portability", knl_roofs), knl_roofs)  # roofs and no points
+    assert_no_leftovers(tmp_path, *folder)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--flops", "counted"),
+        ("--ceiling", "roof"),
+        ("--canonical-flops", "many"),
+        ("--canonical-flops", "nw=1=-3"),
+        ("--level", "KNL="),
+        ("--label", "("),
+        ("--by", "launch"),
+        ("-o", "out.png"),
+        ("--format", "html"),
+        ("--ceilings", "a", "--ceilings", "KNL=b"),
+        ("--ceilings", "KNL=a", "--ceilings", "KNL=b"),
+    ],
+)
+def test_usage_errors(run: Command, knl: Path, words: tuple[str, ...]) -> None:
+    outcome = run("portability", knl, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Traceback" not in outcome.err
+
+
+def test_help(run: Command) -> None:
+    outcome = run("portability", "--help")
+    assert outcome.code == 0
+    assert "PP = |H| / sum(1/e)" in " ".join(outcome.out.split())
