@@ -9,18 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ncu_roofline.model import Roofline, roofline
+    from ncu_roofline.models.comparison import compare
+    from ncu_roofline.models.fma_mix import fma_mix
+    from ncu_roofline.models.instruction import instruction_roofline
+    from ncu_roofline.models.portability import portability
+    from ncu_roofline.models.ranks import ranks
+    from ncu_roofline.models.time_based import time_roofline
     from ncu_roofline.rendering import render
     from ncu_roofline.report import Report, read_report
 
-__all__ = ["Report", "Roofline", "__version__", "read_report", "render", "roofline"]
+__all__ = [
+    "Report",
+    "Roofline",
+    "__version__",
+    "compare",
+    "fma_mix",
+    "instruction_roofline",
+    "portability",
+    "ranks",
+    "read_report",
+    "render",
+    "roofline",
+    "time_roofline",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Report": "ncu_roofline.report",
     "Roofline": "ncu_roofline.model",
+    "compare": "ncu_roofline.models.comparison",
+    "fma_mix": "ncu_roofline.models.fma_mix",
+    "instruction_roofline": "ncu_roofline.models.instruction",
+    "portability": "ncu_roofline.models.portability",
+    "ranks": "ncu_roofline.models.ranks",
     "read_report": "ncu_roofline.report",
     "render": "ncu_roofline.rendering",
     "roofline": "ncu_roofline.model",
+    "time_roofline": "ncu_roofline.models.time_based",
 }
 
 
@@ -30,13 +55,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    module = importlib.import_module(_HOMES[name])
-    if _HOMES[name] == "ncu_roofline.model":
-        module.Roofline.notebook = _notebook
-    return getattr(module, name)
+    found = getattr(importlib.import_module(_HOMES[name]), name)
+    if _HOMES[name].startswith("ncu_roofline.model"):
+        importlib.import_module("ncu_roofline.model.notebook").Displayed.html = staticmethod(_html)
+    return found
 
 
-def _notebook(result: Any) -> str:
+def _html(result: Any) -> str:
     from ncu_roofline.rendering.notebook import notebook_html
 
     return notebook_html(result)

@@ -1,20 +1,30 @@
-"""What notebooks show of reports and rooflines."""
+"""What notebooks show of reports and results."""
 
 from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
+import ncu_roofline
 from ncu_roofline import read_report, roofline
 from tests.factory import complete, kernel, report
 
 HOSTILE = "void k<script>alert(1)</script>(int)"
 
 
-def test_report_shows_its_launches_escaped(tmp_path: Path) -> None:
-    path = report(tmp_path / "r.ncu-rep", kernel(complete(), name=HOSTILE), *[kernel(complete(), name="axpy")] * 24)
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A report with a kernel that nobody should believe."""
+    return report(tmp_path / "r.ncu-rep", kernel(complete(), name=HOSTILE), *[kernel(complete(), name="axpy")] * 24)
+
+
+def test_report_shows_its_launches_escaped(path: Path) -> None:
     with read_report(path) as opened:
         html = opened._repr_html_()
     assert "<script" not in html
@@ -23,11 +33,34 @@ def test_report_shows_its_launches_escaped(tmp_path: Path) -> None:
     assert "and 5 more" in html
 
 
-def test_roofline_shows_chart_and_table(tmp_path: Path) -> None:
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(complete(), name=HOSTILE)))
-    html = result._repr_html_()
+RESULTS: dict[str, tuple[bool, Callable[[Path], Any]]] = {
+    "roofline": (True, roofline),
+    "time_roofline": (True, lambda path: ncu_roofline.time_roofline(roofline(path, by="kernel"), launch_latency=4e-6)),
+    "instruction_roofline": (True, lambda path: ncu_roofline.instruction_roofline(path)),
+    "compare": (False, lambda path: ncu_roofline.compare(roofline(path), roofline(path))),
+    "ranks": (False, lambda path: ncu_roofline.ranks([path])),
+    "portability": (False, lambda _: _portability()),
+}
+
+
+def _portability() -> Any:
+    import pandas as pd
+
+    columns = {"platform": ["A", "B"], "gflop/s": [1.0, 2.0], "attainable_gflops": [2.0, 4.0]}
+    return ncu_roofline.portability(pd.DataFrame({**columns, "application": ["<script>"] * 2}))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_show_chart_and_table(name: str, path: Path) -> None:
+    pictured, make = RESULTS[name]
+    html = make(path)._repr_html_()
     assert "<script" not in html
+    assert "<pre>" in html
     picture = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', html)
-    assert picture
-    assert ElementTree.fromstring(base64.b64decode(picture[1])).tag.endswith("svg")
-    assert "DRAM" in html
+    assert bool(picture) == pictured
+    if picture:
+        assert ElementTree.fromstring(base64.b64decode(picture[1])).tag.endswith("svg")
+
+
+def test_everything_the_package_promises_is_there() -> None:
+    assert all(getattr(ncu_roofline, name) is not None for name in ncu_roofline.__all__)

@@ -16,12 +16,13 @@ from functools import partial
 from pathlib import Path
 
 from ncu_roofline import pack
-from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
 from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.importers import open_ceilings
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.report import RuleMessage, read_report
 from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
@@ -44,7 +45,7 @@ class ReportAdvice:
 
 def run(args: argparse.Namespace) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
-    ceilings = [read_ceilings(path) for path in args.ceilings]
+    ceilings = [open_ceilings(path) for path in args.ceilings]
     if ceilings and args.rules:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")

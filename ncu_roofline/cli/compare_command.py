@@ -8,11 +8,12 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
-from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
+from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.importers import PointTable, open_ceilings
 from ncu_roofline.model import Measurements, Roofline, closing_input, measurements_of, roofline
@@ -102,7 +103,7 @@ def _compared(args: argparse.Namespace, states: Sequence[_State]) -> tuple[Compa
     select = selection(args)
     ceilings = [open_ceilings(path) for path in args.ceilings]
     paths = [path for state in states for path in state.paths]
-    found, failed = for_each_report(argparse.Namespace(**{**vars(args), "reports": paths}), _read)
+    found, failed = for_each_report(argparse.Namespace(**{**vars(args), "reports": paths}), partial(_read, gpu=args.gpu))
     for warning in dict.fromkeys(warning for one in found for warning in one.warnings):
         say(f"ncu-roofline: {warning}")
     measurements = Measurements.joined([one.measurements for one in found])
@@ -142,11 +143,13 @@ def _roof_spreads(whole: Roofline, ceilings: Sequence[Ceilings]) -> dict[str, fl
     return result
 
 
-def _read(path: str, name: str) -> _Read:
+def _read(path: str, name: str, gpu: tuple[int, int] | None) -> _Read:
     with closing_input(path) as report:
-        if not isinstance(report, PointTable):
-            check_kernels(report)
-        return _Read(name, measurements_of(report, label=name), tuple(getattr(report, "warnings", ())))
+        if isinstance(report, PointTable):
+            return _Read(name, measurements_of(report, label=name), report.warnings)
+        known, warnings = on_gpu(report, gpu)
+        check_kernels(known)
+        return _Read(name, measurements_of(known, label=name), warnings)
 
 
 def _reports(state: _State, names: Mapping[str, set[str]]) -> set[str]:

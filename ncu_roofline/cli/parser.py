@@ -131,7 +131,11 @@ def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--all-rules", action="store_true", help="also rules of sections that the report was not made with")
     parser.add_argument(
-        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
+        "--ceilings",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
@@ -141,7 +145,11 @@ def _annotate(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("report", metavar="REPORT", help="report file (.ncu-rep); it is not changed")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the copy to write, a .ncu-rep")
     parser.add_argument(
-        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
+        "--ceilings",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
     )
     parser.add_argument("--no-rules", action="store_true", help="charts only, no advice")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -180,7 +188,7 @@ def _generate(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--ncu", default="", metavar="VERSION", help="for this Nsight Compute (default: what every release from 2020.3 loads)"
     )
-    parser.add_argument("--ceilings", metavar="FILE", help="draw these measured ceilings (JSON) beside the theoretical roofs")
+    parser.add_argument("--ceilings", metavar="FILE", help="draw these measured ceilings beside the theoretical roofs")
     parser.add_argument(
         "--clock-consistent", action="store_true", help="measured roofs follow the clock that a kernel is profiled at"
     )

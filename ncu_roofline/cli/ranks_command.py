@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
-from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
+from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
 from ncu_roofline.errors import UsageError
 from ncu_roofline.importers import PointTable, open_ceilings
 from ncu_roofline.model import Selection, closing_input
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         check_output(args.output, args.force)
     select = selection(args)
     ceilings = [open_ceilings(path) for path in args.ceilings]
-    found, failed = for_each_report(args, partial(_read, select=select))
+    found, failed = for_each_report(args, partial(_read, select=select, gpu=args.gpu))
     for warning in dict.fromkeys(warning for one in found for warning in one.warnings):
         say(f"ncu-roofline: {warning}")
     if not any(len(one.part.measurements) for one in found):
@@ -65,9 +65,10 @@ def _format(args: argparse.Namespace) -> str:
     return found
 
 
-def _read(path: str, name: str, select: Selection) -> _Read:
+def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> _Read:
     with closing_input(path) as report:
         if isinstance(report, PointTable):
             return _Read(rank_part(report, name, select), report.warnings)
-        check_kernels(report)
-        return _Read(rank_part(report, name, select), getattr(report, "warnings", ()))
+        known, warnings = on_gpu(report, gpu)
+        check_kernels(known)
+        return _Read(rank_part(known, name, select), warnings)

@@ -82,7 +82,11 @@ def roof_options(group: argparse._ArgumentGroup) -> None:
         help="clock the theoretical roofs stand at (default: %(default)s)",
     )
     group.add_argument(
-        "--ceilings", action="append", default=[], metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
+        "--ceilings",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
     )
 
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.notebook import Displayed
 from ncu_roofline.model.roofline import Roofline, closing_input, measurements_of, roofline
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.model.trajectories import as_trajectory
 
-__all__ = ["Measurements", "Roofline", "Selection", "as_trajectory", "closing_input", "measurements_of", "roofline"]
+__all__ = [
+    "Displayed",
+    "Measurements",
+    "Roofline",
+    "Selection",
+    "as_trajectory",
+    "closing_input",
+    "measurements_of",
+    "roofline",
+]

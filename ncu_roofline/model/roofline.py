@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,7 @@ from ncu_roofline.model.imported import imported
 from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
 from ncu_roofline.model.known import levels_of
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.notebook import Displayed
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection
@@ -41,7 +42,7 @@ Table = dict[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Roofline:
+class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
 
     Columns, their units and their meaning: `ncu_roofline.model.columns`.
@@ -55,16 +56,6 @@ class Roofline:
     traffic: Table = field(default_factory=dict)
     # Operations by precision id, likewise: points leave zeros out.
     work: Table = field(default_factory=dict)
-
-    # Renderers stand above the model: who imports the package's own `roofline` has this filled in.
-    notebook: ClassVar[Callable[[Any], str] | None] = None
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the chart and its table; without renderers the points."""
-        if self.notebook is not None:
-            return self.notebook()
-        html: str = self.points.to_html()
-        return html
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -82,7 +73,7 @@ class Roofline:
         return as_frame(self.kernel_columns)
 
 
-def as_frame(table: Table) -> pd.DataFrame:
+def as_frame(table: Mapping[str, Any]) -> pd.DataFrame:
     """Equally long columns as a DataFrame of the same types."""
     import pandas as pd
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.model import Roofline
+from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.roofline import of_rows
+from ncu_roofline.model.roofline import as_frame, of_rows
 from ncu_roofline.models import columns
 from ncu_roofline.models.comparison_levels import level_rows
 from ncu_roofline.models.comparison_matching import match
@@ -59,7 +59,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """Kernels, levels, summary and thresholds as tables of equally long columns; the properties are the same as DataFrames.
 
     Columns, units and meaning: `ncu_roofline.models.columns`, COMPARISON_KERNELS and so on.
@@ -74,30 +74,22 @@ class Comparison:
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """One row per kernel and pair of reports, the largest change of time first."""
-        return _frame(self.kernel_columns)
+        return as_frame(self.kernel_columns)
 
     @cached_property
     def levels(self) -> pd.DataFrame:
         """Per kernel (and for the application) its work by precision, traffic by level, and the roofline of each two."""
-        return _frame(self.level_columns)
+        return as_frame(self.level_columns)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """One row per pair of reports: the application."""
-        return _frame(self.summary_columns)
+        return as_frame(self.summary_columns)
 
     @cached_property
     def thresholds(self) -> pd.DataFrame:
         """One row per kernel and threshold, after `ncu_roofline.models.thresholds.evaluate`."""
-        return _frame(self.threshold_columns)
-
-
-def _frame(table: Table) -> pd.DataFrame:
-    import pandas as pd
-
-    columns_of = {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
-    frame: pd.DataFrame = pd.DataFrame(columns_of)
-    return frame
+        return as_frame(self.threshold_columns)
 
 
 def compare(

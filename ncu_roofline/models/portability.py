@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.model import Displayed
 from ncu_roofline.models.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.models.efficiency import Choices, efficiency, efficiency_row
 from ncu_roofline.models.runs import Run, merged, runs_of_frame
@@ -34,7 +35,7 @@ _WHAT = "Cannot compare"
 
 
 @dataclass(frozen=True)
-class Portability:
+class Portability(Displayed):
     """One row per platform and variant, and one per variant with its portability; columns: `ncu_roofline.models.columns`."""
 
     view: ClassVar[str] = "portability"

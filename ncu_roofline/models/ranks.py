@@ -13,7 +13,7 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.importers import MetricTable, PointTable
-from ncu_roofline.model import Measurements, Roofline, Selection, closing_input, roofline
+from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.measurements import TextArray
 from ncu_roofline.model.roofline import Table, as_frame
 from ncu_roofline.models.rank_names import RankNames, rank_names
@@ -32,7 +32,7 @@ CeilingsFile = Ceilings | str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class Ranks:
+class Ranks(Displayed):
     """Tables of equally long columns; `kernels`, `points`, `ranks` are the same as DataFrames.
 
     Columns, their units and their meaning: ``RANK_KERNELS``, ``RANK_POINTS``, ``RANK_RANKS`` of `ncu_roofline.models.columns`.

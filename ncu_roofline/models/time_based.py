@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.model import Roofline
+from ncu_roofline.model import Displayed, Roofline
+from ncu_roofline.model.roofline import as_frame
 from ncu_roofline.models import columns
 from ncu_roofline.models.time_absent import KEY, absent_rows, add_inefficiency, add_overhead
 from ncu_roofline.models.time_machines import Latencies, machine_rows
@@ -30,7 +31,7 @@ _DTYPES = {"str": object, "int": np.int64, "float": np.float64}
 
 
 @dataclass(frozen=True)
-class TimeRoofline:
+class TimeRoofline(Displayed):
     """Kernels in the complexity and the time plane, as tables of equally long columns.
 
     `points`, `machines` and `absent` are the same as DataFrames (columns: `ncu_roofline.models.columns`, TIME_POINTS,
@@ -48,27 +49,27 @@ class TimeRoofline:
     @cached_property
     def points(self) -> pd.DataFrame:
         """One row per kernel (or launch, or application) that has work, traffic and time."""
-        return _frame(self.point_columns)
+        return as_frame(self.point_columns)
 
     @cached_property
     def machines(self) -> pd.DataFrame:
         """One row per GPU, precision and memory level: peak, bandwidth, balance, launch latency."""
-        return _frame(self.machine_columns)
+        return as_frame(self.machine_columns)
 
     @cached_property
     def absent(self) -> pd.DataFrame:
         """One row per kernel that no logarithmic axis can show, with its time, bytes and the reason."""
-        return _frame(self.absent_columns)
+        return as_frame(self.absent_columns)
 
     @cached_property
     def roofs(self) -> pd.DataFrame:
         """The roofs of the ordinary model."""
-        return _frame(self.roof_columns)
+        return as_frame(self.roof_columns)
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """The kernels of the ordinary model."""
-        return _frame(self.kernel_columns)
+        return as_frame(self.kernel_columns)
 
 
 def time_roofline(
@@ -179,10 +180,3 @@ def _add_times(table: dict[str, Any], latency: Any) -> None:
 
 def _typed(table: dict[str, Any], declared: tuple[Column, ...]) -> Table:
     return {one.name: np.asarray(table[one.name], dtype=_DTYPES[one.dtype]) for one in declared}
-
-
-def _frame(table: Table) -> pd.DataFrame:
-    import pandas as pd
-
-    frame: pd.DataFrame = pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in table.items()})
-    return frame

@@ -57,7 +57,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) 
 
 def _kernels(data: Summary) -> str:
     launches = any(row.launches > 1 for row in data.rows)
-    sweep = any(row.step >= 0 for row in data.rows)
+    sweep = any(row.step_label for row in data.rows)
     mix, lanes = (any(getattr(row, name) >= 0 for row in data.rows) for name in ("fma_share", "lanes"))
     headers = ["kernel", *(["step"] if sweep else []), captions.kind_of_work(row.unit for row in data.rows), "bound by"]
     headers += [*(["launches"] if launches else []), "time", "share"]

@@ -82,9 +82,9 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _columns(data: Summary, width: int) -> list[_Column]:
-    kernels = [(row.kernel, row.step, row.precision) for row in data.rows]
+    kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
     columns = [_Column("kernel", "", lambda row: row.kernel, left=True)]
-    if any(row.step >= 0 for row in data.rows):
+    if any(row.step_label for row in data.rows):  # of a sweep, or of a file that labels its rows
         columns.append(_Column("step", "", lambda row: row.step_label, left=True))
     if len(set(kernels)) < len(kernels):
         columns.append(_Column("launch", "", lambda row: str(row.launch) if row.launch >= 0 else ""))
@@ -152,7 +152,12 @@ def _table(data: Summary, width: int, color: bool) -> list[str]:
 
 
 def _same(before: Row, row: Row) -> bool:
-    return (before.kernel, before.step, before.launch, before.seconds) == (row.kernel, row.step, row.launch, row.seconds)
+    return _whose(before) == _whose(row)
+
+
+def _whose(row: Row) -> tuple[object, ...]:
+    """Of which dot in another precision a row may be; a time that nobody knows is as good as another."""
+    return row.kernel, row.step, row.step_label, row.launch, None if math.isnan(row.seconds) else row.seconds
 
 
 def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tuple[list[_Column], list[int]]:
@@ -212,17 +217,15 @@ def _roofs(data: Summary, width: int, color: bool) -> list[str]:
     """The roofs of each GPU: measured beside theoretical where both are known."""
     lines = []
     several = len({roof.device for roof in data.roofs}) > 1
-    measured = any(roof.measured > 0 for roof in data.roofs)
+    known = [name for name in ("measured", "theoretical") if any(getattr(roof, name) > 0 for roof in data.roofs)]
     longest = min(max((columns_wide(roof.label) for roof in data.roofs), default=0), width - 32)
     for device, roofs in groupby(data.roofs, key=lambda roof: roof.device):
-        heading = f"{'roof':<{longest}}{_GAP}{'measured':>14}{_GAP if measured else ''}{'theoretical':>14}"
-        if not measured:
-            heading = f"{'roof':<{longest}}{_GAP}{'theoretical':>14}"
+        heading = _GAP.join([f"{'roof':<{longest}}", *(f"{name:>14}" for name in known)])
         if several:
             lines += _wrapped(device, width)
         lines.append(_paint(heading, _BOLD, color))
         for roof in roofs:
-            values = [roof.measured, roof.theoretical] if measured else [roof.theoretical]
+            values = [getattr(roof, name) for name in known]
             texts = [f"{format_value(value, roof.unit, 3) if value == value else '':>14}" for value in values]
             label = shorten(roof.label, longest)
             lines.append((label + " " * (longest - columns_wide(label)) + _GAP + _GAP.join(texts)).rstrip())
