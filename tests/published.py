@@ -12,6 +12,7 @@ from dataclasses import dataclass
 GPU = "Tesla V100-SXM2-16GB"
 CAPABILITY = (7, 0)
 SM_COUNT = 80
+LAUNCH_LATENCY = 4.2e-6  # s, Wang et al. (2020), section II-B
 SM_CLOCK = 1.53e9
 MEMORY_CLOCK = 877e6
 BUS_WIDTH = 4096

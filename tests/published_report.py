@@ -1,10 +1,12 @@
 """The published GPP figures as a report and a ceilings file: for tests, and the source of the bundled demo.
 
-``python -m tests.published_report DIR`` writes both files; a test holds the bundled ones against it.
+``python -m tests.published_report DIR`` writes the files; a test holds the bundled ones against it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from pathlib import Path
@@ -12,9 +14,11 @@ from typing import Any
 
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
 from tests import published
+from tests.models import published_portability
 
 REPORT = "gpp-v100.ncu-rep"
 CEILINGS = "gpp-v100-ceilings.json"
+PLATFORMS = "gpp-platforms.csv"
 
 
 def gpp_report() -> ReportData:
@@ -67,7 +71,9 @@ def gpp_ceilings() -> dict[str, Any]:
         "fp64.nofma": published.FP64_NO_FMA,
         "dram.read": published.DRAM,
         "l2.read": published.L2,
+        "launch.stream": published.LAUNCH_LATENCY,
     }
+    units = {"fp64": "FLOP/s", "launch": "s"}
     major, minor = published.CAPABILITY
     return {
         "schema": "ert-ceilings",
@@ -75,16 +81,32 @@ def gpp_ceilings() -> dict[str, Any]:
         "host": {"time_utc": "2018-11-16"},
         "device": {"name": published.GPU, "uuid": "", "cc": f"{major}.{minor}", "sm_count": published.SM_COUNT},
         "ceilings": [
-            {"id": name, "value": value, "unit": "FLOP/s" if name.startswith("fp") else "B/s", "accepted": True, "reasons": []}
+            {"id": name, "value": value, "unit": units.get(name.split(".")[0], "B/s"), "accepted": True, "reasons": []}
             for name, value in values.items()
         ],
-        "warnings": ["published figures: Yang et al. (P3HPC 2018, CCPE 2019), Empirical Roofline Toolkit"],
+        "warnings": [
+            "published figures: Yang et al. (P3HPC 2018, CCPE 2019), Empirical Roofline Toolkit",
+            "launch latency: Wang et al. (2020)",
+        ],
     }
 
 
+def gpp_platforms() -> str:
+    """Table III (FMA) of the portability paper as a plain table: what `ncu-roofline portability` reads."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["platform", "application", "nw", "gflop/s", "ai_dram", "peak_gflops", "bandwidth_dram_gbs"])
+    table = published_portability.TABLE_3_FMA
+    for place, platform in enumerate(("KNL 7250", "V100")):
+        for nw, rate, intensity in zip(table.values, table.gflops[place], table.intensity[place], strict=True):
+            writer.writerow([platform, "GPP", nw, rate, intensity, table.compute[place], table.bandwidth[place]])
+    return buffer.getvalue()
+
+
 def write(folder: Path) -> None:
-    """Write the report and the ceilings file into ``folder``."""
+    """Write the report, the ceilings file and the table of platforms into ``folder``."""
     write_report(folder / REPORT, gpp_report(), overwrite=True)
+    (folder / PLATFORMS).write_text(gpp_platforms(), encoding="utf-8")
     (folder / CEILINGS).write_text(json.dumps(gpp_ceilings(), indent=1) + "\n", encoding="utf-8")
 
 

@@ -28,7 +28,8 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """A folder where the demo has run, with its report also under the name that the README's examples use."""
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    shutil.copy(tmp_path / "ncu-roofline-demo" / "gpp-v100.ncu-rep", tmp_path / "report.ncu-rep")
+    for name in ("report.ncu-rep", "after.ncu-rep"):
+        shutil.copy(tmp_path / "ncu-roofline-demo" / "gpp-v100.ncu-rep", tmp_path / name)
     capsys.readouterr()
     return tmp_path
 

@@ -12,6 +12,8 @@ from ncu_roofline.errors import RooflineError
 
 REPORT = "gpp-v100.ncu-rep"
 CEILINGS = "gpp-v100-ceilings.json"
+PLATFORMS = "gpp-platforms.csv"
+SAMPLES = (REPORT, CEILINGS, PLATFORMS)
 PICTURES = {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"}
 
 
@@ -28,11 +30,10 @@ def run(args: argparse.Namespace) -> int:
         raise RooflineError(
             "Cannot write", folder, error.strerror or str(error), "Choose another folder with --out."
         ) from error
-    names = (REPORT, CEILINGS, *PICTURES)
-    for name in names:
+    for name in (*SAMPLES, *PICTURES):
         check_output(str(folder / name), args.force)
     sample = resources.files("ncu_roofline") / "data" / "demo"
-    for name in (REPORT, CEILINGS):
+    for name in SAMPLES:
         write_output(str(folder / name), (sample / name).read_bytes(), args.force)
     result = roofline(folder / REPORT, read_ceilings(folder / CEILINGS))
     title = "GPP on a V100: the published hierarchical roofline"
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
         f"  {folder / 'roofline.html'}   interactive page: open it in a browser",
         f"  {folder / 'roofline.png'}    the same as a picture; roofline.txt as text",
         f"  {folder / REPORT}   the report; try: ncu-roofline show {folder / REPORT}",
+        f"  {folder / PLATFORMS}   the same kernel on two machines; try: ncu-roofline portability {folder / PLATFORMS}",
     ]
     write_text("\n".join(lines))
     return 0

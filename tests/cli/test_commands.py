@@ -26,7 +26,7 @@ from ncu_roofline.spec import load_spec
 from ncu_roofline.units import UNITS
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
-from tests.published_report import CEILINGS, REPORT
+from tests.published_report import CEILINGS, PLATFORMS, REPORT
 
 COMMANDS = ("demo", "show", "render", "explain", "list")
 
@@ -374,7 +374,7 @@ class TestRender:
 
 
 class TestDemo:
-    FILES = (REPORT, CEILINGS, "roofline.html", "roofline.png", "roofline.txt")
+    FILES = (REPORT, CEILINGS, PLATFORMS, "roofline.html", "roofline.png", "roofline.txt")
 
     def test_writes_everything_once(self, run: Command, tmp_path: Path) -> None:
         folder = tmp_path / "new" / "demo"
@@ -404,9 +404,9 @@ class TestDemo:
 
     def test_what_it_tells_to_try_works(self, run: Command, tmp_path: Path) -> None:
         outcome = run("demo", "-o", tmp_path)
-        found = re.search(r"try: ncu-roofline (.*)", outcome.out)
-        assert found
-        assert run(*shlex.split(found[1])).code == 0
+        found = re.findall(r"try: ncu-roofline (.*)", outcome.out)
+        assert len(found) == 2
+        assert all(run(*shlex.split(one)).code == 0 for one in found)
 
 
 def without_work(device: Metrics = A100) -> Metrics:

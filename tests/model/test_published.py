@@ -58,5 +58,5 @@ def test_show_json(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str])
 def test_bundled_demo_is_these_figures(tmp_path: Path) -> None:
     published_report.write(tmp_path)
     bundled = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
-    for name in (published_report.REPORT, published_report.CEILINGS):
+    for name in (published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS):
         assert (bundled / name).read_bytes() == (tmp_path / name).read_bytes()
