@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import math
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def test_sweeps_from_a_table(tmp_path: Path, name: str) -> None:
     runs, warnings = read_runs([sweep_table(tmp_path, sweep)])
     result = portability(runs, Choices(ceiling=sweep.ceiling))
     assert warnings == []
-    assert result.warnings == ()
+    above = [i for i in range(len(sweep.values)) if misprinted(name, i)]  # where the raw data give more than 100 %
+    assert [text.partition(":")[0] for text in result.warnings] == [f"V100 {sweep.parameter}={sweep.values[i]}" for i in above]
     assert list(result.summary["variant"]) == [f"{sweep.parameter}={value}" for value in sweep.values]
     assert list(100 * result.summary["portability"]) == pytest.approx(sweep.portability, abs=paper.TOLERANCE)
     for p, platform in enumerate(PLATFORMS):
@@ -172,8 +174,16 @@ def test_a_platform_without_a_row_makes_it_zero_and_is_named() -> None:
 def test_above_one_hundred_per_cent_is_called_impossible() -> None:
     result = portability(runs_of("P"), Choices(ceiling="divide_nofma"))
     assert only(result) == pytest.approx(3.2)
-    assert "impossible" in result.warnings[0]
+    assert "320.0% is impossible: executed FLOPs do not belong under" in result.warnings[0]
     assert portability(runs_of("P")).warnings == ()
+
+
+@pytest.mark.parametrize(("share", "warned"), [(1.0, False), (1.0064, True)])
+def test_a_little_above_is_told_with_its_other_reason(share: float, warned: bool) -> None:
+    run = dataclasses.replace(runs_of("P")[0], performance=share, attainable=1.0, compute={}, bandwidth={})
+    warnings = portability([run]).warnings
+    assert [w for w in warnings if "impossible (unless two measurements differ by that much)" in w] == list(warnings) * warned
+    assert bool(warnings) == warned
 
 
 def test_theoretical_roofs_are_said() -> None:
