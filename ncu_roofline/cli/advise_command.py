@@ -22,7 +22,7 @@ from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
 from ncu_roofline.errors import RooflineError, UsageError, printable
-from ncu_roofline.importers import open_ceilings
+from ncu_roofline.importers import check_report, open_ceilings
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.report import RuleMessage, read_report
 from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
@@ -108,6 +108,7 @@ class _Asked:
 
 
 def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
+    check_report(path, "rules read more of a report than its metrics")
     with read_report(path) as report, asked.rules.loaded() as rules:
         check_kernels(report)
         measurements = asked.select.launches(measurements_of(report, label=name))

@@ -10,7 +10,7 @@ from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.files import write_atomically
-from ncu_roofline.importers import open_ceilings
+from ncu_roofline.importers import check_report, open_ceilings
 from ncu_roofline.metricnames import compact
 from ncu_roofline.model.explanations import Availability
 from ncu_roofline.pack import folder
@@ -19,6 +19,7 @@ from ncu_roofline.pack import folder
 def run(args: argparse.Namespace) -> int:
     """Write the copy and list what could be derived."""
     _check_output(args.report, args.output, args.force)
+    check_report(args.report, "only a report can be annotated")
     ceilings = [open_ceilings(path) for path in args.ceilings]
     account = annotate(
         args.report,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncu_roofline.importers.gpu import names_gpu, with_gpu
 from ncu_roofline.importers.joining import joined
-from ncu_roofline.importers.opening import FORMATS, Format, open_ceilings, open_input
+from ncu_roofline.importers.opening import FORMATS, Format, check_report, open_ceilings, open_input
 from ncu_roofline.importers.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ImportedRoof",
     "MetricTable",
     "PointTable",
+    "check_report",
     "joined",
     "names_gpu",
     "open_ceilings",

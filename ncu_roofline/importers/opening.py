@@ -53,6 +53,13 @@ def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTabl
     return table
 
 
+def check_report(path: str | os.PathLike[str], why: str) -> None:
+    """Raise RooflineError for a file of a known format that is no report; ``why`` is a clause that says what it lacks."""
+    found = recognised(path)
+    if found is not None:
+        raise RooflineError("Cannot use", path, f"it is {found.meaning}, and {why}", "Give the report (.ncu-rep) itself.")
+
+
 def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
     """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
     if os.path.isfile(path):

@@ -8,7 +8,7 @@ from ncu_roofline.errors import printable
 from ncu_roofline.rendering import comparison as facts
 from ncu_roofline.rendering.comparison import ComparisonFrames, KernelCells
 from ncu_roofline.rendering.markdown import escape
-from ncu_roofline.rendering.ranks_table import Cells, table_lines
+from ncu_roofline.rendering.table_text import Cells, table_lines
 
 _WIDTH_MIN = 60
 _LEFT = ("kernel", "grid", "bound by", "verdict")

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from ncu_roofline.errors import printable
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.captions import percent, plural
-from ncu_roofline.rendering.ranks_table import Cells, table_lines
 from ncu_roofline.rendering.summary import intensity_text, time_text
+from ncu_roofline.rendering.table_text import Cells, table_lines
 
 _MOST = 20  # lines of a list
 _NAMED = 3  # kernels named in a line

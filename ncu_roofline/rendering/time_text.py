@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from ncu_roofline.rendering import captions, time_captions
-from ncu_roofline.rendering.ranks_table import Cells, table_lines
+from ncu_roofline.rendering.table_text import Cells, table_lines
 from ncu_roofline.rendering.text import ASCII
 from ncu_roofline.rendering.time_chart import TimeFrames
 from ncu_roofline.rendering.time_table import Texts, absent_columns, count_of, machine_columns, symbol_columns
