@@ -130,8 +130,9 @@ function drawQuery() {
 
 function drawStatus({ kernels, of, points, hidden }) {
   if (!POINTS.length) return;
-  const time = (list) => list.reduce((sum, kernel) => sum + (kernel.seconds || 0), 0);
-  const parts = [`${kernels.length} of ${ORDER.length} kernels, ${points.length} dots, ${formatValue(time(kernels), "second")}`];
+  const known = kernels.filter((kernel) => kernel.seconds !== null);
+  const time = known.length ? `, ${formatValue(known.reduce((sum, kernel) => sum + kernel.seconds, 0), "second")}` : "";
+  const parts = [`${kernels.length} of ${ORDER.length} kernels, ${points.length} dots${time}`];
   if (of > kernels.length) parts.push(`the ${kernels.length} longest of ${of}: raise Top to see more`);
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);
   if (state.isolated !== null) parts.push("one kernel isolated: Esc shows all");

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+import ncu_roofline
 from ncu_roofline.rendering import render
 from tests.render.frames import FakeRoofline, make_roofline
 from tests.render.test_page import HOSTILE, hostile
@@ -430,3 +431,10 @@ def test_print(open_page: Open, tmp_path: Path) -> None:
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_time_that_nobody_knows_is_not_zero(open_page: Open, tmp_path: Path) -> None:
+    table_of_rates = tmp_path / "rates.csv"
+    table_of_rates.write_text("kernel,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs\ntriad,10,0.1,1000,200\n")
+    status = open_page(ncu_roofline.roofline(table_of_rates)).locator("#status").inner_text()
+    assert status == "1 of 1 kernels, 1 dots"
