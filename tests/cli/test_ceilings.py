@@ -223,4 +223,4 @@ def test_each_gpu_gets_its_own(tmp_path: Path) -> None:
 
 def test_the_published_ceilings_are_valid(tmp_path: Path) -> None:
     found = read_ceilings(write(tmp_path, gpp_ceilings()))
-    assert set(found.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read"}
+    assert set(found.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read", "launch.stream"}
