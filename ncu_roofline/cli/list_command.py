@@ -11,7 +11,14 @@ from ncu_roofline.cli.outputs import write_text
 
 def run(args: argparse.Namespace) -> int:
     """Print one list, as an aligned table or as JSON."""
-    rows = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats}[args.what]()
+    tables = {
+        "architectures": _architectures,
+        "precisions": _precisions,
+        "levels": _levels,
+        "formats": _formats,
+        "inputs": _inputs,
+    }
+    rows = tables[args.what]()
     if args.json:
         write_text(json.dumps(rows, indent=2))
     else:
@@ -72,6 +79,13 @@ def _formats() -> list[dict[str, str]]:
     from ncu_roofline.rendering import RENDERERS
 
     return [{"format": name, "suffixes": _words(row.suffixes), "holds": row.about} for name, row in RENDERERS.items()]
+
+
+def _inputs() -> list[dict[str, str]]:
+    from ncu_roofline.importers import FORMATS
+
+    report = {"input": "report", "gives": "metrics", "is": "a report of Nsight Compute (.ncu-rep, .nsight-cuprof-report)"}
+    return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
 
 
 def _words(items: Iterable[str], separator: str = " ") -> str:

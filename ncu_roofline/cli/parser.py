@@ -10,7 +10,7 @@ from ncu_roofline import __version__
 from ncu_roofline.cli import compare_parser, machine_parser, portability_parser, ranks_parser, report_options, view_parser
 from ncu_roofline.cli.bench_options import add_options
 
-LISTS = ("architectures", "precisions", "levels", "formats")
+LISTS = ("architectures", "precisions", "levels", "formats", "inputs")
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -19,6 +19,7 @@ import ncu_roofline
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.parser import LISTS
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.importers import FORMATS
 from ncu_roofline.model import columns
 from ncu_roofline.rendering import RENDERERS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
@@ -531,6 +532,7 @@ class TestList:
         assert first("precisions") == [one.id for one in spec.precisions]
         assert first("levels") == [one.id for one in spec.levels]
         assert first("formats") == list(RENDERERS)
+        assert first("inputs") == ["report", *(one.id for one in FORMATS)]
         assert len(first("architectures")) == len(spec.architectures)
 
 
