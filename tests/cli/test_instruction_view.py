@@ -64,6 +64,8 @@ def test_show_json(run: Command, report: Path) -> None:
 @pytest.mark.parametrize("name", VIEWS["instruction"])
 def test_render(run: Command, report: Path, tmp_path: Path, name: str) -> None:
     target = tmp_path / "out"
+    if VIEWS["instruction"][name].needs:
+        pytest.importorskip(VIEWS["instruction"][name].needs)
     assert run("render", report, "--view", "instruction", "--format", name, "-o", target).code == 0
     data = target.read_bytes()
     starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml", "parquet": b"PAR1", "html": b"<!DOCTYPE html>"}
