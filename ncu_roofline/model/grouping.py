@@ -35,6 +35,12 @@ class Grouping:
             return values
         return np.bincount(self.index, weights=values, minlength=self.count).astype(np.float64)
 
+    def common(self, values: TextArray) -> TextArray:
+        """The text that all launches of each row share, '' where they differ."""
+        result: TextArray = values[self.first].copy()
+        result[self.index[values != result[self.index]]] = ""
+        return result
+
     def mean(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Mean over each row's launches with these weights; launches where either is NaN don't count."""
         if self.by == "launch":

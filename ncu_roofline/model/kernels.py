@@ -35,14 +35,14 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
         "kernel": np.array(grouping.label, dtype=object),
         "device": m.device[first],
         "compute_capability": m.capability_text[first],
-        "label": _common(m.label, grouping),
+        "label": grouping.common(m.label),
         "step": m.step[first],
         "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
         "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
         "launches": grouping.total(m.invocations.astype(np.float64)).astype(np.int64),
-        "grid": _common(m.grid, grouping),
-        "block": _common(m.block, grouping),
-        "nvtx": _common(m.nvtx, grouping),
+        "grid": grouping.common(m.grid),
+        "block": grouping.common(m.block),
+        "nvtx": grouping.common(m.nvtx),
         "ncu_version": m.ncu_version[first],
         "seconds": seconds,
         "time_share": seconds / total if total > 0 else np.full(len(first), np.nan),
@@ -90,13 +90,6 @@ def _sum_known(grouping: Grouping, values: Any) -> Any:
     return np.where(known, grouping.total(np.nan_to_num(values)), np.nan)
 
 
-def _common(values: Any, grouping: Grouping) -> Any:
-    """The text that all launches of a row share, '' where they differ."""
-    result = values[grouping.first].copy()
-    result[grouping.index[values != result[grouping.index]]] = ""
-    return result
-
-
 class _Availability:
     """Which rows have which numbers, from any of their launches."""
 
@@ -139,8 +132,9 @@ class _Availability:
             key = (capability, known.tobytes())
             if key not in texts:
                 architecture = self._architectures[capability]
-                lacks = architecture.lacks if architecture else frozenset()
-                texts[key] = " ".join(name for name, has in zip(names, known, strict=True) if not has and name not in lacks)
+                lacking = [name for name, has in zip(names, known, strict=True) if not has]
+                # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected.
+                texts[key] = " ".join(name for name in lacking if name not in architecture.lacks) if architecture else ""
             result[row] = texts[key]
         return result
 

@@ -121,7 +121,7 @@ class _Rows:
             "kernel": labels[keep],
             "device": m.device[first],
             "compute_capability": m.capability_text[first],
-            "label": m.label[first],
+            "label": self.grouping.common(m.label)[keep],
             "step": m.step[first],
             "precision": np.full(len(keep), self.work_of.precision, dtype=object),
             "level": np.full(len(keep), self.level, dtype=object),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 
@@ -96,16 +96,22 @@ def subtitle(frames: Frames) -> str:
 
 def status_notes(frames: Frames) -> list[str]:
     """What of the time is not in the chart: kernels without floating-point work, kernels without metrics."""
-    shares = defaultdict[str, float](float)
+    shares: dict[str, list[float]] = {}
     kernels: dict[str, set[str]] = {}
     for kernel, status, share in rows(frames, "kernels", "kernel", "status", "time_share"):
         if status != "ok":
             kernels.setdefault(status, set()).add(kernel)
-            shares[status] += share if math.isfinite(share) else 0.0
+            shares.setdefault(status, []).append(share)
     return [
-        f"{plural(len(names), 'kernel')} {why(frames, status)}, {percent(shares[status])} of the time."
+        f"{plural(len(names), 'kernel')} {why(frames, status)}{of_the_time(shares[status])}."
         for status, names in kernels.items()
     ]
+
+
+def of_the_time(shares: Iterable[float]) -> str:
+    """ ", 12 % of the time" for some shares; nothing where none is known."""
+    known = [share for share in shares if math.isfinite(share)]
+    return f", {percent(sum(known))} of the time" if known else ""
 
 
 def clock_note(frames: Frames) -> str:

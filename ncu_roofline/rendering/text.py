@@ -239,10 +239,10 @@ def _absent(roofline: Frames, data: Summary, width: int) -> list[str]:
     for one in data.absent:
         by_status.setdefault(one.status, []).append(one)
     for status, members in by_status.items():
-        share = captions.percent(sum(one.share for one in members if one.share == one.share))
+        share = captions.of_the_time(one.share for one in members)
         why = captions.why(roofline, status)
         what = "kernel" if members[0].launch < 0 else "launch"
-        lines += _wrapped(f"{captions.plural(len(members), what)} {why}, {share} of the time:", width)
+        lines += _wrapped(f"{captions.plural(len(members), what)} {why}{share}:", width)
         for one in members[:_ABSENT_MOST]:
             text = f"  {one.kernel}, {time_text(one.seconds)}, {captions.percent(one.share)}"
             lines += _wrapped(f"{text}; lacks {one.missing}" if one.missing else text, width, "    ")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
-from ncu_roofline.rendering.captions import percent, plural
+from ncu_roofline.rendering.captions import of_the_time, percent, plural
 from ncu_roofline.rendering.panels import column, rows
 from ncu_roofline.rendering.style import precision_label
 from ncu_roofline.rendering.time_chart import TimeChart, TimeFrames
@@ -70,10 +70,10 @@ def absent_notes(frames: TimeFrames) -> list[str]:
         found.setdefault(status, []).append((share, traffic))
     notes = []
     for status, members in found.items():
-        time = percent(sum(share for share, _ in members if math.isfinite(share)))
+        time = of_the_time(share for share, _ in members).removeprefix(", ") or "unknown time"
         moved = [traffic for _, traffic in members if math.isfinite(traffic)]
         told = f" and {format_value(sum(moved), 'byte', 3)} of traffic" if moved else ""
-        notes.append(f"{plural(len(members), 'row')} {WHY.get(status, clean(status))}: {time} of the time{told}.")
+        notes.append(f"{plural(len(members), 'row')} {WHY.get(status, clean(status))}: {time}{told}.")
     return notes
 
 

@@ -16,6 +16,7 @@ from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.model import Selection
 from ncu_roofline.models import columns
 from ncu_roofline.models.time_based import TimeRoofline, time_roofline
+from ncu_roofline.rendering import render
 from tests import published
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
 from tests.models.time_frames import GPU, ordinary, point
@@ -261,3 +262,15 @@ def test_machine_has_every_level() -> None:
     assert machines["balance"].to_dict() == pytest.approx({"l1": 8 / 14, "l2": 8 / 3, "dram": 8.0})
     assert machines.loc["l2", "overhead_traffic"] == pytest.approx(LATENCY * 3e12)
     assert set(machines["peak_origin"]) == set(machines["bandwidth_origin"]) == {"theoretical"}
+
+
+def test_rates_without_totals_are_absent_for_that_reason(tmp_path: Path) -> None:
+    table = tmp_path / "gpp.txt"
+    table.write_text(
+        "memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\nAI 2 4\nGFLOPs 1500 3000\nlabels 'a' 'b'\n"
+    )
+    result = time_roofline(roofline(table, by="kernel"))
+    assert list(result.absent["status"]) == ["no-totals"]
+    text = render(result, "text").decode()
+    assert "0.0 %" not in text
+    assert "0 %" not in text
