@@ -19,6 +19,8 @@ from ncu_roofline.errors import RooflineError
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
+# Of files of other tools, which do not say on what they were measured.
+UNKNOWN_CAPABILITY = (0, 0)
 
 # Ceilings of one memory level, best first where several were measured: a bandwidth roof is what the level can deliver at
 # best, so the larger of read and copy stands for DRAM; stores alone do not cross L1 or L2 twice and are kept apart.
@@ -70,7 +72,7 @@ class Ceilings:
 
     def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
         """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know."""
-        if not self.device:
+        if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
             return True
         return self.compute_capability == compute_capability and _model(self.device) == _model(device)
 

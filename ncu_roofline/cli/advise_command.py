@@ -16,14 +16,15 @@ from functools import partial
 from pathlib import Path
 
 from ncu_roofline import pack
-from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
-from ncu_roofline.errors import RooflineError, UsageError, printable
-from ncu_roofline.importers import check_report, open_ceilings
+from ncu_roofline.errors import UsageError, printable
+from ncu_roofline.importers import check_report
 from ncu_roofline.model import Selection, measurements_of
+from ncu_roofline.model.roofline import check_ceilings
 from ncu_roofline.report import RuleMessage, read_report
 from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
 from ncu_roofline.units import format_value
@@ -45,7 +46,7 @@ class ReportAdvice:
 
 def run(args: argparse.Namespace) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
-    ceilings = [open_ceilings(path) for path in args.ceilings]
+    ceilings = [read_ceilings(path) for path in args.ceilings]
     if ceilings and args.rules:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     found, failed = for_each_report(args, partial(_advise, asked=asked))
     if not any(one.kernels for one in found):
         raise no_launch(args)
-    _check_ceilings(ceilings, found)
+    check_ceilings(ceilings, [device for one in found for device in one.devices])
     for problem in dict.fromkeys(problem for one in found for problem in one.problems):
         say(f"ncu-roofline: Left out {problem.path}: {problem.reason}.")
     if args.json:
@@ -120,15 +121,6 @@ def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
             kernels=advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch),
             problems=rules.problems,
         )
-
-
-def _check_ceilings(ceilings: Sequence[Ceilings], found: Sequence[ReportAdvice]) -> None:
-    devices = dict.fromkeys(device for one in found for device in one.devices)
-    for one in ceilings:
-        if not any(one.applies_to(*device) for device in devices):
-            names = ", ".join(name for name, _ in devices)
-            reason = f"they were measured on {one.device or 'an unnamed GPU'}, and the reports are from {names}"
-            raise RooflineError("Cannot use ceilings", one.path, reason, "Give ceilings measured on the GPU of the reports.")
 
 
 def _text(one: ReportAdvice, width: int) -> str:

@@ -6,11 +6,12 @@ import argparse
 import os
 
 from ncu_roofline.annotate import Account, annotate
+from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.files import write_atomically
-from ncu_roofline.importers import check_report, open_ceilings
+from ncu_roofline.importers import check_report
 from ncu_roofline.metricnames import compact
 from ncu_roofline.model.explanations import Availability
 from ncu_roofline.pack import folder
@@ -20,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the copy and list what could be derived."""
     _check_output(args.report, args.output, args.force)
     check_report(args.report, "only a report can be annotated")
-    ceilings = [open_ceilings(path) for path in args.ceilings]
+    ceilings = [read_ceilings(path) for path in args.ceilings]
     account = annotate(
         args.report,
         lambda chunks: write_atomically(args.output, chunks, overwrite=args.force),

@@ -12,7 +12,7 @@ from functools import partial
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.inputs import expand
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, say, write_output
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.importers import PointTable, open_ceilings
@@ -35,9 +35,9 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped or some report had to be left out."""
-    from ncu_roofline.rendering import render
+    from ncu_roofline.rendering import VIEWS, render
 
-    output_format = _format(args)
+    output_format = chosen_format(args, [name for name in VIEWS["comparison"] if name != "junit"], "comparisons")
     conditions = [parse(text) for text in args.fail_if]
     _check_outputs(args)
     states = _states(args.reports)
@@ -52,21 +52,6 @@ def run(args: argparse.Namespace) -> int:
         if path and path != STANDARD_OUTPUT:
             say(f"Wrote {path}")
     return 1 if _tripped(result, args.strict, said=output_format == "text") or failed else 0
-
-
-def _format(args: argparse.Namespace) -> str:
-    from ncu_roofline.rendering import VIEWS, format_for
-
-    if args.json and args.output:
-        raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")
-    if not args.output:
-        return "json" if args.json else "text"
-    known = [name for name in VIEWS["comparison"] if name != "junit"]
-    found: str = args.format or format_for(args.output)
-    if found not in known:
-        reason = f"{found or 'its suffix'} is no format of comparisons ({', '.join(known)})"
-        raise UsageError("Cannot render", args.output, reason, "Name one with --format.")
-    return found
 
 
 def _check_outputs(args: argparse.Namespace) -> None:

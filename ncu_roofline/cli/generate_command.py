@@ -49,14 +49,14 @@ def _folder(args: argparse.Namespace) -> Path:
 
 def _render(args: argparse.Namespace) -> dict[str, dict[str, str]]:
     """Everything is rendered before anything is written."""
+    from ncu_roofline.ceilings import read_ceilings
     from ncu_roofline.generate.dialects import BASE, dialect_of
     from ncu_roofline.generate.rules import render_rules
     from ncu_roofline.generate.sections import render_sections
-    from ncu_roofline.importers import open_ceilings
 
     if args.clock_consistent and not args.ceilings:
         raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
     dialect = dialect_of(args.ncu) if args.ncu else BASE
-    ceilings = open_ceilings(args.ceilings) if args.ceilings else None
+    ceilings = read_ceilings(args.ceilings) if args.ceilings else None
     sections = render_sections(dialect, ceilings, clock_consistent=args.clock_consistent, light_type=args.tensor)
     return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import check_target, write_atomically
 
 STANDARD_OUTPUT = "-"
@@ -18,6 +19,24 @@ def check_output(path: str, force: bool) -> None:
     """Raise RooflineError early, before the work, if ``path`` could not be written."""
     if path != STANDARD_OUTPUT:
         check_target(path, force)
+
+
+def chosen_format(args: argparse.Namespace, known: Collection[str], what: str) -> str:
+    """The format that --json, --format or the suffix of --output asks for, text for none; ``what`` is rendered.
+
+    Raises UsageError for one that is not ``known``, and for --json beside --output.
+    """
+    from ncu_roofline.rendering import format_for
+
+    if args.json and args.output:
+        raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")
+    if not args.output:
+        return "json" if args.json else "text"
+    found: str = args.format or format_for(args.output)
+    if found not in known:
+        reason = f"{found or 'its suffix'} is no format of {what} ({', '.join(known)})"
+        raise UsageError("Cannot render", args.output, reason, "Name one with --format.")
+    return found
 
 
 def write_output(path: str, data: bytes, force: bool) -> None:

@@ -135,7 +135,7 @@ def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
+        help="measured ceilings (JSON) of the GPU; may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
@@ -149,7 +149,7 @@ def _annotate(commands: Commands[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
+        help="measured ceilings (JSON) of the GPU; may be repeated",
     )
     parser.add_argument("--no-rules", action="store_true", help="charts only, no advice")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")

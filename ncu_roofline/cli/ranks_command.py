@@ -7,9 +7,8 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, say, write_output
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
-from ncu_roofline.errors import UsageError
 from ncu_roofline.importers import PointTable, open_ceilings
 from ncu_roofline.model import Selection, closing_input
 from ncu_roofline.models.rank_parts import RankPart, rank_part
@@ -28,9 +27,9 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering import render
+    from ncu_roofline.rendering import VIEWS, render
 
-    output_format = _format(args)
+    output_format = chosen_format(args, VIEWS["ranks"], "merged ranks")
     if args.output:
         check_output(args.output, args.force)
     select = selection(args)
@@ -48,21 +47,6 @@ def run(args: argparse.Namespace) -> int:
     if args.output and args.output != STANDARD_OUTPUT:
         say(f"Wrote {args.output}")
     return 1 if failed else 0
-
-
-def _format(args: argparse.Namespace) -> str:
-    from ncu_roofline.rendering import VIEWS, format_for
-
-    if args.json and args.output:
-        raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")
-    if not args.output:
-        return "json" if args.json else "text"
-    known = VIEWS["ranks"]
-    found: str = args.format or format_for(args.output)
-    if found not in known:
-        reason = f"{found or 'its suffix'} is no format of merged ranks ({', '.join(known)})"
-        raise UsageError("Cannot render", args.output, reason, "Name one with --format.")
-    return found
 
 
 def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> _Read:

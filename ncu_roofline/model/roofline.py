@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,7 +122,7 @@ def roofline(
         by = "kernel" if by == "launch" else by
     selection = select or Selection()
     files = ceilings_of(ceilings)
-    check_ceilings(files, measurements)
+    check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
     selected = selection.launches(measurements)
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
         return _embedded(selected, selection) if embedded else _build(selected, files, clock, by, selection)
@@ -186,12 +186,12 @@ def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[
     return [one if isinstance(one, Ceilings) else open_ceilings(one) for one in several]
 
 
-def check_ceilings(files: Sequence[Ceilings], m: Measurements) -> None:
-    """Raise RooflineError for ceilings of a GPU that no launch ran on."""
-    devices = dict.fromkeys(zip(m.device, m.capability, strict=True))
+def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple[int, int]]]) -> None:
+    """Raise RooflineError for ceilings of a GPU that is none of ``devices`` (name and compute capability), if there are any."""
+    known = dict.fromkeys(devices)
     for one in files:
-        if devices and not any(one.applies_to(*key) for key in devices):
-            names = ", ".join(str(device) for device, _ in devices)
+        if known and not any(one.applies_to(*key) for key in known):
+            names = ", ".join(str(device) for device, _ in known)
             reason = f"they were measured on {one.device or 'an unnamed GPU'}, and the reports are from {names}"
             raise RooflineError("Cannot use ceilings", one.path, reason, "Give ceilings measured on the GPU of the reports.")
 

@@ -75,7 +75,7 @@ def instruction_roofline(
     """
     measurements = report if isinstance(report, Measurements) else measurements_of(report, instructions=True)
     files = ceilings_of(ceilings)
-    check_ceilings(files, measurements)
+    check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
     selection = select or Selection()
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
         return _Build(selection.launches(measurements), files, clock, by, selection).roofline()

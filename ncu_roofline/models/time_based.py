@@ -15,7 +15,7 @@ import numpy as np
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.roofline import as_frame
+from ncu_roofline.model.roofline import as_frame, of_columns
 from ncu_roofline.models import columns
 from ncu_roofline.models.time_absent import KEY, absent_rows, add_inefficiency, add_overhead
 from ncu_roofline.models.time_machines import Latencies, machine_rows
@@ -23,11 +23,8 @@ from ncu_roofline.models.time_machines import Latencies, machine_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ncu_roofline.model.columns import Column
 
 Table = dict[str, np.ndarray[Any, Any]]
-
-_DTYPES = {"str": object, "int": np.int64, "float": np.float64}
 
 
 @dataclass(frozen=True)
@@ -95,9 +92,9 @@ def time_roofline(
     rest = np.array(sorted(set(range(len(kernels["kernel"]))) - set(taken)), dtype=np.int64)
     return TimeRoofline(
         level,
-        _typed(points, columns.TIME_POINTS),
-        _typed({one.name: [row[one.name] for row in machine] for one in columns.TIME_MACHINES}, columns.TIME_MACHINES),
-        _typed(absent_rows(roofline, rest, level, latencies), columns.TIME_ABSENT),
+        of_columns(points, columns.TIME_POINTS),
+        of_columns({one.name: [row[one.name] for row in machine] for one in columns.TIME_MACHINES}, columns.TIME_MACHINES),
+        of_columns(absent_rows(roofline, rest, level, latencies), columns.TIME_ABSENT),
         roofline.roof_columns,
         kernels,
     )
@@ -176,7 +173,3 @@ def _add_times(table: dict[str, Any], latency: Any) -> None:
     bound = np.where(table["overhead_bound"] == "yes", "overhead", side)
     table["bound"] = np.where(known, bound, "").astype(object)
     add_inefficiency(table, ideal)
-
-
-def _typed(table: dict[str, Any], declared: tuple[Column, ...]) -> Table:
-    return {one.name: np.asarray(table[one.name], dtype=_DTYPES[one.dtype]) for one in declared}

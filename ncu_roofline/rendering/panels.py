@@ -138,7 +138,7 @@ def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
 def chart(frames: Frames, limit: int = MAX_KERNELS) -> Chart:
     """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels."""
     series, labels = _series(frames)
-    kernels, total = _largest(frames, labels, {one.kernel for _, _, one in series}, limit)
+    kernels, total = largest(frames, "kernels", labels, {one.kernel for _, _, one in series}, limit)
     drawn = {kernel.label for kernel in kernels}
     groups: dict[tuple[str, str], list[tuple[str, Series]]] = {}
     for device, unit, one in series:
@@ -208,16 +208,16 @@ def _series(frames: Frames) -> tuple[list[tuple[str, str, Series]], dict[tuple[s
     return result, labels
 
 
-def _largest(
-    frames: Frames, labels: dict[tuple[str, str], str], with_points: set[str], limit: int
+def largest(
+    frames: Frames, name: str, labels: dict[tuple[str, str], str], drawable: set[str], limit: int
 ) -> tuple[tuple[Kernel, ...], int]:
-    """The kernels that have points, the longest first, and how many there are."""
+    """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
     seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
-    for report, kernel, time, part in rows(frames, "kernels", "report", "kernel", "seconds", "time_share"):
+    for report, kernel, time, part in rows(frames, name, "report", "kernel", "seconds", "time_share"):
         label = labels[report, kernel]
         seconds[label] += time if math.isfinite(time) else 0.0
         share[label] += part if math.isfinite(part) else 0.0
-    order = sorted(with_points, key=lambda label: (-seconds[label], label))
+    order = sorted(drawable, key=lambda label: (-seconds[label], label))
     return tuple(Kernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 

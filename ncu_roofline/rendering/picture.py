@@ -6,7 +6,7 @@ Output is deterministic: the same frames and matplotlib give the same bytes.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +57,14 @@ def render_pdf(roofline: Frames, *, title: str = "", theme: str = "light", top: 
 
 
 def _render(roofline: Frames, suffix: str, title: str, theme: str, top: int) -> bytes:
+    return saved(lambda: figure(roofline, title=title, theme=theme, top=top), suffix)
+
+
+def saved(make: Callable[[], Figure], suffix: str) -> bytes:
+    """The figure that ``make`` draws as the bytes of a png, svg or pdf, the same every time."""
     metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
     with settings():
-        made = figure(roofline, title=title, theme=theme, top=top)
+        made = make()
         buffer = io.BytesIO()
         made.savefig(buffer, format=suffix, dpi=DPI, facecolor=made.get_facecolor(), metadata=metadata[suffix])
     return buffer.getvalue()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.rendering.panels import MAX_KERNELS, Frames, Kernel, kernel_labels, rows
+from ncu_roofline.rendering.panels import MAX_KERNELS, Frames, Kernel, kernel_labels, largest, rows
 from ncu_roofline.rendering.style import level_style, precision_order
 
 MAX_DEVICES = 3  # in one picture; a page has them all
@@ -145,7 +145,7 @@ def time_chart(frames: TimeFrames, limit: int = MAX_KERNELS, devices: int = MAX_
         symbol = Symbol(labels[report, kernel], precision, unit, bound, **numbers, share=share, step_label=clean(label))
         if drawable(symbol.complexity):
             found.setdefault(device, []).append(symbol)
-    kernels, total = _largest(frames, labels, {one.kernel for symbols in found.values() for one in symbols}, limit)
+    kernels, total = largest(frames, "points", labels, {one.kernel for symbols in found.values() for one in symbols}, limit)
     drawn = {kernel.label for kernel in kernels}
     charts = []
     for device, symbols in found.items():
@@ -159,19 +159,6 @@ def time_chart(frames: TimeFrames, limit: int = MAX_KERNELS, devices: int = MAX_
 def drawable(place: Iterable[float]) -> bool:
     """Whether a place exists on logarithmic axes."""
     return all(0 < value < math.inf for value in place)
-
-
-def _largest(
-    frames: TimeFrames, labels: dict[tuple[str, str], str], with_symbols: set[str], limit: int
-) -> tuple[tuple[Kernel, ...], int]:
-    """The kernels that have symbols, the longest first, and how many there are."""
-    seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
-    for report, kernel, time, part in rows(frames, "points", "report", "kernel", "seconds", "time_share"):
-        label = labels[report, kernel]
-        seconds[label] += time if math.isfinite(time) else 0.0
-        share[label] += part if math.isfinite(part) else 0.0
-    order = sorted(with_symbols, key=lambda label: (-seconds[label], label))
-    return tuple(Kernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 
 def _machines(frames: TimeFrames, device: str, symbols: Sequence[Symbol]) -> tuple[Machine, ...]:

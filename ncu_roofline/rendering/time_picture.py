@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions, time_captions
 from ncu_roofline.rendering.drawing import explain
 from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
 from ncu_roofline.rendering.panels import MAX_KERNELS
-from ncu_roofline.rendering.picture import settings
+from ncu_roofline.rendering.picture import saved
 from ncu_roofline.rendering.plan import Measure
 from ncu_roofline.rendering.style import THEMES, Theme, precision_label
 from ncu_roofline.rendering.time_chart import DeviceChart, TimeChart, TimeFrames, time_chart
@@ -60,12 +59,7 @@ def render_pdf(frames: TimeFrames, *, title: str = "", theme: str = "light", top
 
 
 def _render(frames: TimeFrames, suffix: str, title: str, theme: str, top: int) -> bytes:
-    metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
-    with settings():
-        made = time_figure(frames, title=title, theme=theme, top=top)
-        buffer = io.BytesIO()
-        made.savefig(buffer, format=suffix, dpi=DPI, facecolor=made.get_facecolor(), metadata=metadata[suffix])
-    return buffer.getvalue()
+    return saved(lambda: time_figure(frames, title=title, theme=theme, top=top), suffix)
 
 
 def time_figure(frames: TimeFrames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> Figure:

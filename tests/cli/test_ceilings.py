@@ -12,6 +12,8 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.importers import open_ceilings
+from tests.cli.command import Command, assert_refused
 from tests.factory import A100, H100, complete, kernel, report
 from tests.published_report import gpp_ceilings
 
@@ -224,3 +226,19 @@ def test_each_gpu_gets_its_own(tmp_path: Path) -> None:
 def test_the_published_ceilings_are_valid(tmp_path: Path) -> None:
     found = read_ceilings(write(tmp_path, gpp_ceilings()))
     assert set(found.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read", "launch.stream"}
+
+
+def test_only_files_that_name_no_gpu_at_all_fit_any(tmp_path: Path) -> None:
+    nameless = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, device={"cc": "9.0"})
+    assert not nameless.applies_to("NVIDIA A100-SXM4-40GB", (8, 0))
+    foreign = tmp_path / "gpp.txt"
+    foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
+    assert open_ceilings(foreign).applies_to("NVIDIA A100-SXM4-40GB", (8, 0))
+
+
+@pytest.mark.parametrize("words", [("generate", "-o", "out"), ("generate", "-o", "out", "--clock-consistent")])
+def test_sections_need_ceilings_of_a_gpu(words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign = tmp_path / "gpp.txt"
+    foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
+    words = tuple(str(tmp_path / word) if word == "out" else word for word in words)
+    assert_refused(Command(capsys)(*words, "--ceilings", foreign), foreign)
