@@ -1,10 +1,11 @@
-"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, from data files."""
+"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, work of opcodes; from data files."""
 
 from __future__ import annotations
 
 from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
 from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
+from ncu_roofline.spec.opcodes import OpcodeTable, OpcodeWork, load_opcodes
 from ncu_roofline.spec.validation import SpecError
 
 __all__ = [
@@ -13,10 +14,13 @@ __all__ = [
     "BoardRule",
     "InstructionSpec",
     "Level",
+    "OpcodeTable",
+    "OpcodeWork",
     "Precision",
     "Spec",
     "SpecError",
     "load_instructions",
+    "load_opcodes",
     "load_spec",
     "read_spec",
 ]
