@@ -62,7 +62,7 @@ class Precision:
 
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
-    roof, of its own id.
+    roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
     """
 
     id: str
@@ -74,6 +74,7 @@ class Precision:
     roofs: tuple[str, ...] = ()
     part_of: str = ""
     disjoint: bool = False
+    opcodes: bool = False
 
     def roof_ids(self) -> tuple[str, ...]:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
