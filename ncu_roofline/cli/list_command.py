@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from ncu_roofline.cli.outputs import write_text
 
+_OPCODES = "opcode counts of a report (section SourceCounters)"
+
 
 def run(args: argparse.Namespace) -> int:
     """Print one list, as an aligned table or as JSON."""
@@ -56,7 +58,9 @@ def _precisions() -> list[dict[str, str]]:
             "id": p.id,
             "label": p.label,
             "unit": p.unit.upper(),
-            "on": _words(
+            "on": _OPCODES
+            if p.opcodes
+            else _words(
                 f"{a.compute_capability[0]}.{a.compute_capability[1]}"
                 for a in spec.architectures
                 if spec.bindings(p, a.compute_capability)

@@ -64,7 +64,7 @@ class Precision:
     ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
-    roof, of its own id.
+    roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
     """
 
     id: str
@@ -78,6 +78,7 @@ class Precision:
     disjoint: bool = False
     pipes: tuple[tuple[Capability, Capability, str], ...] = ()
     on_request: bool = False
+    opcodes: bool = False
 
     def pipe(self, compute_capability: Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""

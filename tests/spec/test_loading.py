@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ncu_roofline.formula import WeightedSum
-from ncu_roofline.spec import Binding, load_spec
+from ncu_roofline.spec import Binding, load_instructions, load_spec
 from ncu_roofline.spec.validation import expand
 
 CAPABILITIES = ((7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1))
@@ -154,6 +154,19 @@ def test_summands_count_nothing_twice() -> None:
     names = ("fp32", "tensor.fp16", "tensor.fp16.mma", "tensor.fp16.sparse", "tensor.fp16.wgmma.sparse")
     assert spec.summands(dict.fromkeys(names, plain)) == ("fp32", "tensor.fp16", "tensor.fp16.sparse")
     assert spec.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")
+
+
+def test_opcodes_only_precisions_are_never_collected() -> None:
+    spec = load_spec()
+    only = [p.id for p in spec.precisions if p.opcodes]
+    assert only == ["bf16", "int32"]
+    for architecture in spec.architectures:
+        capability = architecture.compute_capability
+        assert not any(spec.bindings(spec.precision(name), capability) for name in only)
+        assert spec.collect(capability, only, ["l2"]) == spec.collect(capability, [], ["l2"])
+        assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of each instruction issued
+    a100 = spec.architecture((8, 0))
+    assert (a100.peak("bf16.fma"), a100.peak("bf16.nofma"), a100.peak("fp16.fma")) == (256, 128, 512)
 
 
 def test_unknown_ids() -> None:
