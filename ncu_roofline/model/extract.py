@@ -40,7 +40,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
         selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
         part = _measure_chip(headers, index, selected, spec, chip)
-        parts.append(_with_instructions(part, selected, instructions) if instructions and spec.architecture(chip) else part)
+        parts.append(_with_instructions(part, selected, instructions) if instructions and spec.read_as(chip) else part)
         order.append(index)
     if len(parts) <= 1:
         return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY)
@@ -117,7 +117,7 @@ def _measure_chip(
     headers: Measurements, index: IntArray, columns: Mapping[str, FloatArray], spec: Spec, capability: tuple[int, int]
 ) -> Measurements:
     counters = Counters(columns, len(index))
-    architecture = spec.architecture(capability)
+    architecture = spec.read_as(capability)
     work: dict[str, Quantity] = {}
     summands: dict[str, Quantity] = {}
     fused: dict[str, Quantity] = {}
@@ -125,9 +125,13 @@ def _measure_chip(
     traffic: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
-        work, summands, fused = _work(counters, spec, capability)
+        work, summands, fused = _work(counters, spec, architecture.compute_capability)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
         traffic, bandwidth = _levels(counters, spec, architecture)
+        if architecture.caveat:
+            work, summands, traffic = (
+                {name: one.noted(architecture.caveat) for name, one in found.items()} for found in (work, summands, traffic)
+            )
     return replace(
         headers.take(index),
         seconds=counters.seconds,

@@ -69,6 +69,11 @@ class Quantity:
         """The same with values multiplied (NaN where the factor is)."""
         return replace(self, values=self.values * factor)
 
+    def noted(self, note: str) -> Quantity:
+        """The same with a clause more in the note of every origin."""
+        origins = (replace(one, note="; ".join(filter(None, (one.note, note)))) for one in self.origins)
+        return replace(self, origins=tuple(origins))
+
     def measured(self) -> FloatArray:
         """The values that a file states as measured, NaN elsewhere."""
         sources = np.array([origin.source == MEASURED for origin in self.origins] + [False])

@@ -142,6 +142,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         bandwidth=_bandwidth(fields.table("bandwidth")) if fields.has("bandwidth") else {},
         boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
         notes=fields.texts("notes", required=False),
+        caveat=fields.text("caveat", ""),
     )
     fields.finish()
     origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)
