@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         folders: tuple[Path, ...] = () if installed else (pack.folder("sections"), pack.folder("rules"))
         write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
         return 0
-    for suffix in profile.SUFFIXES:  # which of them ncu writes depends on its release
+    for suffix in profile.possible(setting.ncu, wanted):
         check_target(f"{wanted.output}{suffix}", args.force)
     check_target(f"{wanted.output}.html", args.force)
     rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))

@@ -101,6 +101,13 @@ def output_name(output: str, application: str, rank: str) -> tuple[str, str]:
     return f"{name}.rank{rank}" if rank else name, suffix
 
 
+def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
+    """Suffixes that the report may get; without a name for it that depends on the release."""
+    if ncu.release < COMPRESSED_SINCE:
+        return SUFFIXES[:1]
+    return (wanted.suffix,) if wanted.suffix else SUFFIXES
+
+
 def reports(output: str) -> dict[Path, object]:
     """The files that ncu may write for ``output``, as far as they are there, each with what changes when it is written."""
     found: dict[Path, object] = {}
