@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ncu_roofline.clocks import BY_RELEASE
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
@@ -196,6 +197,7 @@ def _constants(spec: Spec) -> dict[str, object]:
     return {
         "mixed_share": repr(MIXED_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
+        "clocks_by_release": BY_RELEASE,
         "tensor_active": repr(TENSOR_ACTIVE),
         "tensor_metrics": _literal(_TENSOR_METRICS, 1, 1),
         "replacements": _literal(_REPLACEMENTS, 1),

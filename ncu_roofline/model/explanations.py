@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.clocks import clocks_text
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
@@ -106,7 +107,8 @@ def explain(
     reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels]
     missing = tuple(one.id for one in (*have, *reached) if one.launches < len(m))
     partial = tuple(one.id for one in (*have, *reached) if one.id not in missing and one.partial)
-    notes = _notes(m, capabilities, wanted, (*precisions, *levels))
+    clocks = clocks_text(report.ncu_version, report.session.clock_control)
+    notes = _notes(m, capabilities, wanted, (*precisions, *levels), clocks)
     added = (*missing, *partial)
     metrics = wanted.metrics()
     if any("ops_path_tensor" in name for name in metrics) and _release(report.ncu_version) < OPS_PATH_SINCE:
@@ -130,7 +132,7 @@ def explain(
 
 def _wanted(capabilities: Sequence[tuple[int, int]], precisions: Sequence[str], levels: Sequence[str]) -> _Wanted:
     spec = load_spec()
-    chips = tuple(chip for one in capabilities if (chip := spec.architecture(one)))
+    chips = tuple(chip for one in capabilities if (chip := spec.read_as(one)))
 
     def counts(owner: Precision | Level) -> bool:
         return any(spec.bindings(owner, chip.compute_capability) and owner.id not in chip.lacks for chip in chips)
@@ -164,14 +166,16 @@ def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     return tuple((str(device), f"{one[0]}.{one[1]}" if one != UNKNOWN_CAPABILITY else "") for device, one in pairs)
 
 
-def _notes(m: Measurements, capabilities: Sequence[tuple[int, int]], wanted: _Wanted, asked: Sequence[str]) -> list[str]:
+def _notes(
+    m: Measurements, capabilities: Sequence[tuple[int, int]], wanted: _Wanted, asked: Sequence[str], clocks: str
+) -> list[str]:
     notes = []
     if not len(m):
         notes.append("no launch to look at")
     elif not capabilities:
         notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
     known = {chip.compute_capability for chip in wanted.chips}
-    notes += [f"compute capability {a}.{b} is not known to this version" for a, b in capabilities if (a, b) not in known]
+    notes += chip_notes(capabilities)
     found = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
     if absent and wanted.chips:
@@ -180,10 +184,19 @@ def _notes(m: Measurements, capabilities: Sequence[tuple[int, int]], wanted: _Wa
     ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
         notes.append(
-            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum (ncu locks to the base clock unless told "
-            "--clock-control none); roofs stand at the profiled clock, --clock max shows them at the maximum"
+            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum ({clocks}); "
+            "roofs stand at the profiled clock, --clock max shows them at the maximum"
         )
     return notes
+
+
+def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
+    """A sentence on each chip that is not known, or whose counters are unproven."""
+    read = [(one, load_spec().read_as(one)) for one in capabilities]
+    texts = [
+        chip.caveat if chip else "compute capability {}.{} is not known to this version".format(*one) for one, chip in read
+    ]
+    return [text for text in texts if text]
 
 
 def _release(version: str) -> tuple[int, int]:

@@ -148,7 +148,7 @@ class _Build:
         return self.grouping.total(np.nan_to_num(lanes)) / self.grouping.total(np.nan_to_num(everything))
 
     def _to_collect(self) -> tuple[str, ...]:
-        chips = [one for one in dict.fromkeys(self.m.capability) if self.spec.architecture(one)]
+        chips = [one for one in dict.fromkeys(self.m.capability) if self.spec.read_as(one)]
         levels = tuple(level for level in CORE_LEVELS if level in self.levels)
         found = (name for chip in chips for name in self.counted.needs(load_spec(), chip, levels))
         return tuple(dict.fromkeys(found))

@@ -12,7 +12,22 @@ from ncu_roofline.formula import WeightedSum
 from ncu_roofline.spec import Binding, load_instructions, load_spec
 from ncu_roofline.spec.validation import expand
 
-CAPABILITIES = ((7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1))
+CAPABILITIES = (
+    (7, 0),
+    (7, 2),
+    (7, 5),
+    (8, 0),
+    (8, 6),
+    (8, 7),
+    (8, 9),
+    (9, 0),
+    (10, 0),
+    (10, 3),
+    (10, 7),
+    (11, 0),
+    (12, 0),
+    (12, 1),
+)
 
 
 def test_every_architecture_is_described() -> None:
@@ -83,7 +98,13 @@ def test_tensor_precisions_by_chip() -> None:
     assert found[8, 9] == ampere | {"fp8"}
     assert found[9, 0] == ampere - {"int4"} | {"fp8"}
     assert found[10, 0] == found[11, 0] == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8fp6fp4", "fp4"}
-    assert found[10, 3] == found[12, 0] == found[12, 1] == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8", "fp6fp4", "fp4"}
+    assert (
+        found[10, 3]
+        == found[10, 7]
+        == found[12, 0]
+        == found[12, 1]
+        == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8", "fp6fp4", "fp4"}
+    )
 
 
 def test_packed_fp32_counts_where_it_exists() -> None:
@@ -140,7 +161,7 @@ def test_no_dense_work_against_a_sparse_peak() -> None:
 
 def test_fabric_traffic_is_a_last_resort() -> None:
     spec = load_spec()
-    for capability in ((8, 0), (9, 0), (10, 0), (10, 3)):
+    for capability in ((8, 0), (9, 0), (10, 0), (10, 3), (10, 7)):
         for binding in spec.bindings(spec.level("l2"), capability):
             if set(binding.counters.counters()) & {"lts__t_bytes", "lts__t_sectors"}:
                 assert binding.source == "derived"
