@@ -149,7 +149,7 @@ def test_work_counted_by_larger_instructions_stays_unknown(tmp_path: Path) -> No
     assert found == {8: ["tensor.fp64"], 9: []}
 
 
-def test_the_roof_of_l2_is_that_of_its_slices(tmp_path: Path, real_reports: dict[str, Path]) -> None:
+def test_the_roof_of_l2_is_that_of_its_slices(real_reports: dict[str, Path]) -> None:
     """Releases of 2023 count what the ports of L1 read; 48 slices of A10G x 32 B x 1.241 GHz are not their 80 x 32 B."""
     path = real_reports["a10g-ncu2023.1-roofline-1.ncu-rep"]
     with read_report(path) as opened:

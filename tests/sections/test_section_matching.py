@@ -23,8 +23,8 @@ def fma(letter: str, peak: float, traffic: tuple[str, ...] = DRAM_PEAK, speed: f
 
 def core(letter: str, traffic: tuple[str, ...] = DRAM) -> Point:
     names = [f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on.sum.per_cycle_elapsed" for op in ("add", "mul")]
-    work = (*names, f"derived__smsp__sass_thread_inst_executed_op_{letter}fma_pred_on_x2", "smsp__cycles_elapsed.avg.per_second")
-    return Point(letter, 1e12, 1e11, 10.0, work, traffic)
+    names.append(f"derived__smsp__sass_thread_inst_executed_op_{letter}fma_pred_on_x2")
+    return Point(letter, 1e12, 1e11, 10.0, (*names, "smsp__cycles_elapsed.avg.per_second"), traffic)
 
 
 def tensor(kind: str, peak: float, traffic: tuple[str, ...] = DRAM_PEAK) -> Roof:
@@ -42,10 +42,11 @@ def chart(*roofs: Roof) -> Chart:
 
 BF16, FP16 = "src_bf16_dst_fp32", "src_fp16_dst_fp16"
 A100 = [tensor(f"{BF16}_sparsity_on", 600e12), tensor(f"{BF16}_sparsity_off", 300e12), tensor(f"{FP16}_sparsity_on", 601e12)]
+HMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off"
 HOPPER = [
     tensor("op_hgmma_src_bf16_sparsity_on", 2000e12),
     tensor("op_hgmma_src_bf16_sparsity_off", 1000e12),
-    tensor("op_hmma_src_bf16_dst_fp32_sparsity_off", 660e12),
+    tensor(HMMA, 660e12),
 ]
 X512 = Roof("t", 80e12, 1e12, ("derived__sm__inst_executed_pipe_tensor_x512", CLOCK), DRAM_PEAK)
 COUNTED = Point("t", 1e12, 1e11, 10.0, ("derived__smsp__inst_executed_pipe_tensor_x512", CLOCK), DRAM)
@@ -60,8 +61,8 @@ CASES = {
     "sparse beside dense": (A100, tensor_dot(f"{BF16}_sparsity_on"), 600e12, 1e12),
     "dense and sparse together are dense": (A100, tensor_dot(BF16), 300e12, 1e12),
     "no roof of this type": (A100, tensor_dot("src_int8_sparsity_off"), math.nan, 1e12),
-    "a family": (HOPPER, tensor_dot("op_hmma_src_bf16_dst_fp32_sparsity_off"), 660e12, 1e12),
-    "two families": (HOPPER, tensor_dot("op_hmma_src_bf16_dst_fp32_sparsity_off", "op_hgmma_src_bf16_sparsity_off"), 1000e12, 1e12),
+    "a family": (HOPPER, tensor_dot(HMMA), 660e12, 1e12),
+    "two families": (HOPPER, tensor_dot(HMMA, "op_hgmma_src_bf16_sparsity_off"), 1000e12, 1e12),
     "all families": (HOPPER, tensor_dot("src_bf16"), 1000e12, 1e12),
     "two accumulators": (
         [tensor("src_fp16_dst_fp16_sparsity_off", 284e12), tensor("src_fp16_dst_fp32_sparsity_off", 142e12)],
@@ -105,7 +106,7 @@ CAVEATS = {
     "A10G": ((X512_NAME, CLOCK), (8, 6), "512 operations per tensor instruction, which holds for V100 only"),
     "repeated": (REPEATED, (8, 0), "512 operations per tensor instruction, which holds for V100 only"),
     "repeated on V100": (REPEATED, (7, 0), ""),
-    "another weight": (("derived__sm__inst_executed_pipe_tensor_x4096",), (8, 0), "4096 operations per tensor instruction whatever"),
+    "another weight": (("derived__sm__inst_executed_pipe_tensor_x4096",), (8, 0), "4096 operations per tensor instruction"),
     "no weight": (("sm__inst_executed_pipe_tensor_op_hmma.sum.per_second",), (7, 0), "counts 1 operation per tensor"),
     "DMMA": ((DMMA,), (8, 0), ""),
     "DMMA of the FP64 pipe": (("derived__sm__inst_executed_pipe_fp64_op_dmma_x512",), (8, 6), ""),
