@@ -109,12 +109,13 @@ def _numbers(pair: Pair, group: int) -> dict[str, Any]:
     for suffix, totals in (("_before", pair.old), ("", pair.new)):
         precision = totals.precision[group]
         binding = totals.bindings.get(precision)
-        seconds, clock = np.float64(totals.median(group)), totals.clock[group]  # NumPy's: odd reports may divide by zero
+        middle, spread = totals.time(group)
+        seconds, clock = np.float64(middle), totals.clock[group]  # NumPy's: odd reports may divide by zero
         result |= {
             f"launches{suffix}": int(totals.launches[group]),
             f"seconds{suffix}": seconds,
             f"total_seconds{suffix}": totals.seconds[group],
-            f"spread{suffix}": totals.spread(group) if totals.present[group] else math.nan,
+            f"spread{suffix}": spread,
             f"clock{suffix}": clock,
             f"cycles{suffix}": seconds * clock,
             f"work{suffix}": float(totals.flops[group] / totals.units[group]),

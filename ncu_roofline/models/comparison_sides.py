@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -145,24 +147,20 @@ class Totals:
         order = self._used[np.argsort(self._group[self._used], kind="stable")]
         return np.split(order, np.cumsum(np.bincount(self._group[self._used], minlength=self.count))[:-1])
 
-    def _times(self, number: int) -> FloatArray:
-        """The run time of each launch of a group, NaN where unknown; of rows that are sums, the mean of their launches."""
+    def time(self, number: int) -> tuple[float, float]:
+        """Median run time of the launches of a group, and its relative spread: 1.4826 * median absolute deviation / median.
+
+        The median is NaN where a run time is unknown, the spread below two known ones.  A row that is a sum counts with the
+        mean of its launches.
+        """
         rows = self.rows(number)
-        return np.asarray(self._side.kernels["seconds"][rows] / self._side.units[rows], dtype=np.float64)
-
-    def median(self, number: int) -> float:
-        """Median run time of the launches of a group; NaN where one is unknown, and for groups without rows."""
-        times = self._times(number)
-        return float(np.median(times)) if len(times) else float("nan")
-
-    def spread(self, number: int) -> float:
-        """Relative spread of the launches' run times: 1.4826 * median absolute deviation / median; NaN below two launches."""
-        times = self._times(number)
-        times = times[np.isfinite(times)]
-        middle = float(np.median(times)) if len(times) else 0.0
-        if len(times) < 2 or not middle > 0:
-            return float("nan")
-        return MAD_TO_SIGMA * float(np.median(np.abs(times - middle))) / middle
+        times = (self._side.kernels["seconds"][rows] / self._side.units[rows]).tolist()
+        known = [time for time in times if math.isfinite(time)]
+        middle = median(known) if known else 0.0
+        spread = (
+            MAD_TO_SIGMA * median(abs(time - middle) for time in known) / middle if len(known) > 1 and middle > 0 else math.nan
+        )
+        return middle if known and len(known) == len(times) else math.nan, spread
 
     def verdict(self, number: int) -> str:
         """What the model says of the launches of a group: what all share, else that of most of the time."""
