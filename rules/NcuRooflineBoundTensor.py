@@ -618,7 +618,7 @@ LEVELS = (
             ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_bytes', 1),), None, 'lts', 'traffic between the two L2 halves is included', ()),
             ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B, traffic between the two L2 halves is included', ()),
             ((((7, 0), (99, 9)),), (('lts__lts2xbar_cycles_active', 32),), (('lts__lts2xbar_cycles_active', 32),), 'lts', 'loads only (return path)', ()),
-            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), 'l1tex', 'loads only (return path)', ()),
+            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), None, 'lts', 'loads only (return path)', ()),
         ),
     ),
     (
