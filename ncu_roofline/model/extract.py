@@ -14,6 +14,7 @@ from ncu_roofline.model.counting import work_of
 from ncu_roofline.model.instructions import instruction_metrics, instructions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
+from ncu_roofline.model.replay import REPLAY_METRICS, foreign_counters
 from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.report import Report
 from ncu_roofline.spec import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
@@ -32,7 +33,12 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     With ``instructions``, warp instructions and their transactions as well.
     """
     count = len(report)
-    names = _metric_names(spec) | _unit_metrics() | (instruction_metrics(instructions) if instructions else frozenset())
+    names = (
+        frozenset(REPLAY_METRICS)
+        | _metric_names(spec)
+        | _unit_metrics()
+        | (instruction_metrics(instructions) if instructions else frozenset())
+    )
     wanted = [_DEVICE, *sorted(names & report.metric_names)]
     if isinstance(report, Report):
         raw, counted = report.columns_and_instances(wanted, metrics_of(report.metric_names))
@@ -42,7 +48,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     columns = {name: as_floats(column) for name, column in raw.items()}
     capability = _capabilities(columns, count)
     chips = list(dict.fromkeys(capability))
-    headers = _headers(report, label, capability, devices)
+    headers = replace(_headers(report, label, capability, devices), remarks=foreign_counters(columns, count))
     parts, order = [], []
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
@@ -127,6 +133,7 @@ def _headers(report: Report | MetricTable, label: str, capability: TextArray, de
         tensor_active=nothing,
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.ones(count, dtype=np.int64),
+        remarks=text([""] * count),
         label=text([""] * count),
         step=np.full(count, -1),
         rates=np.zeros(count, dtype=bool),

@@ -55,8 +55,22 @@ def kernels_table(
         "clock_ratio": ratio,
         **verdicts.table(),
         "missing": available.missing(),
-        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping, spec), available.caveats()),
+        "notes": _joined(
+            _remarks(m, grouping),
+            _clock_notes(ratio),
+            available.zero_so_far(),
+            _tensor_notes(m, grouping, spec),
+            available.caveats(),
+        ),
     }
+
+
+def _remarks(m: Measurements, grouping: Grouping) -> Any:
+    """The remarks on any launch of each row, each once."""
+    found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
+    for launch in np.flatnonzero(m.remarks != ""):
+        found[grouping.index[launch]][str(m.remarks[launch])] = None
+    return ["; ".join(one) for one in found]
 
 
 def _clock_notes(ratio: Any) -> Any:

@@ -164,8 +164,8 @@ class Totals:
 
     def verdict(self, number: int) -> str:
         """What the model says of the launches of a group: what all share, else that of most of the time."""
-        rows, verdicts = self.rows(number), self._side.kernels.get("verdict")
-        if verdicts is None or not len(rows):
+        rows, verdicts = self.rows(number), self._side.kernels["verdict"]
+        if not len(rows):
             return ""
         seconds: dict[str, float] = {}
         for verdict, spent in zip(verdicts[rows], np.nan_to_num(self._side.kernels["seconds"][rows]), strict=True):

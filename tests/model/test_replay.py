@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ncu_roofline import read_report
+from ncu_roofline import read_report, roofline
 from ncu_roofline.model.counters import as_floats
 from ncu_roofline.model.replay import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
+from tests.factory import complete, kernel, report
 
 SOURCE, SEEN = INSTRUMENTED[-1], HARDWARE[0]
 MISSING = math.nan
@@ -64,3 +65,13 @@ def test_no_launch_of_the_real_reports_is_accused(real_reports: dict[str, Path])
     assert len(ratios) > 40
     assert min(ratios) > 0.99
     assert max(ratios) < 1.04
+
+
+def test_the_kernels_frame_tells_it(tmp_path: Path) -> None:
+    foreign = {**complete(), "inst_executed": 7.95e10, "smsp__inst_executed.sum": 491_622.0}
+    own = {**complete(), "inst_executed": 1e6, "smsp__inst_executed.sum": 1e6}
+    file = report(tmp_path / "r.ncu-rep", kernel(foreign), kernel(own, name="other()"))
+    first, second = roofline(file).kernels["notes"]
+    assert "hardware counters" in first
+    assert "hardware counters" not in second
+    assert "hardware counters" in roofline(file, by="kernel").kernels["notes"].iloc[0]
