@@ -150,14 +150,17 @@ def sweep_note(frames: Frames) -> str:
 
 
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
-    """What single points and roofs say of themselves, the commonest first."""
+    """What single points and roofs say of themselves: all that makes a number doubtful, then the commonest up to ``most``."""
     found = Counter[str]()
     for name in ("points", "roofs"):
         for notes, count in Counter(column(frames, name, "notes")).items():
             for note in filter(None, map(clean, notes.split("; "))):
                 if not any(text in note for text in _SAID_ELSEWHERE):
                     found[note] += count
-    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note, _ in found.most_common(most)]
+    ranked = [note for note, _ in found.most_common()]
+    doubts = [note for note in ranked if any(text in note for text in _DOUBTS)]
+    others = [note for note in ranked if note not in doubts]
+    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note in (*doubts, *others[: max(0, most - len(doubts))])]
 
 
 def source_note(frames: Frames) -> str:

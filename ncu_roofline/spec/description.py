@@ -114,6 +114,7 @@ class Architecture:
     ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
     ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
+    ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
     """
 
     compute_capability: Capability
@@ -126,6 +127,7 @@ class Architecture:
     bandwidth: Mapping[str, tuple[float, str]] = field(hash=False)
     boards: tuple[BoardRule, ...] = ()
     notes: tuple[str, ...] = ()
+    tensor_passes: int = 0
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""

@@ -142,6 +142,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         bandwidth=_bandwidth(fields.table("bandwidth")) if fields.has("bandwidth") else {},
         boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
         notes=fields.texts("notes", required=False),
+        tensor_passes=fields.integer("tensor_passes") if fields.has("tensor_passes") else 0,
     )
     fields.finish()
     origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)
