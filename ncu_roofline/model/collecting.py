@@ -7,11 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-import numpy as np
-
 from ncu_roofline.importers import MetricTable
-from ncu_roofline.model.kernels import TENSOR_ACTIVE
-from ncu_roofline.model.measurements import FloatArray, Measurements
+from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.report import Report
 from ncu_roofline.spec import Architecture, Level, Precision, load_spec
 from ncu_roofline.spec.sets import LAST, Release
@@ -87,26 +84,29 @@ def counts_tensor_operations(metric: str) -> bool:
     return "ops_path_tensor" in metric
 
 
-def tensor_uncounted(m: Measurements) -> FloatArray:
-    """The share of cycles in which the tensor pipe was active, of launches without any count of its operations; else NaN."""
-    counted = [np.isfinite(q.values) for name, q in m.work.items() if name.startswith(f"{TENSOR}.")]
-    uncounted = ~np.any([*counted, np.zeros(len(m), dtype=bool)], axis=0) & (m.tensor_active >= TENSOR_ACTIVE)
-    return np.where(uncounted, m.tensor_active, np.nan)
+def tensor_metrics(
+    gpus: Sequence[tuple[Architecture, str]], release: Release, *, had_opcodes: bool = False
+) -> tuple[tuple[str, ...], str]:
+    """The cheapest metrics with which tensor operations of all types are known, and what to know of them.
 
-
-def tensor_metrics(gpus: Iterable[tuple[Architecture, str]], release: Release) -> tuple[tuple[str, ...], str]:
-    """The cheapest metrics with which tensor operations of all types are known, and what to know of them."""
-    spec, chips = load_spec(), tuple(gpus)
-    types = [p for p in spec.precisions if p.kind == TENSOR and (not p.part_of or p.disjoint)]
-    families = [p for p in spec.precisions if p.id.endswith(_NOT_BY_OPCODE)]
-    if release >= OPS_PATH_SINCE and any(_counts(chip, p, device) for chip, device in chips for p in families):
-        wanted = Wanted(chips, tuple(p for p in types if any(_counts(chip, p, device) for chip, device in chips)), ())
-        passes = max(chip.tensor_passes for chip, _ in chips)
-        cost = f"; they take about {passes} passes more, --precision tensor.fp16 (or another type) fewer" if passes else ""
+    ``had_opcodes``: the report has counts per opcode, and they did not tell.
+    """
+    if release >= OPS_PATH_SINCE and (had_opcodes or _needs_counters(gpus)):
+        types = [p for p in load_spec().precisions if p.kind == TENSOR and (not p.part_of or p.disjoint)]
+        wanted = Wanted(tuple(gpus), tuple(p for p in types if any(_counts(chip, p, device) for chip, device in gpus)), ())
+        passes = max(chip.tensor_passes for chip, _ in gpus)
+        cost = f" ({passes} passes more; fewer with --precision and one type)" if passes else ""
         return wanted.metrics(release), f"the command adds the counters of every tensor type{cost}"
-    if release >= OPCODES_SINCE:
+    if release >= OPCODES_SINCE and not had_opcodes:
         return (OPCODES,), f"the command adds {opcodes_note()}"
-    return (), "counts that tell them need Nsight Compute 2020.1 or later"
+    needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)
+    return (), f"counters that tell them need Nsight Compute {needed} or later"
+
+
+def _needs_counters(gpus: Iterable[tuple[Architecture, str]]) -> bool:
+    """Whether one of the chips has instructions whose work the counts per opcode don't tell."""
+    families = [p for p in load_spec().precisions if p.id.endswith(_NOT_BY_OPCODE)]
+    return any(_counts(chip, p) for chip, _ in gpus for p in families)
 
 
 def opcodes_note() -> str:

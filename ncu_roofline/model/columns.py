@@ -121,6 +121,42 @@ KERNELS = (
     Column("clock_profiled", "float", "hertz", "SM clock while profiled"),
     Column("clock_max", "float", "hertz", "maximum SM clock of the GPU"),
     Column("clock_ratio", "float", "ratio", "clock_profiled / clock_max"),
+    Column(
+        "verdict",
+        "str",
+        "",
+        "memory: LEVEL, compute: ROOF (or hardware unit), latency, tensor work unknown or unknown; '' in other views",
+    ),
+    Column("limit", "str", "", "id of the nearest known limit: a level, a compute roof or a hardware unit; '' if none"),
+    Column("limit_fraction", "float", "ratio", "how full that limit is"),
+    Column("speedup", "float", "ratio", "by what the kernel could at most be faster before its nearest known limit is full"),
+    Column("reason", "str", "", "the verdict in a sentence"),
+    Column("busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected"),
+    Column("busiest_fraction", "float", "ratio", "that share"),
+    *(
+        column
+        for level in ("l1", "shared", "l2", "dram", "system")
+        for column in (
+            Column(f"bandwidth_{level}", "float", "byte/s", f"bytes at level {level} / seconds, or percent of peak x peak"),
+            Column(
+                f"fraction_{level}",
+                "float",
+                "ratio",
+                f"share of the bandwidth roof of {level}, or of what it can do by hardware",
+            ),
+        )
+    ),
+    Column("fraction_sm", "float", "ratio", "share of its peak of the busiest unit inside the SMs"),
+    Column("data_pipe", "float", "ratio", "how full the data pipe of L1 and shared memory was, by hardware"),
+    Column("issue_fraction", "float", "ratio", "issue slots used"),
+    Column("ipc", "float", "", "warp instructions per cycle of an active SM"),
+    Column("tensor_active", "float", "ratio", "cycles in which the tensor pipe was active"),
+    Column("occupancy", "float", "ratio", "warps active, of those that an SM can hold"),
+    Column(
+        "occupancy_theoretical", "float", "ratio", "warps that the launch configuration allows, of those that an SM can hold"
+    ),
+    Column("waves", "float", "", "blocks of the grid / blocks that fit on the GPU at once"),
+    Column("eligible_warps", "float", "", "warps ready to issue, per scheduler and cycle"),
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     Column("notes", "str", "", "warnings, sentences separated by '; '"),
 )

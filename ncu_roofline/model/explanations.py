@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.collecting import (
@@ -20,16 +21,16 @@ from ncu_roofline.model.collecting import (
     release_of,
     release_text,
     tensor_metrics,
-    tensor_uncounted,
 )
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
+from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.points import CLOCK_WARNING
+from ncu_roofline.model.uncounted import uncounted_tensor
 from ncu_roofline.model.used_sets import UsedSets, sets_of
 from ncu_roofline.model.works import MIXED
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Level, Precision
+from ncu_roofline.spec import Level, Precision, load_spec
 from ncu_roofline.spec.instruction import Kind
 from ncu_roofline.spec.sets import LAST, Release
 
@@ -71,7 +72,7 @@ class Explanation:
     added: tuple[str, ...]
     command: str
     notes: tuple[str, ...]
-    sets: UsedSets = UsedSets()
+    sets: UsedSets = field(default_factory=UsedSets)
 
     @property
     def summary(self) -> str:
@@ -107,9 +108,9 @@ def explain(
     notes = _notes(m, wanted, (*precisions, *levels))
     metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
     notes += more
-    active = tensor_uncounted(m)
-    if set(CORE_PRECISIONS) <= set(precisions) and np.isfinite(active).any():
-        missing, tensor, note = (*missing, TENSOR), *_tensor(wanted, active, release)
+    uncounted = uncounted_tensor(m, load_spec())
+    if set(CORE_PRECISIONS) <= set(precisions) and uncounted.any():
+        missing, tensor, note = (*missing, TENSOR), *_tensor(wanted, m, uncounted, release)
         metrics, added = (*metrics, *tensor), (*added, TENSOR) if tensor else added
         notes.append(note)
     return Explanation(
@@ -141,13 +142,14 @@ def _collected(
     return metrics, tuple(name for name in added if not name.startswith("tensor.")), [text]
 
 
-def _tensor(wanted: Wanted, active: FloatArray, release: Release) -> tuple[tuple[str, ...], str]:
-    """Metrics for the tensor work of launches that were active that share of the cycles (NaN: not, or counted), and a note."""
-    metrics, text = tensor_metrics(wanted.gpus, release)
-    launches, busy = int(np.isfinite(active).sum()), np.nanmax(active)
+def _tensor(wanted: Wanted, m: Measurements, uncounted: NDArray[np.bool_], release: Release) -> tuple[tuple[str, ...], str]:
+    """Metrics for the tensor work of these launches, and a note."""
+    metrics, text = tensor_metrics(wanted.gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
+    active = m.tensor_active[uncounted]
+    busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
     return metrics, (
-        f"the tensor pipe was active in {launches} of {len(active)} launches, up to {busy:.0%} of the cycles, "
-        f"and its operations were not collected; {text}"
+        f"the tensor pipe was active in {int(uncounted.sum())} of {len(m)} launches{busy}, "
+        f"and its operations were not counted; {text}"
     )
 
 

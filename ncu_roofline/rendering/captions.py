@@ -16,6 +16,21 @@ CLOCK_WARNING = 0.9
 _STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average")
+# Words of notes that say a number is too low, too high or uncertain; these are never left out.
+_DOUBTS = (
+    "lower bound",
+    "loads only",
+    "not counted",
+    "count as hits",
+    "count more than there are",
+    "incomplete",
+    "unproven",
+    "true of",
+    "lack the metrics",
+    "disagree",
+    "differ",
+    "replay",
+)
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
     "zero-flop": "without floating-point operations",

@@ -48,7 +48,7 @@ _SWITCHES = frozenset(
         "--version",
     )
 )
-# What is collected, where results go and how they are printed; each is the whole name or, with a dash at its end, its beginning.
+# What is collected, where results go and how they are printed; whole names or, with a dash at the end, how names begin.
 _REPLACED = (
     "--apply-rules",
     "--chips",

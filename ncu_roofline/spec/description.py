@@ -60,6 +60,8 @@ class Binding:
 class Precision:
     """A kind of arithmetic.
 
+    ``on_request``: it is drawn where it is asked for by name, or where a launch has no other work.
+    ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
     roof, of its own id.
@@ -74,6 +76,13 @@ class Precision:
     roofs: tuple[str, ...] = ()
     part_of: str = ""
     disjoint: bool = False
+    pipes: tuple[tuple[Capability, Capability, str], ...] = ()
+    on_request: bool = False
+
+    def pipe(self, compute_capability: Capability) -> str:
+        """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
+        named = (name for since, until, name in self.pipes if since <= compute_capability <= until)
+        return next(named, self.kind if self.kind == "tensor" else self.id)
 
     def roof_ids(self) -> tuple[str, ...]:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
@@ -82,12 +91,16 @@ class Precision:
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the memory hierarchy; ``order`` counts outwards from 0."""
+    """A level of the memory hierarchy; ``order`` counts outwards from 0.
+
+    ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.
+    """
 
     id: str
     label: str
     order: int
     bindings: tuple[Binding, ...]
+    on_request: bool = False
 
 
 Item = TypeVar("Item", Precision, Level)
@@ -113,6 +126,7 @@ class Architecture:
 
     ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
     ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
+    ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
     ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
     """
@@ -127,6 +141,7 @@ class Architecture:
     bandwidth: Mapping[str, tuple[float, str]] = field(hash=False)
     boards: tuple[BoardRule, ...] = ()
     notes: tuple[str, ...] = ()
+    slices: Mapping[str, int] = field(default_factory=dict, hash=False)
     tensor_passes: int = 0
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
