@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import Report
 from ncu_roofline.spec import Architecture, Level, Precision, load_spec
 from ncu_roofline.spec.sets import LAST, Release
@@ -18,9 +19,10 @@ TENSOR = "tensor"
 
 # The first release whose metric library knows operation counts of the tensor path (CUDA 12.3).
 OPS_PATH_SINCE = (2023, 3)
-# Counts of warp instructions per opcode: reports of 2019 have none.  2020.3 to 2024.2 take the name after --metrics.
-OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
-OPCODES_SINCE = (2020, 1)
+# Counts per opcode: reports of 2019 have none.  Those of warp instructions (tensor cores) all releases that were looked at take
+# after --metrics, those of threads 2022.3 and later; before, they come with the section only.
+OPCODES_SINCE, THREADS_BY_NAME_SINCE = (2020, 1), (2022, 3)
+OPCODES_SECTION = "SourceCounters"
 # Instruction families whose work the counts per opcode don't tell (tcgen05: the shape is in a descriptor), or not for certain.
 _NOT_BY_OPCODE = (".tcgen05", ".wgmma")
 # Session settings of the graphical interface are names of its own; only what the command line knows is passed on.
@@ -59,8 +61,10 @@ class Wanted:
         """What ncu has to collect for all of it; counts per opcode where the release can't count tensor operations."""
         names = [name for chip, device in self.gpus for name in self._of_gpu(chip, device)]
         if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
-            opcodes = [OPCODES] if release >= OPCODES_SINCE else []
+            opcodes = [WARPS] if release >= OPCODES_SINCE else []
             names = [name for name in names if not counts_tensor_operations(name)] + opcodes
+        if any(not p.bindings for p in self.precisions):
+            names.append(THREADS)
         return tuple(dict.fromkeys(names))
 
     def _of_gpu(self, chip: Architecture, device: str) -> tuple[str, ...]:
@@ -76,7 +80,7 @@ class Wanted:
 def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> bool:
     if isinstance(owner, Precision) and (rule := chip.board_rule(owner.id, device)) and owner.id in rule.absent:
         return False
-    return bool(load_spec().bindings(owner, chip.compute_capability))
+    return not owner.bindings or bool(load_spec().bindings(owner, chip.compute_capability))  # none at all: by opcodes alone
 
 
 def counts_tensor_operations(metric: str) -> bool:
@@ -98,7 +102,7 @@ def tensor_metrics(
         cost = f" ({passes} passes more; fewer with --precision and one type)" if passes else ""
         return wanted.metrics(release), f"the command adds the counters of every tensor type{cost}"
     if release >= OPCODES_SINCE and not had_opcodes:
-        return (OPCODES,), f"the command adds {opcodes_note()}"
+        return (WARPS,), f"the command adds {opcodes_note()}"
     needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)
     return (), f"counters that tell them need Nsight Compute {needed} or later"
 
@@ -111,7 +115,7 @@ def _needs_counters(gpus: Iterable[tuple[Architecture, str]]) -> bool:
 
 def opcodes_note() -> str:
     """What the counts per opcode are and cost."""
-    return f"the counts per opcode that tell them ({OPCODES}, also in --section SourceCounters), one or two passes more"
+    return f"the counts per opcode that tell them ({WARPS}, also in --section {OPCODES_SECTION}), one or two passes more"
 
 
 def release_of(version: str) -> Release:
@@ -132,7 +136,9 @@ def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: s
     Own options come last: then the line is right even where one that this version does not know has no value after all.
     """
     recorded = report.session.command
-    words = ["ncu", "--metrics", ",".join(metrics)]
+    by_section = THREADS in metrics and release_of(report.ncu_version) < THREADS_BY_NAME_SINCE
+    words = ["ncu", "--metrics", ",".join(name for name in metrics if name != THREADS or not by_section)]
+    words += ["--section", OPCODES_SECTION] if by_section else []
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
     words += ["-o", PurePath(report.path).stem + "-roofline"]

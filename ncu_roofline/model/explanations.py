@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.collecting import (
-    OPCODES,
     OPS_PATH_SINCE,
     TENSOR,
     Wanted,
@@ -25,6 +24,7 @@ from ncu_roofline.model.collecting import (
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.opcodes import WARPS
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.uncounted import uncounted_tensor
 from ncu_roofline.model.used_sets import UsedSets, sets_of
@@ -137,7 +137,7 @@ def _collected(
     if not any(map(counts_tensor_operations, wanted.metrics(LAST))) or release >= OPS_PATH_SINCE:
         return metrics, added, []
     text = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {version}"
-    if OPCODES in metrics:
+    if WARPS in metrics:
         return metrics, added, [f"{text}; the command adds {opcodes_note()}"]
     return metrics, tuple(name for name in added if not name.startswith("tensor.")), [text]
 
