@@ -68,7 +68,7 @@ class Wanted:
         return tuple(dict.fromkeys(names))
 
     def _of_gpu(self, chip: Architecture, device: str) -> tuple[str, ...]:
-        precisions = [p.id for p in self.precisions if _counts(chip, p, device)]
+        precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
         levels = [level.id for level in self.levels]
         return load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
 
