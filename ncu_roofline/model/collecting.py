@@ -44,7 +44,7 @@ class Wanted:
         """Of precision ids (or their first parts) and level ids; levels without counters of their own are estimated."""
         spec = load_spec()
         pairs = dict.fromkeys(zip(m.capability, m.device, strict=True))
-        gpus = tuple((chip, str(device)) for one, device in pairs if (chip := spec.architecture(one)))
+        gpus = tuple((chip, str(device)) for one, device in pairs if (chip := spec.read_as(one)))
         named = [p for p in spec.precisions if any(p.id == one or p.id.startswith(f"{one}.") for one in precisions)]
         return cls(
             gpus,

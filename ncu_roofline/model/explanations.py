@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ncu_roofline.clocks import clocks_text
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.collecting import (
     OPS_PATH_SINCE,
@@ -105,7 +106,8 @@ def explain(
     missing = tuple(one.id for one in (*have, *reached) if one.launches < len(m))
     final = {*missing, *wanted.estimated()}
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
-    notes = _notes(m, wanted, (*precisions, *levels))
+    clocks = clocks_text(report.ncu_version, report.session.clock_control)
+    notes = _notes(m, wanted, (*precisions, *levels), clocks)
     metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
     notes += more
     uncounted = uncounted_tensor(m, load_spec())
@@ -175,7 +177,7 @@ def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     return tuple((str(device), f"{one[0]}.{one[1]}" if one != UNKNOWN_CAPABILITY else "") for device, one in pairs)
 
 
-def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str]) -> list[str]:
+def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -> list[str]:
     capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
     notes = []
     if not len(m):
@@ -183,7 +185,7 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str]) -> list[str]:
     elif not capabilities:
         notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
     known = {chip.compute_capability for chip in wanted.chips}
-    notes += [f"compute capability {a}.{b} is not known to this version" for a, b in capabilities if (a, b) not in known]
+    notes += chip_notes(capabilities)
     found = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
     if absent and wanted.chips:
@@ -192,10 +194,19 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str]) -> list[str]:
     ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
         notes.append(
-            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum (ncu locks to the base clock unless told "
-            "--clock-control none); roofs stand at the profiled clock, --clock max shows them at the maximum"
+            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum ({clocks}); "
+            "roofs stand at the profiled clock, --clock max shows them at the maximum"
         )
     return notes
+
+
+def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
+    """A sentence on each chip that is not known, or whose counters are unproven."""
+    read = [(one, load_spec().read_as(one)) for one in capabilities]
+    texts = [
+        chip.caveat if chip else "compute capability {}.{} is not known to this version".format(*one) for one, chip in read
+    ]
+    return [text for text in texts if text]
 
 
 def _boards(wanted: Wanted) -> str:

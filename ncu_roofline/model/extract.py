@@ -47,9 +47,13 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
         selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
-        opcodes = executed(_instances(counted, THREADS, index), _instances(counted, WARPS, index), spec, load_opcodes(), chip)
+        known = spec.read_as(chip)
+        opcodes = Executed.nothing(len(index))
+        if known is not None:
+            threads, warps = (_instances(counted, name, index) for name in (THREADS, WARPS))
+            opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
         part = _measure_chip(headers, index, selected, spec, chip, opcodes)
-        parts.append(_with_instructions(part, selected, instructions) if instructions and spec.architecture(chip) else part)
+        parts.append(_with_instructions(part, selected, instructions) if instructions and known else part)
         order.append(index)
     if len(parts) <= 1:
         nothing = Executed.nothing(0)
@@ -142,7 +146,7 @@ def _measure_chip(
     capability: tuple[int, int],
     opcodes: Executed,
 ) -> Measurements:
-    architecture = spec.architecture(capability)
+    architecture = spec.read_as(capability)
     counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
     units = load_units()
     work: dict[str, Quantity] = {}
@@ -152,10 +156,17 @@ def _measure_chip(
     traffic: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
-        work, summands, fused = work_of(counters, spec, capability, opcodes)
+        known = architecture.compute_capability
+        work, summands, fused = work_of(counters, spec, known, opcodes)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
         traffic, bandwidth = _levels(counters, spec, architecture)
-        _add_shared(traffic, spec, capability, opcodes)
+        _add_shared(traffic, spec, known, opcodes)
+        if architecture.caveat:
+            everywhere = np.ones(len(index), dtype=bool)
+            work, summands, traffic = (
+                {name: one.with_note(everywhere, architecture.caveat) for name, one in found.items()}
+                for found in (work, summands, traffic)
+            )
     return replace(
         headers.take(index),
         seconds=counters.seconds,

@@ -55,7 +55,7 @@ def kernels_table(
         "clock_ratio": ratio,
         **verdicts.table(),
         "missing": available.missing(),
-        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping, spec)),
+        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping, spec), available.caveats()),
     }
 
 
@@ -97,7 +97,7 @@ class _Availability:
     def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> None:
         self._grouping = grouping
         capabilities = [tuple(m.capability[i]) for i in grouping.first]
-        self._architectures = {one: spec.architecture(one) for one in dict.fromkeys(capabilities)}
+        self._architectures = {one: spec.read_as(one) for one in dict.fromkeys(capabilities)}
         self.capabilities = capabilities
         self.chip = np.array([self._architectures[one] is not None for one in capabilities], dtype=bool)
         self.time = self._known(m.seconds)
@@ -138,6 +138,11 @@ class _Availability:
                 texts[key] = " ".join(name for name in lacking if name not in architecture.lacks) if architecture else ""
             result[row] = texts[key]
         return result
+
+    def caveats(self) -> Any:
+        """What goes with every number of a chip whose counters are unproven."""
+        chips = (self._architectures[one] for one in self.capabilities)
+        return [chip.caveat if chip else "" for chip in chips]
 
     def zero_so_far(self) -> Any:
         """For rows whose collected precisions are all zero while others are missing: a sentence that says which."""

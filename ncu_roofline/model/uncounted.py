@@ -30,6 +30,7 @@ def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.d
         with np.errstate(invalid="ignore"):
             some |= values > 0
         for chip, mine in chips.items():
-            if spec.bindings(precision, chip):
+            known = spec.read_as(chip)
+            if known and spec.bindings(precision, known.compute_capability):
                 every &= np.isfinite(values) | ~mine
     return active & ~some & ~every

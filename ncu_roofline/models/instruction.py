@@ -152,7 +152,7 @@ class _Build:
         found: list[str] = []
         missing = Quantity.missing(len(self.m))
         for chip in dict.fromkeys(self.m.capability):
-            if not self.spec.architecture(chip):
+            if not self.spec.read_as(chip):
                 continue
             rows = np.array([one == chip for one in self.m.capability])
             lacking = [

@@ -154,7 +154,7 @@ def without(name: str, *names: str) -> factory.Metrics:
 
 
 L1_L2_DRAM = ("l1tex__t_bytes.sum", "lts__t_sectors_srcunit_tex.sum", "dram__bytes.sum")
-UNKNOWN = {**v100(), "device__attribute_compute_capability_major": 88}
+UNKNOWN = {**v100(), "device__attribute_compute_capability_major": 6}
 
 
 @pytest.mark.parametrize(
