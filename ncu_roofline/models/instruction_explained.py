@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncu_roofline.importers import MetricTable
-from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
+from ncu_roofline.model.collecting import command_of
+from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Measurements

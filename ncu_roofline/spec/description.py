@@ -132,6 +132,7 @@ class Architecture:
     ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
     ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
+    ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
     """
 
     compute_capability: Capability
@@ -146,6 +147,7 @@ class Architecture:
     notes: tuple[str, ...] = ()
     slices: Mapping[str, int] = field(default_factory=dict, hash=False)
     caveat: str = ""
+    tensor_passes: int = 0
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""

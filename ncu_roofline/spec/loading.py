@@ -153,6 +153,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         notes=fields.texts("notes", required=False),
         slices={name: int(count) for name, count in fields.numbers("slices").items()} if fields.has("slices") else {},
         caveat=fields.text("caveat", ""),
+        tensor_passes=fields.integer("tensor_passes") if fields.has("tensor_passes") else 0,
     )
     fields.finish()
     origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)
