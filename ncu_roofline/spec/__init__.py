@@ -1,22 +1,33 @@
-"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, from data files."""
+"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, work of opcodes; from data files."""
 
 from __future__ import annotations
 
 from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
 from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
+from ncu_roofline.spec.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
+from ncu_roofline.spec.opcodes import OpcodeTable, OpcodeWork, load_opcodes
 from ncu_roofline.spec.validation import SpecError
 
 __all__ = [
     "Architecture",
     "Binding",
     "BoardRule",
+    "Gauge",
     "InstructionSpec",
     "Level",
+    "OpcodeTable",
+    "OpcodeWork",
     "Precision",
+    "Rate",
     "Spec",
     "SpecError",
+    "TensorActivity",
+    "Unit",
+    "Units",
     "load_instructions",
+    "load_opcodes",
     "load_spec",
+    "load_units",
     "read_spec",
 ]
