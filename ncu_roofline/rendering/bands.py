@@ -12,7 +12,7 @@ WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written 
 
 @dataclass(frozen=True)
 class Band:
-    """A roof over its launches, in its unit: the lowest and the highest, which are equal where they differ by less than WIDE."""
+    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE."""
 
     low: float
     high: float

@@ -11,7 +11,8 @@ from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.bands import range_text
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
 from ncu_roofline.rendering.style import view_of
-from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
+from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, tensor_caveat, usages
+from ncu_roofline.rendering.usage import percent as percent
 from ncu_roofline.units import format_value
 
 CLOCK_WARNING = 0.9
@@ -229,20 +230,22 @@ def explanation(frames: Frames) -> str:
     """Why a chart has no dots."""
     if not column(frames, "kernels", "kernel"):
         return "No kernels are left to draw."
-    return "\n".join(["No kernel can be drawn.", *status_notes(frames), *how_to_add(frames)])
+    lines = ["No kernel can be drawn.", *status_notes(frames)]
+    if missing := getattr(frames, "to_collect", ()) or _lacking_of(frames):
+        lines.append(f"Missing metrics: {', '.join(missing)}.")
+    return "\n".join([*lines, *filter(None, [how_to_add(frames)])])
 
 
-def how_to_add(frames: Frames) -> list[str]:
-    """What the kernels without dots lack, and the command that tells how to collect it; nothing where work was counted as zero."""
-    missing = lacking(missing for status, missing in rows(frames, "kernels", "status", "missing") if status != "zero-flop")
-    if not missing:
-        return []
-    wanted = getattr(frames, "to_collect", ())
-    option = f" --view {view_of(frames)}" if wanted else ""
-    return [
-        f"Missing metrics: {', '.join(wanted or missing)}.",
-        f"The command ncu-roofline explain{option} prints the ncu command that adds them.",
-    ]
+def how_to_add(frames: Frames) -> str:
+    """Which command tells how to collect what kernels without dots lack; "" where work was counted and is zero."""
+    if not _lacking_of(frames):
+        return ""
+    option = f" --view {view_of(frames)}" if getattr(frames, "to_collect", ()) else ""
+    return f"The command ncu-roofline explain{option} prints the ncu command that adds them."
+
+
+def _lacking_of(frames: Frames) -> list[str]:
+    return lacking(missing for status, missing in rows(frames, "kernels", "status", "missing") if status != "zero-flop")
 
 
 def lacking(missing: Iterable[str]) -> list[str]:

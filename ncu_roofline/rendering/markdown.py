@@ -47,7 +47,7 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
     if data.rows:
         blocks.append(_kernels(data))
     elif answers(roofline, data.absent):
-        blocks += [escape(" ".join(captions.how_to_add(roofline)))]
+        blocks += [escape(captions.how_to_add(roofline))]
     else:
         blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
     if data.absent:

@@ -99,8 +99,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
     neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
     styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS}
     units = [
-        {"label": unit_label(unit)}
-        | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
+        {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
         for unit in data.units
     ]
     rows = [

@@ -158,7 +158,8 @@ def _tiles(kernels: pd.DataFrame) -> list[tuple[str, str]]:
     if seconds.notna().any():
         tiles.append(("GPU time", format_value(float(seconds.sum()), "second", 4)))
         share = float(seconds[kernels["status"] == "ok"].sum() / seconds.sum()) if seconds.sum() else float("nan")
-        tiles.append(("of it on the chart", percent(share)))
+        if (kernels["status"] == "ok").any():
+            tiles.append(("of it on the chart", percent(share)))
     return tiles
 
 
@@ -174,11 +175,11 @@ def _total(label: str, rows: pd.DataFrame, detail: str = "") -> Total:
 
 
 def _usage(frames: Frames) -> dict[str, Any]:
-    """Kernels without dots as a table of texts, the longest first; columns that nobody fills are left out, the tail is one row."""
+    """Kernels without dots as a table of texts, the longest first, without columns that nobody fills; the tail is summed up."""
     found = per_kernel(without_dots(frames))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
     columns = [
-        ("Launches", True, [str(one.launches) for one in shown]),
+        ("Launches", True, [str(one.launches) if any(other.launches > 1 for other in shown) else "" for one in shown]),
         ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
         ("Share", True, [percent(one.share) for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),

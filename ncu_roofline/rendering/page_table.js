@@ -50,7 +50,7 @@ function gain(kernel) {
 
 function gainText(kernel) {
   const value = gain(kernel);
-  return value === null ? "\u2013" : `${value < 9.95 ? value.toFixed(1) : Math.round(value)}x`;
+  return value === null ? "\u2013" : value >= 100 ? ">100x" : `${value < 9.95 ? value.toFixed(1) : Math.round(value)}x`;
 }
 
 function verdictColumns(text, number) {
@@ -253,7 +253,7 @@ function pointTip(point) {
 
 function roofTip(roof) {
   const entries = [["value", roofValue(roof), roof.origin]];
-  if (roof.wide) entries.push(["range", "over the launches' clocks", roof.merged > 1 ? `of ${roof.merged} reports` : ""]);
+  if (roof.wide) entries.push(["range", "over launches", roof.merged > 1 ? `of ${roof.merged} reports` : "their clocks differ"]);
   if (known(roof.clock)) entries.push(["clock", formatValue(roof.clock, "hertz"), roof.clock_basis]);
   entries.push(["source", roof.source, ""]);
   return [element("div", { class: "title" }, roof.label || roof.roof), definitions(entries), ...note("from", roof.metrics), ...note("notes", roof.notes)];

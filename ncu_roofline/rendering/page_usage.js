@@ -33,7 +33,7 @@ function usageTraces(colours) {
   const theme = document.documentElement.dataset.theme === "dark" ? "dark" : "light";
   const longest = rows.map((row) => row.shares.indexOf(Math.max(...row.shares.filter(known))));
   return units.map((unit, place) => ({
-    type: "bar", orientation: "h", name: unit.label, y: rows.map((_, index) => index), x: rows.map((row) => (known(row.shares[place]) ? 100 * row.shares[place] : null)),
+    type: "bar", orientation: "h", name: unit.label, y: rows.map((_, index) => index), x: rows.map((row) => (known(row.shares[place]) ? Math.min(100, 100 * row.shares[place]) : null)),
     marker: { color: unit[theme] }, text: rows.map((row, index) => (longest[index] === place ? formatPercent(row.shares[place]) : "")), textposition: "outside",
     cliponaxis: false, textfont: { size: 11, color: colours.text }, hoverinfo: "text",
     hovertext: rows.map((row) => plotlyText(`${shorten(row.kernel, 60)}, ${formatValue(row.time, "second")}: ${unit.label} ${row.texts[place]}`)),

@@ -62,7 +62,7 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     elif answers(roofline, data.absent):
         blocks += [
             absent_lines(roofline, data.absent, width),
-            _wrapped(" ".join(captions.how_to_add(roofline)), width),
+            _wrapped(captions.how_to_add(roofline), width),
         ]
     else:
         blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])

@@ -15,6 +15,7 @@ from ncu_roofline.verdict import TENSOR_UNKNOWN
 
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
+_NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 _NAMED = 5  # kernels that a sentence names
 
 _TEXTS = ("verdict", "reason", "busiest_unit")
@@ -176,9 +177,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
 
 
-def units_of(found: Iterable[Usage], what: str = "fractions") -> list[str]:
-    """The units or levels of which some row knows the ``what``: the SMs first, then levels from the inside outwards."""
-    present = {unit for one in found for unit in getattr(one, what)}
+def units_of(found: Iterable[Usage]) -> list[str]:
+    """The units of which some row knows the share: the SMs first, then levels from the inside outwards."""
+    present = {unit for one in found for unit in one.fractions}
     return [unit for unit in (SM, *LEVELS) if unit in present]
 
 
@@ -198,28 +199,31 @@ def tensor_caveat(frames: Frames, mark: str = "") -> str:
 
 
 def reasons(found: Iterable[Usage], most: int) -> list[tuple[str, str]]:
-    """(kernel, why it is as fast as it is) of the longest ``most``; with the launch where launches of a kernel differ."""
-    ordered = list(dict.fromkeys((one.name, one.launch, one.reason) for one in by_time(found) if one.reason))
-    different = defaultdict[str, set[str]](set)
-    for name, _, reason in ordered:
-        different[name].add(reason)
-    said = dict.fromkeys(
-        (f"{name} (launch {launch})" if len(different[name]) > 1 and launch >= 0 else name, reason)
-        for name, launch, reason in ordered
-    )
-    return list(said)[:most]
+    """(kernel, why it is as fast as it is) of the longest ``most``; where its launches differ, of the longest one."""
+    longest: dict[str, Usage] = {}
+    different = set()
+    for one in by_time(one for one in found if one.reason):
+        if longest.setdefault(one.name, one).reason != one.reason:
+            different.add(one.name)
+    return [
+        (f"{name} (launch {one.launch})" if name in different and one.launch >= 0 else name, one.reason)
+        for name, one in list(longest.items())[:most]
+    ]
 
 
 def gain_text(speedup: float) -> str:
     """By what a kernel could at most be faster: 1.9x; "" where unknown."""
     if not math.isfinite(speedup):
         return ""
-    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:,.0f}x"
+    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < 100 else ">100x"
 
 
 def levels_of(found: Sequence[Usage]) -> list[str]:
-    """Levels of which some row knows bandwidth or share, innermost first."""
-    present = {*units_of(found), *units_of(found, "bandwidths")}
+    """Levels of which some row knows its share or moves some of its bytes, innermost first."""
+    present = set(units_of(found))
+    for one in found:
+        largest = max(one.bandwidths.values(), default=0.0)
+        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
     return [level for level in LEVELS if level in present]
 
 

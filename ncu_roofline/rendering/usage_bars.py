@@ -8,6 +8,7 @@ from ncu_roofline.rendering.panels import Frames
 from ncu_roofline.rendering.usage import Usage, answers, per_kernel, units_of, without_dots
 
 BESIDE = 8  # kernels in the bars below a chart that has dots
+_VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
 TIME = "time"  # in the place of a unit where nothing but times is known
 
 
@@ -36,7 +37,8 @@ def bars(frames: Frames, most: int) -> Bars:
         return Bars((), (), 0)
     kernels = per_kernel(absent)
     shown = tuple(kernels[:most])
-    return Bars(tuple(units_of(shown)) or (TIME,), shown, len(kernels))
+    units = [unit for unit in units_of(shown) if any(one.fractions.get(unit, 0.0) >= _VISIBLE for one in shown)]
+    return Bars(tuple(units or units_of(shown)) or (TIME,), shown, len(kernels))
 
 
 def bar_notes(data: Bars) -> list[str]:
