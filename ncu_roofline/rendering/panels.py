@@ -66,8 +66,8 @@ class Series:
 class Roof:
     """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall.
 
-    Where launches ran at clocks that differ, a roof is a band: ``measured`` and ``theoretical`` are its upper edge, ``lows`` has
-    its lower one by origin.
+    Where launches ran at clocks that differ, a roof is a band: ``measured`` and ``theoretical`` are its upper edge, ``lows``
+    has its lower one by origin.
     """
 
     id: str

@@ -127,7 +127,7 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
 
 @dataclass(frozen=True)
 class _Page:
-    """Heights in points, from the top: ``head`` of the titles, panels (``down`` rows), their ``key``, bars, ``foot`` of the notes."""
+    """Heights in points, from the top: ``head`` of the titles, ``down`` rows of panels, ``key``, bars, ``foot`` of notes."""
 
     height: float
     head: float
