@@ -73,7 +73,7 @@ class TestShow:
         # 1 GFLOP in 1 ms; 1, 0.5 and 0.25 GB; 1 TFLOP/s of 4 x 1555.2 GB/s
         for text in ("1 ms", "FP64", " 1 ", " 2 ", " 4 ", "1 TFLOP/s", "16.1 %", "DRAM"):
             assert text in line
-        assert "1 launch without floating-point operations" in outcome.out
+        assert "1 launch without floating-point work" in outcome.out
         assert max(map(len, outcome.out.splitlines())) <= 140
 
     @pytest.mark.parametrize("width", [1, 40, 80, 300])
