@@ -138,6 +138,11 @@ ARCHITECTURES = {
         {},
         (),
     ),
+    (10, 7): (
+        {},
+        {},
+        (),
+    ),
     (11, 0): (
         {},
         {},
@@ -183,14 +188,14 @@ PRECISIONS = (
         True,
         True,
         (
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
     ),
     (

@@ -10,7 +10,7 @@ from os import PathLike
 from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import RuleOutcome, RuleSet, load_rules
+from ncu_roofline.rules import RuleOutcome, RuleSet, collectable, load_rules
 from ncu_roofline.sections import parse_section
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
@@ -31,6 +31,7 @@ class Adviser:
 
     def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str) -> None:
         self._rules: RuleSet = load_rules(folders)
+        self._ncu_version = ncu_version
         self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
 
     def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
@@ -40,7 +41,8 @@ class Adviser:
         """
         known = {rule.identifier for rule in kernel.rule_results}
         present = {_identifier(data) for data in kernel.sections} | set(own_sections)
-        outcomes = (one for one in self._rules.run(kernel) if one.identifier not in known)
+        run = (collectable(one, self._ncu_version) for one in self._rules.run(kernel))
+        outcomes = (one for one in run if one.identifier not in known)
         return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
 
     def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:

@@ -20,6 +20,21 @@ CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range
 _STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average")
+# Words of notes that say a number is too low, too high or uncertain; these are never left out.
+_DOUBTS = (
+    "lower bound",
+    "loads only",
+    "not counted",
+    "count as hits",
+    "count more than there are",
+    "incomplete",
+    "unproven",
+    "true of",
+    "lack the metrics",
+    "disagree",
+    "differ",
+    "replay",
+)
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
     "zero-flop": "without floating-point work",
@@ -171,14 +186,17 @@ def sweep_note(frames: Frames) -> str:
 
 
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
-    """What single points and roofs say of themselves, the commonest first."""
+    """What single points and roofs say of themselves: all that makes a number doubtful, then the commonest up to ``most``."""
     found = Counter[str]()
     for name in ("points", "roofs"):
         for notes, count in Counter(column(frames, name, "notes")).items():
             for note in filter(None, map(clean, notes.split("; "))):
                 if not any(text in note for text in _SAID_ELSEWHERE):
                     found[note] += count
-    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note, _ in found.most_common(most)]
+    ranked = [note for note, _ in found.most_common()]
+    doubts = [note for note in ranked if any(text in note for text in _DOUBTS)]
+    others = [note for note in ranked if note not in doubts]
+    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note in (*doubts, *others[: max(0, most - len(doubts))])]
 
 
 def kernel_notes(frames: Frames, most: int = 4) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_roofline.rules.advice import KernelAdvice, advice_rows, advise
+from ncu_roofline.rules.collectable import collectable
 from ncu_roofline.rules.loading import RuleProblem
 from ncu_roofline.rules.markup import plain_text
 from ncu_roofline.rules.outcome import RuleOutcome, RuleTable
@@ -16,6 +17,7 @@ __all__ = [
     "RuleTable",
     "advice_rows",
     "advise",
+    "collectable",
     "load_rules",
     "plain_text",
     "run_rules",

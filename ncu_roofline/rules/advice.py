@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ncu_roofline.model import Measurements, measurements_of
 from ncu_roofline.model.grouping import group
 from ncu_roofline.report import Report, RuleMessage
+from ncu_roofline.rules.collectable import collectable
 from ncu_roofline.rules.markup import plain_text
 from ncu_roofline.rules.outcome import SKIPPED, RuleOutcome
 from ncu_roofline.rules.runner import RuleSet
@@ -68,7 +69,10 @@ def advise(
             grid=str(m.grid[row]),
             block=str(m.block[row]),
             seconds=float(m.seconds[row]),
-            outcomes=rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only),
+            outcomes=tuple(
+                collectable(outcome, report.ncu_version)
+                for outcome in rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only)
+            ),
         )
         for row in watch(range(len(m)))
     )
