@@ -215,7 +215,7 @@ def test_once_is_as_often(tmp_path: Path) -> None:
 
 
 def test_launches_without_work_time_or_known_chip(tmp_path: Path) -> None:
-    unknown = {**complete(), "device__attribute_compute_capability_major": 99}
+    unknown = {**complete(), "device__attribute_compute_capability_major": 6}
     no_time = {name: value for name, value in complete().items() if name != "gpu__time_duration.sum"}
     idle = {**A100, **timing(), **NO_WORK, **traffic(32, 1, 32)}
     launches = [kernel(unknown), kernel(no_time), kernel(idle), kernel({**A100, "x.sum": 1})]

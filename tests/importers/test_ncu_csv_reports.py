@@ -19,6 +19,7 @@ import pytest
 
 from ncu_roofline.importers import MetricTable, open_input, with_gpu
 from ncu_roofline.model import measurements_of, roofline
+from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.report import Report, Value, read_report
 
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
@@ -148,9 +149,10 @@ def test_a_raw_page_gives_the_frames_of_the_report(
     allowed = {column for (one, other, column) in DEVIATIONS if (one, other) == (release, report)}
     for frame in ("points", "roofs", "kernels"):
         assert differing(getattr(found, frame), getattr(expected, frame)) == (allowed if frame == "kernels" else set()), frame
-    assert list(found.kernels.status) == list(exact.kernels.status)
-    assert list(found.points.level) == list(exact.points.level)
-    assert list(found.points.precision) == list(exact.points.precision)
+    if not (exact.points.source == "opcodes").any():  # a raw page holds no counts per opcode
+        assert list(found.kernels.status) == list(exact.kernels.status)
+        assert list(found.points.level) == list(exact.points.level)
+        assert list(found.points.precision) == list(exact.points.precision)
     assert not [warning for warning in table.warnings if "were left out" in warning]
 
 
@@ -179,7 +181,8 @@ def test_a_details_page_gives_times_and_clocks(
         assert kernels.seconds.to_numpy() == pytest.approx(exact_kernels.seconds.to_numpy(), rel=1e-6, nan_ok=True)
         # The report may have the clock of other units beside this one.
         clocks = [float(one) if isinstance(one, (int, float)) else math.nan for one in expected[CLOCK]]
-        assert kernels.clock_profiled.to_numpy() == pytest.approx(np.array(clocks), rel=1e-6, nan_ok=True)
+        long = exact_kernels.seconds.to_numpy() >= SHORT_LAUNCH  # of shorter ones cycles / duration is no clock
+        assert kernels.clock_profiled.to_numpy()[long] == pytest.approx(np.array(clocks)[long], rel=1e-6, nan_ok=True)
 
 
 def half_steps(text: str) -> dict[float, float]:

@@ -215,8 +215,8 @@ def test_text_has_steps_and_stays_in_its_width(gpp: Roofline, width: int) -> Non
     lines = [line for line in text.splitlines() if line.startswith("sigma") and ": " not in line.partition("nw=")[2][:4]]
     assert [line.split()[1] for line in lines] == NW
     header = next(line for line in text.splitlines() if line.startswith("kernel"))
-    assert ("FMA" in header.split()) == ("of mix" in header) == (width >= 120)
-    if width >= 120:
+    assert ("FMA" in header.split()) == ("of mix" in header) == (width >= 160)
+    if width >= 160:
         assert "60.0 %  83.0 %" in lines[-1]
 
 
