@@ -860,12 +860,25 @@ FAMILIES = (
 )
 ACTIVE = 0.01
 
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -879,10 +892,12 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
         self.sm_count = self.value("device__attribute_multiprocessor_count")
         self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
@@ -933,6 +948,7 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    @once
     def own_clock(self, unit):
         found = []
         for how in ("avg", "max"):
@@ -940,6 +956,7 @@ class Kernel(object):
             found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
         return positive(first(*found))
 
+    @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
         if unit in ("sm", "smsp", "l1tex"):
@@ -954,6 +971,8 @@ class Kernel(object):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
+                if names[0] + suffix not in self.names:
+                    continue
                 metrics = [name + suffix for name in names]
                 values = [self.value(name) for name in metrics]
                 if None in values:
@@ -987,6 +1006,7 @@ class Kernel(object):
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
 
+    @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
@@ -995,6 +1015,7 @@ class Kernel(object):
                 return Counted(total, metrics, note, includes)
         return None
 
+    @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
         name = precision[0] + (".fma" if precision[3] else "")

@@ -10,8 +10,7 @@ from os import PathLike
 from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import RuleOutcome, RuleSet, load_rules
-from ncu_roofline.sections import parse_section
+from ncu_roofline.rules import RuleOutcome, RuleSet, load_rules, section_identifier
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
 OPTIMIZATION_SINCE = (2024, 1)
@@ -39,7 +38,7 @@ class Adviser:
         ``own_sections`` are the identifiers of the sections that the kernel gets: results show in these.
         """
         known = {rule.identifier for rule in kernel.rule_results}
-        present = {_identifier(data) for data in kernel.sections} | set(own_sections)
+        present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
         outcomes = (one for one in self._rules.run(kernel) if one.identifier not in known)
         return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
 
@@ -61,13 +60,6 @@ class Adviser:
 def _home(section: str, present: set[str]) -> str:
     """The section itself if the report has it, else what stands for it."""
     return next((one for one in (section, _HOMES.get(section, "")) if one in present), OVERVIEW)
-
-
-def _identifier(data: bytes) -> str:
-    try:
-        return parse_section(data).identifier
-    except ValueError:
-        return ""
 
 
 def _release(version: str) -> tuple[int, ...]:

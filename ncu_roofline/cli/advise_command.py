@@ -8,11 +8,10 @@ import json
 import os
 import shutil
 import tempfile
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from ncu_roofline import pack
@@ -90,12 +89,27 @@ class _Rules:
     def loaded(self) -> Iterator[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
         if not self.rendered:
-            yield load_rules(self.given or (str(pack.folder("rules")),))
+            folders = self.given or (str(pack.folder("rules")),)
+            yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
             return
         with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
             for name, text in self.rendered:
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             yield load_rules((folder,))
+
+
+@lru_cache(maxsize=1)
+def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleSet:
+    """Reading rules takes as long as running them on fifty launches, so not for each report anew."""
+    return load_rules(folders)
+
+
+def _state(folder: str) -> object:
+    """What changes with the rules in a folder, or with a single file of them; None where there is nothing to read."""
+    with contextlib.suppress(OSError):
+        files = sorted(Path(folder).glob("*.py")) if os.path.isdir(folder) else [Path(folder)]
+        return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return None
 
 
 @dataclass(frozen=True)
@@ -154,10 +168,19 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    wrapper = textwrap.TextWrapper(
-        width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return [line for part in text.splitlines() for line in wrapper.wrap(printable(part))]
+    """Lines of at most ``width`` (words are not broken); `textwrap` takes as long for that as three rules."""
+    lines = []
+    for part in text.splitlines():
+        line = ""
+        for word in printable(part).split():
+            if line and len(line) + 1 + len(word) > width - len(indent):
+                lines.append(indent + line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        if line:
+            lines.append(indent + line)
+    return lines
 
 
 def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:

@@ -6,7 +6,7 @@ from ncu_roofline.rules.advice import KernelAdvice, advice_rows, advise
 from ncu_roofline.rules.loading import RuleProblem
 from ncu_roofline.rules.markup import plain_text
 from ncu_roofline.rules.outcome import RuleOutcome, RuleTable
-from ncu_roofline.rules.runner import RuleSet, load_rules, run_rules
+from ncu_roofline.rules.runner import RuleSet, load_rules, run_rules, section_identifier
 
 __all__ = [
     "KernelAdvice",
@@ -19,4 +19,5 @@ __all__ = [
     "load_rules",
     "plain_text",
     "run_rules",
+    "section_identifier",
 ]
