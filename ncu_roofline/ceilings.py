@@ -31,6 +31,8 @@ _LEVEL_CEILINGS = {
     "dram": ("dram.read", "dram.copy", "dram.write", "dram.triad"),
     "system": ("host.bidir", "host.h2d", "host.d2h"),
 }
+# Measured launch latencies, first choice first: back to back in a stream is how applications launch.
+_LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 _UNITS_OF = {
     **dict.fromkeys(("dram", "l2", "l1", "smem", "host"), ("B/s",)),
@@ -80,6 +82,10 @@ class Ceilings:
         """The measured bandwidth roof (B/s) of a level: the best of its ceilings."""
         found = [self.by_id[name] for name in (*_LEVEL_CEILINGS.get(level, ()), level) if name in self.by_id]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
+
+    def launch_latency(self) -> Ceiling | None:
+        """What one launch costs at least (s): back to back in a stream, else with a wait, else in a graph."""
+        return next((self.by_id[name] for name in _LATENCIES if name in self.by_id), None)
 
     def compute(self, roof: str) -> Ceiling | None:
         """The measured compute roof (FLOP/s or OP/s) of a roof id.

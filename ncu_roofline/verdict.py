@@ -27,16 +27,16 @@ UNKNOWN = "unknown"
 
 Limit = namedtuple("Limit", "kind id label fraction roof detail")
 """Something that can be full: ``kind`` memory or compute, ``fraction`` how full (None or NaN unknown), ``roof`` whether it is a
-roof of the chart (else the busy share of a hardware unit), ``detail`` what to know of it."""
+roof of the chart (else the busy share of a hardware unit), ``detail`` what the fraction is of, if not of the roof itself."""
 
 State = namedtuple("State", "tensor_active occupancy occupancy_possible eligible waves launch_share")
-"""What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and possible
-occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the time."""
+"""What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and
+possible occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the time."""
 
 Verdict = namedtuple("Verdict", "text limit fraction speedup reason")
-"""``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN or UNKNOWN; ``limit`` the id of the nearest known limit,
-"" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before it is full (both NaN
-where unknown); ``reason`` one sentence."""
+"""``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN or UNKNOWN; ``limit`` the id of the nearest known
+limit, "" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before something is
+full (both NaN where unknown); ``reason`` one sentence."""
 
 NOTHING_KNOWN = State(None, None, None, None, None, None)
 
@@ -66,15 +66,19 @@ def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown:
     nearest = nearest_limit(limits)
     if nearest is None:
         return _without_limits(state, tensor_unknown)
-    speedup = _speedup(nearest, state)
+    fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
+    speedup = _speedup(fullest, state)
     if tensor_unknown:
         text = "{}; {}".format(_tensor(state), _at(nearest, "the nearest known limit is "))
         return Verdict(TENSOR_UNKNOWN, nearest.id, nearest.fraction, speedup, text)
     if nearest.fraction > ABOVE:
-        reason = "{}, which can't be: clock or cache state differed between the passes, or the counters don't match".format(_at(nearest))
+        reason = "{}, which can't be: clock or cache state differed between the passes, or the counters don't match".format(
+            _at(nearest)
+        )
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
     if nearest.fraction >= REACHED:
-        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + _at_most(speedup))
+        beside = "" if fullest is nearest else " ({})".format(_at(fullest))
+        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
     causes = keeping_back(state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
     reason = "nothing is full: {}; {}{}".format(_at(nearest, "nearest is "), why, _at_most(speedup))
@@ -109,10 +113,10 @@ def _without_limits(state: State, tensor_unknown: bool) -> Verdict:
     return Verdict(UNKNOWN, "", math.nan, math.nan, "neither work nor traffic nor the use of any unit was collected" + known)
 
 
-def _speedup(nearest: Limit, state: State) -> float:
-    """By what the kernel could be faster before the nearest limit is full, or nothing but the launch is left."""
-    shares = [nearest.fraction] + ([state.launch_share] if is_known(state.launch_share) else [])
-    return max(1.0, 1.0 / max(shares))
+def _speedup(fullest: Limit, state: State) -> float:
+    """By what the kernel could be faster before something is full, or nothing but the launch is left."""
+    shares = [fullest.fraction] + ([state.launch_share] if is_known(state.launch_share) else [])
+    return float(max(1.0, 1.0 / max(shares)))
 
 
 def _bound(nearest: Limit) -> str:
@@ -125,9 +129,10 @@ def _tensor(state: State) -> str:
 
 
 def _at(nearest: Limit, before: str = "") -> str:
-    what = "of its roof" if nearest.roof else "busy"
-    detail = " ({})".format(nearest.detail) if nearest.detail else ""
-    return "{}{} at {} {}{}".format(before, nearest.label, as_percent(nearest.fraction), what, detail)
+    share = as_percent(nearest.fraction)
+    if nearest.roof:
+        return "{}{} at {} {}".format(before, nearest.label, share, nearest.detail or "of its roof")
+    return "{}{}, {} busy".format(before, nearest.label, share)
 
 
 def _at_most(speedup: float) -> str:

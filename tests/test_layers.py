@@ -19,6 +19,7 @@ LAYERS = {
     "metricnames": 0,
     "files": 1,
     "wire": 1,
+    "verdict": 1,
     "formula": 1,
     "spec": 2,
     "report": 2,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
-from ncu_roofline.model.kernels import TENSOR_ACTIVE
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.works import MIXED_SHARE
 from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec
+from ncu_roofline.verdict import TENSOR_ACTIVE
 
 if TYPE_CHECKING:
     from ncu_roofline.ceilings import Ceilings

@@ -138,7 +138,12 @@ KERNELS = (
         for level in ("l1", "shared", "l2", "dram", "system")
         for column in (
             Column(f"bandwidth_{level}", "float", "byte/s", f"bytes at level {level} / seconds, or percent of peak x peak"),
-            Column(f"fraction_{level}", "float", "ratio", f"share of the bandwidth roof of {level}, or of what it can do by hardware"),
+            Column(
+                f"fraction_{level}",
+                "float",
+                "ratio",
+                f"share of the bandwidth roof of {level}, or of what it can do by hardware",
+            ),
         )
     ),
     Column("fraction_sm", "float", "ratio", "share of its peak of the busiest unit inside the SMs"),
@@ -147,7 +152,9 @@ KERNELS = (
     Column("ipc", "float", "", "warp instructions per cycle of an active SM"),
     Column("tensor_active", "float", "ratio", "cycles in which the tensor pipe was active"),
     Column("occupancy", "float", "ratio", "warps active, of those that an SM can hold"),
-    Column("occupancy_theoretical", "float", "ratio", "warps that the launch configuration allows, of those that an SM can hold"),
+    Column(
+        "occupancy_theoretical", "float", "ratio", "warps that the launch configuration allows, of those that an SM can hold"
+    ),
     Column("waves", "float", "", "blocks of the grid / blocks that fit on the GPU at once"),
     Column("eligible_warps", "float", "", "warps ready to issue, per scheduler and cycle"),
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),

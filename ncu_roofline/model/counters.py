@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ncu_roofline.formula import WeightedSum
-from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
+from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 NANOSECOND = 1e-9
 KILOHERTZ = 1e3
@@ -18,6 +18,7 @@ _PEAK_SUFFIX = ".sum.peak_sustained"
 _SLICE_PEAK_SUFFIX = ".avg.peak_sustained"
 _CLOCK_UNITS = ("sm", "smsp", "l1tex", "lts", "gpc", "dram")
 _TIME = "gpu__time_duration"
+_HIGHEST_MEMORY_CLOCK = "at the maximum memory clock"
 _ATTRIBUTES = {
     "sm_count": "device__attribute_multiprocessor_count",
     "fbp_count": "device__attribute_fbp_count",
@@ -27,12 +28,27 @@ _ATTRIBUTES = {
     "max_memory_clock": "device__attribute_max_mem_frequency_khz",
     "bus_width": "device__attribute_global_memory_bus_width",
 }
-_TENSOR_ACTIVE = tuple(
-    f"sm__{what}.{how}.pct_of_peak_sustained_{base}"
-    for what in ("pipe_tensor_cycles_active", "inst_executed_pipe_tensor", "inst_executed_pipe_tensor_op_hmma")
-    for base in ("active", "elapsed")
-    for how in ("avg", "sum")
+# Below this a launch's duration is launching as much as running, and cycles / duration is no clock: 612 MHz stood beside
+# 1.29 GHz of longer launches in one report (V100), for the memory likewise.
+SHORT_LAUNCH = 20e-6
+_UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
+_SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on), maximum clock used"
+# The number of L2 slices is the quotient of a counter's sum and average; the product of the device attributes is more than that
+# on chips with slices switched off.
+_SLICE_PAIRS = tuple(
+    (f"{counter}.sum{form}", f"{counter}.avg{form}")
+    for counter in (
+        "lts__cycles_elapsed",
+        "lts__cycles_active",
+        "lts__t_sectors",
+        "lts__t_sectors_srcunit_tex",
+        "lts__lts2xbar_cycles_active",
+        "lts__t_bytes",
+        "lts__d_sectors",
+    )
+    for form in ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
 )
+_SLICES_OF_ATTRIBUTES = "L2 slices by device attributes, which on some GPUs count more than there are"
 # An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
 _L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
 
@@ -52,7 +68,7 @@ def _suffixes(counters: Iterable[str]) -> tuple[str, ...]:
 
 def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
-    names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *_TENSOR_ACTIVE}
+    names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *(name for pair in _SLICE_PAIRS for name in pair)}
     names |= {f"{_TIME}{suffix}" for suffix in (".sum", ".avg", ".max")}
     names |= {
         f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
@@ -72,18 +88,34 @@ def as_floats(column: Sequence[object]) -> FloatArray:
 
 
 class Counters:
-    """Values of counters, clocks and times over some launches of one chip; SI units, NaN where the report has none."""
+    """Values of counters, clocks and times over some launches of one chip; SI units, NaN where the report has none.
 
-    def __init__(self, columns: Mapping[str, FloatArray], count: int) -> None:
+    ``devices`` are the names of the GPUs: clocks of short launches are taken from longer ones of the same GPU.  ``slices`` has
+    the number of L2 slices of a GPU by its name, where it is known.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, FloatArray],
+        count: int,
+        devices: TextArray | None = None,
+        slices: Mapping[str, int] | None = None,
+    ) -> None:
         self._columns = columns
         self._missing = np.full(count, np.nan)
+        self._devices = devices if devices is not None else np.full(count, "", dtype=object)
         self.seconds = self._seconds()
         self.sm_count = self._column(_ATTRIBUTES["sm_count"])
-        self.slices = self._column(_ATTRIBUTES["fbp_count"]) * self._column(_ATTRIBUTES["l2s_per_fbp"])
-        self.clock_max = _first(self._column(_ATTRIBUTES["max_clock"]), self._column(_ATTRIBUTES["clock_rate"])) * KILOHERTZ
-        self.tensor_active = _first(*(self._column(name) for name in _TENSOR_ACTIVE)) / 100
+        self.slices, self._guessed_slices = self._count_slices(slices or {})
+        self.clock_max = (
+            first_known(self._column(_ATTRIBUTES["max_clock"]), self._column(_ATTRIBUTES["clock_rate"])) * KILOHERTZ
+        )
         self._clocks: dict[str, tuple[FloatArray, str]] = {}
-        self.profiled_clock = _first(*(self._own_clock(name) for name in ("sm", "smsp", "l1tex", "gpc")))
+        self.profiled_clock = first_known(*(self._own_clock(name) for name in ("sm", "smsp", "l1tex", "gpc")))
+
+    def has(self, name: str) -> bool:
+        """Whether some launch may have this metric."""
+        return name in self._columns
 
     def metric(self, name: str) -> FloatArray:
         """One metric as the report has it."""
@@ -98,8 +130,24 @@ class Counters:
             cycles, rate = self._column(f"sm__cycles_elapsed.{how}"), self._column(f"sm__cycles_elapsed.{how}.per_second")
             with np.errstate(divide="ignore", invalid="ignore"):
                 times.append(cycles / rate)
-        found = _first(*times)
+        found = first_known(*times)
         return np.where(np.isfinite(found) & (found > 0), found, np.nan)
+
+    def _count_slices(self, known: Mapping[str, int]) -> tuple[FloatArray, bool]:
+        """L2 slices, and whether some number is but the product of device attributes."""
+        counted = []
+        for total, average in _SLICE_PAIRS:
+            if total in self._columns and average in self._columns:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    quotient = self._columns[total] / self._columns[average]
+                counted.append(np.where(np.isfinite(quotient) & (quotient >= 1), np.round(quotient), np.nan))
+        found = first_known(self._missing, *counted, np.array([known.get(_model(str(name)), np.nan) for name in self._devices]))
+        for name in dict.fromkeys(self._devices):  # a GPU has as many in every launch
+            mine = self._devices == name
+            if np.isnan(found[mine]).any() and not np.isnan(found[mine]).all():
+                found = np.where(mine & np.isnan(found), np.nanmedian(found[mine]), found)
+        attributes = self._column(_ATTRIBUTES["fbp_count"]) * self._column(_ATTRIBUTES["l2s_per_fbp"])
+        return first_known(found, attributes), bool((np.isnan(found) & ~np.isnan(attributes)).any())
 
     def clock(self, unit: str) -> tuple[FloatArray, str]:
         """Clock of a unit (sm, l1tex, lts, dram) while profiled, in Hz, and a note where another unit's clock stands in."""
@@ -108,26 +156,44 @@ class Counters:
         return self._clocks[unit]
 
     def _own_clock(self, unit: str) -> FloatArray:
+        """The clock of a unit, that of longer launches of the same GPU for short ones, NaN where neither is there."""
+        clock = self._cycle_rate(unit)
+        short = self.seconds < SHORT_LAUNCH
+        if not short.any():
+            return clock
+        trusted = np.where(short, np.nan, clock)
+        for name in dict.fromkeys(self._devices[short]):
+            mine = (self._devices == name) & np.isfinite(trusted)
+            if mine.any():
+                usual = np.average(trusted[mine], weights=np.where(np.isfinite(self.seconds[mine]), self.seconds[mine], 0.0))
+                trusted = np.where((self._devices == name) & short & np.isfinite(clock), usual, trusted)
+        return trusted
+
+    def _cycle_rate(self, unit: str) -> FloatArray:
+        """Elapsed cycles of a unit per second of the launch: its clock, unless the launch is short."""
         found = []
         for how in ("avg", "max"):
             found.append(self._column(f"{unit}__cycles_elapsed.{how}.per_second"))
             found.append(self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds)
-        clock = _first(*found)
+        clock = first_known(*found)
         return np.where(np.isfinite(clock) & (clock > 0), clock, np.nan)
 
     def _find_clock(self, unit: str) -> tuple[FloatArray, str]:
         if unit in ("sm", "smsp", "l1tex"):  # one clock domain
-            own = _first(self._own_clock(unit), self.profiled_clock)
-            note = "SM clock not recorded, maximum clock used" if (np.isnan(own) & ~np.isnan(self.clock_max)).any() else ""
-            return _first(own, self.clock_max), note
+            own = first_known(self._own_clock(unit), self.profiled_clock)
+            gaps = np.isnan(own) & ~np.isnan(self.clock_max)
+            note = (_SHORT_CLOCK if (self.seconds[gaps] < SHORT_LAUNCH).all() else _UNKNOWN_CLOCK) if gaps.any() else ""
+            return first_known(own, self.clock_max), note
         if unit == "dram":
             return self._own_clock("dram"), ""
         rate, per_cycle = (self._column(name) for name in _L2_CLOCK_PAIR)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = _first(self._own_clock(unit), rate / (per_cycle * self.slices))
+            own = first_known(
+                self._own_clock(unit), np.where(self.seconds < SHORT_LAUNCH, np.nan, rate / (per_cycle * self.slices))
+            )
         sm, _ = self.clock("sm")
         gaps = np.isnan(own) & ~np.isnan(sm)
-        return _first(own, sm), "L2 clock not recorded, SM clock used" if gaps.any() else ""
+        return first_known(own, sm), "L2 clock not recorded, SM clock used" if gaps.any() else ""
 
     def count(self, formula: WeightedSum, source: str, note: str) -> Quantity:
         """The sum of counters over the whole launch; the first form in which the report holds all of its counters."""
@@ -150,7 +216,8 @@ class Counters:
             total = total * self.seconds
         elif suffix == ".sum.per_cycle_elapsed":
             unit = formula.counters()[0].partition("__")[0]
-            total = total * self.clock(unit)[0] * self.seconds
+            rate = first_known(self._cycle_rate(unit), self.clock(unit)[0])  # the cycles that elapsed, whatever the clock was
+            total = total * rate * self.seconds
         # A counter that overflowed or was not collected comes as NaN or infinity, a multi-pass difference below zero.
         return np.where(np.isfinite(total) & (total >= 0), total, np.nan)
 
@@ -176,19 +243,34 @@ class Counters:
     def per_slice(self, per_cycle: float) -> Quantity:
         """Peak per second of ``per_cycle`` bytes per L2 slice and cycle."""
         clock, note = self.clock("lts")
+        notes = "; ".join(filter(None, (note, _SLICES_OF_ATTRIBUTES if self._guessed_slices else "")))
         return Quantity.of(
-            per_cycle * self.slices * clock, Origin("architecture", f"{per_cycle:g} B per L2 slice and cycle", note)
+            per_cycle * self.slices * clock, Origin("architecture", f"{per_cycle:g} B per L2 slice and cycle", notes)
         )
 
     def per_bus_bit(self, per_cycle: float) -> Quantity:
-        """Peak per second of ``per_cycle`` bytes per bit of the memory bus and cycle, at the maximum memory clock."""
-        clock = self._column(_ATTRIBUTES["max_memory_clock"]) * KILOHERTZ
-        values = per_cycle * clock * self._column(_ATTRIBUTES["bus_width"])
-        names = f"{_ATTRIBUTES['max_memory_clock']}, {_ATTRIBUTES['bus_width']}"
-        return Quantity.of(np.where(values > 0, values, np.nan), Origin("architecture", names, "at the maximum memory clock"))
+        """Peak per second of ``per_cycle`` bytes per bit of the memory bus and cycle, at the memory clock.
+
+        Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
+        """
+        bus = self._column(_ATTRIBUTES["bus_width"])
+        found = Quantity.missing(len(bus))
+        for clock, name, note in (
+            (self.clock("dram")[0], "dram__cycles_elapsed.avg.per_second", ""),
+            (self._column(_ATTRIBUTES["max_memory_clock"]) * KILOHERTZ, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
+        ):
+            values = per_cycle * clock * bus
+            origin = Origin("architecture", f"{name}, {_ATTRIBUTES['bus_width']}", note)
+            found = found.filled(Quantity.of(np.where(values > 0, values, np.nan), origin))
+        return found
 
 
-def _first(*candidates: FloatArray) -> FloatArray:
+def _model(device: str) -> str:
+    """The name of a model of GPU as data files write it."""
+    return device.removeprefix("NVIDIA ").removeprefix("GeForce ").strip()
+
+
+def first_known(*candidates: FloatArray) -> FloatArray:
     """Element by element the first candidate that is not NaN."""
     result = candidates[0]
     for candidate in candidates[1:]:

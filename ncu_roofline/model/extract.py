@@ -13,8 +13,9 @@ from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.counters import Counters, as_floats, spellings
 from ncu_roofline.model.instructions import instruction_metrics, instructions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
+from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Binding, InstructionSpec, Level, Precision, Spec
+from ncu_roofline.spec import Architecture, Binding, InstructionSpec, Level, Precision, Spec, load_units
 
 _DEVICE = "device__attribute_display_name"
 _MAJOR = "device__attribute_compute_capability_major"
@@ -28,7 +29,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     With ``instructions``, warp instructions and their transactions as well.
     """
     count = len(report)
-    names = _metric_names(spec) | (instruction_metrics(instructions) if instructions else frozenset())
+    names = _metric_names(spec) | _unit_metrics() | (instruction_metrics(instructions) if instructions else frozenset())
     raw = report.columns([_DEVICE, *sorted(names & report.metric_names)])
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     columns = {name: as_floats(column) for name, column in raw.items()}
@@ -49,7 +50,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
 
 def _with_instructions(m: Measurements, columns: Mapping[str, FloatArray], wanted: InstructionSpec) -> Measurements:
     """The launches of one chip with their instructions; the counters are the same on every chip that is known."""
-    instructions, transactions, issue = instructions_of(Counters(columns, len(m)), wanted)
+    instructions, transactions, issue = instructions_of(Counters(columns, len(m), m.device), wanted)
     return replace(m, instructions=instructions, transactions=transactions, compute={**m.compute, wanted.issue: issue})
 
 
@@ -73,6 +74,11 @@ def _metric_names(spec: Spec) -> frozenset[str]:
     owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
     bindings = [b for owner in owners for b in owner.bindings]
     return frozenset({_MAJOR, _MINOR} | spellings([b.counters for b in bindings], [b.peak for b in bindings if b.peak]))
+
+
+@lru_cache(maxsize=1)
+def _unit_metrics() -> frozenset[str]:
+    return frozenset(load_units().metrics())
 
 
 def _headers(report: Report | MetricTable, label: str, capability: TextArray, devices: list[str]) -> Measurements:
@@ -116,8 +122,9 @@ def _size(size: tuple[int, int, int] | None) -> str:
 def _measure_chip(
     headers: Measurements, index: IntArray, columns: Mapping[str, FloatArray], spec: Spec, capability: tuple[int, int]
 ) -> Measurements:
-    counters = Counters(columns, len(index))
     architecture = spec.architecture(capability)
+    counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
+    units = load_units()
     work: dict[str, Quantity] = {}
     summands: dict[str, Quantity] = {}
     fused: dict[str, Quantity] = {}
@@ -133,7 +140,10 @@ def _measure_chip(
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
-        tensor_active=counters.tensor_active,
+        tensor_active=tensor_activity(counters, units.tensor),
+        units=units_of(counters, units),
+        shares=rates_of(counters, units, capability),
+        gauges=gauges_of(counters, units),
         work=work,
         summands=summands,
         fused=fused,

@@ -9,16 +9,17 @@ import numpy as np
 from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
+from ncu_roofline.model.verdicts import Verdicts, uncounted_tensor
 from ncu_roofline.model.works import total_flops
 from ncu_roofline.spec import Spec
 
 CORE_PRECISIONS = ("fp64", "fp32", "fp16")
 CORE_LEVELS = ("l1", "l2", "dram")
-# Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
-TENSOR_ACTIVE = 0.01
 
 
-def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> dict[str, Any]:
+def kernels_table(
+    m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], verdicts: Verdicts
+) -> dict[str, Any]:
     """Columns of the kernels frame (`columns.KERNELS`)."""
     first, single = grouping.first, grouping.by == "launch"
     seconds = grouping.total(np.nan_to_num(m.seconds))
@@ -51,8 +52,9 @@ def kernels_table(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
         "clock_profiled": clock,
         "clock_max": m.clock_max[first],
         "clock_ratio": ratio,
+        **verdicts.table(),
         "missing": available.missing(),
-        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping)),
+        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping, spec)),
     }
 
 
@@ -60,11 +62,9 @@ def _clock_notes(ratio: Any) -> Any:
     return [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio]
 
 
-def _tensor_notes(m: Measurements, grouping: Grouping) -> Any:
+def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
     """A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete."""
-    counted = [np.isfinite(q.values) for name, q in m.work.items() if name.startswith("tensor.")]
-    uncounted = ~np.any([*counted, np.zeros(len(m), dtype=bool)], axis=0) & (m.tensor_active > TENSOR_ACTIVE)
-    active = grouping.mean(np.where(uncounted, m.tensor_active, np.nan), m.seconds)
+    active = grouping.mean(np.where(uncounted_tensor(m, spec), m.tensor_active, np.nan), m.seconds)
     text = "tensor cores were busy in {:.0%} of the cycles but their operations were not collected: the work is incomplete"
     return [text.format(one) if np.isfinite(one) else "" for one in active]
 

@@ -120,6 +120,9 @@ class Measurements:
     bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second
     instructions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind (and lanes) -> warp instructions
     transactions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind -> transactions of this kind alone
+    units: Mapping[str, Quantity] = field(default_factory=dict)  # id of a hardware unit -> share of its peak
+    shares: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second as a share of the roof
+    gauges: Mapping[str, Quantity] = field(default_factory=dict)  # occupancy, waves, ... (data/units.toml)
     charts: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # the report's own charts, where asked for
 
     def __len__(self) -> int:

@@ -29,6 +29,7 @@ from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.model.shown import Shown
 from ncu_roofline.model.trajectories import as_trajectory
+from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.report import Report
 from ncu_roofline.spec import load_instructions, load_spec
 
@@ -204,7 +205,7 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
     points = ordered(tables, columns.POINTS)
     rows = roofs.rows(spec, Shown(points, spec, select))
-    kernels = of_columns(kernels_table(m, grouping, spec, levels), columns.KERNELS)
+    kernels = of_columns(kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, spec, roofs)), columns.KERNELS)
     return Roofline(points, of_rows(rows, columns.ROOFS), kernels, kernel_traffic(m, grouping), kernel_work(m, grouping))
 
 
@@ -212,7 +213,8 @@ def _embedded(m: Measurements, select: Selection) -> Roofline:
     spec = load_spec()
     grouping = group(m, "launch")
     points = embedded_points(m, grouping, select)
-    kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels))
+    verdicts = Verdicts(m, grouping, spec, Roofs(m, (), "profiled"))
+    kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts)
     shown = {(row["report"], row["launch"]) for row in points}
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
         if key in shown:

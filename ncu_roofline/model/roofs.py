@@ -17,7 +17,7 @@ CLOCKS = ("profiled", "max")
 # The memory bus and the host link run at their own clocks, which the profiler does not touch.
 _OWN_CLOCK = ("dram", "system")
 _NOT_AT_SM_CLOCK = ("l2", *_OWN_CLOCK)
-_ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 
 
 class Shown(Protocol):
@@ -78,6 +78,12 @@ class Roofs:
             result[level] = self._values(self._m.bandwidth.get(level), factor, lambda one, level=level: one.bandwidth(level))
         return result
 
+    def launch_latency(self) -> FloatArray:
+        """What a launch costs at least on each launch's GPU (s), where it was measured."""
+        found = [one.launch_latency() for one in self._files]
+        table = np.array([latency.value if latency else np.nan for latency in found] + [np.nan])
+        return np.asarray(table[self._file], dtype=np.float64)  # -1, no file, picks the last entry
+
     def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
         stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
         theoretical = np.where(np.isnan(stated), quantity.values * factor, np.nan) if quantity else stated
@@ -137,7 +143,7 @@ def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) ->
 
 def _compute_facts(precision: Precision, roof_id: str) -> dict[str, Any]:
     label = (
-        f"{precision.label} {_ROOF_NAMES.get(name := roof_id.rpartition('.')[2], name)}" if precision.roofs else precision.label
+        f"{precision.label} {ROOF_NAMES.get(name := roof_id.rpartition('.')[2], name)}" if precision.roofs else precision.label
     )
     return {
         "roof": roof_id,

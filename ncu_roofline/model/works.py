@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ncu_roofline.model.demand import Demand, by_pipe, demands
 from ncu_roofline.model.known import precisions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.roofs import RoofValues
@@ -33,8 +34,7 @@ def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> 
     """Work per precision, in the spec's order, and the composite last.  ``compute`` has the roofs by roof id."""
     known = precisions_of(m, spec)
     works = [_work(m, precision, quantity, compute) for precision in known if (quantity := m.work.get(precision.id))]
-    summands = [_work(m, precision, quantity, compute) for precision in known if (quantity := m.summands.get(precision.id))]
-    mixed = _mixed(summands)
+    mixed = _mixed(m, [demand for demand in demands(m, spec, compute) if demand.precision.unit == "flop"])
     return [*works, mixed] if mixed else works
 
 
@@ -54,45 +54,59 @@ def total_flops(m: Measurements) -> FloatArray:
     return np.where(known, np.nansum(stack, axis=0), np.nan)
 
 
-def _mixed(leaves: list[Work]) -> Work | None:
-    """The composite of launches that use several pipes: work summed, under the roof at which the busiest pipe is full.
+def _mixed(m: Measurements, found: list[Demand]) -> Work | None:
+    """The composite of launches that use several precisions: work summed, under the roof at which the busiest pipe is full.
 
-    If pipe p needs at least work_p / peak_p seconds, the launch needs at least the largest of these, so the roof for the sum
-    is sum(work) / max(work_p / peak_p).
+    If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, the launch needs at least the largest of
+    these, so the roof for the sum of work is sum(work) / that time.
     """
-    if len(leaves) < 2:
+    if len(found) < 2:
         return None
-    stack = np.nan_to_num(np.vstack([work.quantity.values for work in leaves]))
+    stack = np.nan_to_num(np.vstack([demand.work for demand in found]))
     total = stack.sum(axis=0)
-    second = np.sort(stack, axis=0)[-2]
-    mixed = (total > 0) & (second >= MIXED_SHARE * total)
+    mixed = (total > 0) & (_second_largest(m, found) >= MIXED_SHARE * total)
     if not mixed.any():
         return None
     values = np.where(mixed, total, np.nan)
     # Which precisions take part differs by launch; the text is built once per combination.
-    patterns, inverse = np.unique(stack[:, :] > 0, axis=1, return_inverse=True)
+    patterns, inverse = np.unique(stack > 0, axis=1, return_inverse=True)
     origins = []
     for pattern in patterns.T:
-        used = [work for work, on in zip(leaves, pattern, strict=True) if on]
-        metrics = ", ".join(dict.fromkeys(origin.metrics for work in used for origin in work.quantity.origins[:1]))
-        origins.append(Origin("binding", metrics, "sum of " + " + ".join(work.precision for work in used)))
+        used = [demand.precision.id for demand, on in zip(found, pattern, strict=True) if on]
+        quantities = [m.work[name] for name in used if name in m.work]
+        metrics = ", ".join(dict.fromkeys(origin.metrics for one in quantities for origin in one.origins[:1]))
+        origins.append(Origin("binding", metrics, "sum of " + " + ".join(used)))
     choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
-    roof, busiest = _busiest(stack, leaves, total)
-    roof_ids = np.array([work.roof_id[0] for work in leaves], dtype=object)[busiest]
+    roof, busiest = _busiest(stack, found, total)
+    roof_ids = np.array([demand.roof_id for demand in found], dtype=object)[busiest]
     return Work(MIXED, "flop", Quantity(values, choice, tuple(origins)), roof, roof_ids, np.full(len(total), np.nan))
 
 
-def _busiest(stack: FloatArray, leaves: list[Work], total: FloatArray) -> tuple[RoofValues, IntArray]:
+def _second_largest(m: Measurements, found: list[Demand]) -> FloatArray:
+    """Work of the precision with the second most, families of one counted together."""
+    owners: dict[str, FloatArray] = {}
+    for demand in found:
+        one = demand.precision
+        owner = one.part_of if one.part_of and not one.disjoint else one.id
+        owners[owner] = owners.get(owner, np.zeros(len(m))) + np.nan_to_num(demand.work)
+    if len(owners) < 2:
+        return np.zeros(len(m))
+    second: FloatArray = np.sort(np.vstack(list(owners.values())), axis=0)[-2]
+    return second
+
+
+def _busiest(stack: FloatArray, found: list[Demand], total: FloatArray) -> tuple[RoofValues, IntArray]:
+    """The roof of the sum, and for each launch which demand is the largest on the busiest pipe."""
+    count = len(total)
+    # A pipe that works without a known roof leaves the composite without one.
+    busy = {basis: np.vstack(list(by_pipe(found, count, basis).values())).max(axis=0) for basis in ("seconds", "theoretical")}
     with np.errstate(divide="ignore", invalid="ignore"):
-        busy = {}
-        for basis in ("value", "theoretical"):
-            seconds = stack / np.vstack([getattr(work.roof, basis) for work in leaves])
-            # A pipe that works without a known roof leaves the composite without one.
-            seconds = np.where(stack > 0, seconds, 0.0)
-            busy[basis] = seconds
-        value = total / busy["value"].max(axis=0)
-        theoretical = total / busy["theoretical"].max(axis=0)
-    busiest = np.argmax(np.nan_to_num(busy["value"]), axis=0)
-    measured = np.vstack([work.roof.measured for work in leaves])[busiest, np.arange(stack.shape[1])]
+        value, theoretical = total / busy["seconds"], total / busy["theoretical"]
+    per_pipe = by_pipe(found, count)
+    names = np.array(list(per_pipe), dtype=object)
+    fullest = names[np.argmax(np.nan_to_num(np.vstack(list(per_pipe.values()))), axis=0)]
+    mine = np.vstack([np.where(demand.pipe == fullest, np.nan_to_num(demand.seconds), -1.0) for demand in found])
+    busiest: IntArray = np.argmax(mine, axis=0)
+    measured = np.vstack([demand.measured for demand in found])[busiest, np.arange(stack.shape[1])]
     clean = [np.where(np.isfinite(one), one, np.nan) for one in (value, theoretical)]
     return RoofValues(clean[0], clean[1], measured), busiest

@@ -33,6 +33,7 @@ from ncu_roofline.model.roofline import (
 )
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Selection
+from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.models.instruction_kernels import Availability
 from ncu_roofline.models.instruction_roofs import roof_rows
 from ncu_roofline.models.instruction_traffic import in_transactions
@@ -107,7 +108,9 @@ class _Build:
 
     def roofline(self) -> InstructionRoofline:
         points = ordered([table for kind in self.counted.kinds for table in self._points(kind)], columns.POINTS)
-        kernels = kernels_table(self.m, self.grouping, self.spec, self.levels)
+        kernels = kernels_table(
+            self.m, self.grouping, self.spec, self.levels, Verdicts(self.m, self.grouping, load_spec(), self.roofs)
+        )
         available = Availability(
             self.m, self.grouping, self.traffic, tuple(level for level in CORE_LEVELS if level in self.levels)
         )

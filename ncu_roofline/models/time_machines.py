@@ -11,9 +11,6 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Roofline
 
-# Measured launch latencies, first choice first: back to back in a stream is how applications launch.
-LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
-
 
 @dataclass(frozen=True)
 class Latency:
@@ -37,10 +34,8 @@ class Latencies:
         major, _, minor = compute_capability.partition(".")
         capability = (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)
         for file in self.ceilings:
-            if file.applies_to(device, capability):
-                for name in LATENCIES:
-                    if name in file.by_id:
-                        return Latency(file.by_id[name].value, f"measured: {name} of {file.provenance}")
+            if file.applies_to(device, capability) and (measured := file.launch_latency()):
+                return Latency(measured.value, f"measured: {measured.id} of {file.provenance}")
         return Latency(math.nan, "")
 
 

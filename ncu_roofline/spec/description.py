@@ -60,6 +60,7 @@ class Binding:
 class Precision:
     """A kind of arithmetic.
 
+    ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
     roof, of its own id.
@@ -74,6 +75,12 @@ class Precision:
     roofs: tuple[str, ...] = ()
     part_of: str = ""
     disjoint: bool = False
+    pipes: tuple[tuple[Capability, Capability, str], ...] = ()
+
+    def pipe(self, compute_capability: Capability) -> str:
+        """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
+        named = (name for since, until, name in self.pipes if since <= compute_capability <= until)
+        return next(named, self.kind if self.kind == "tensor" else self.id)
 
     def roof_ids(self) -> tuple[str, ...]:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
@@ -113,6 +120,7 @@ class Architecture:
 
     ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
     ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
+    ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
     """
 
@@ -126,6 +134,7 @@ class Architecture:
     bandwidth: Mapping[str, tuple[float, str]] = field(hash=False)
     boards: tuple[BoardRule, ...] = ()
     notes: tuple[str, ...] = ()
+    slices: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.spec.consistency import Origin, check
 from ncu_roofline.spec.description import ROOF_FACTORS, UNITS_PER, Architecture, Binding, BoardRule, Level, Precision, Spec
-from ncu_roofline.spec.validation import Fields, bad
+from ncu_roofline.spec.validation import Capability, Fields, bad
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -81,11 +81,16 @@ def _precisions(file: Fields, origin: Origin) -> Iterator[Precision]:
             roofs=roofs,
             part_of=fields.text("part_of", ""),
             disjoint=fields.flag("disjoint"),
+            pipes=_pipes(fields.table("pipes")) if fields.has("pipes") else (),
         )
         fields.finish()
         origin.add(origin.precisions, precision.id, fields)
         yield precision
     file.finish()
+
+
+def _pipes(table: Fields) -> tuple[tuple[Capability, Capability, str], ...]:
+    return tuple((*one, name) for name in table.names() for one in table.ranges(name))
 
 
 def _level(fields: Fields, origin: Origin) -> Level:
@@ -142,6 +147,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         bandwidth=_bandwidth(fields.table("bandwidth")) if fields.has("bandwidth") else {},
         boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
         notes=fields.texts("notes", required=False),
+        slices={name: int(count) for name, count in fields.numbers("slices").items()} if fields.has("slices") else {},
     )
     fields.finish()
     origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)

@@ -1,0 +1,201 @@
+"""The use of the hardware and the verdict on every row of the kernels frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.model.demand import Demand, demands
+from ncu_roofline.model.grouping import Grouping
+from ncu_roofline.model.known import levels_of
+from ncu_roofline.model.measurements import FloatArray, Measurements
+from ncu_roofline.model.roofs import ROOF_NAMES, Roofs, RoofValues
+from ncu_roofline.model.utilisation import values_of
+from ncu_roofline.spec import Level, Precision, Spec, load_units
+from ncu_roofline.verdict import TENSOR_ACTIVE, Limit, State, judge
+
+# From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
+_MIX_TOLD = 1.05
+_GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
+# Units whose shares say how busy the inside of the SMs was.
+_GROUP_SM = "sm"
+LEVEL_COLUMNS = ("l1", "shared", "l2", "dram", "system")
+
+Table = dict[str, Any]
+
+
+def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Launches whose tensor pipe was active although nobody counted what it did.
+
+    Counted is what has operations of some type, or none in all types that the chip has: GA100 and GH100 run a few plain FP16
+    instructions (HFMA2.MMA) there, so an active pipe without any operation is no contradiction.
+    """
+    count = len(m)
+    tensor = [p for p in spec.precisions if p.kind == "tensor" and (not p.part_of or p.disjoint)]
+    some, every = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
+    for precision in tensor:
+        values = values_of(m.work, precision.id, count)
+        has = np.array([bool(spec.bindings(precision, one)) for one in m.capability], dtype=bool)
+        with np.errstate(invalid="ignore"):
+            some |= values > 0
+        every &= np.isfinite(values) | ~has
+    with np.errstate(invalid="ignore"):
+        active = m.tensor_active >= TENSOR_ACTIVE
+    return active & ~some & ~every
+
+
+class Verdicts:
+    """What the kernels frame says of the hardware's use, row by row; shares are means over the launches, weighted by time."""
+
+    def __init__(
+        self,
+        m: Measurements,
+        grouping: Grouping,
+        spec: Spec,
+        roofs: Roofs,
+    ) -> None:
+        compute, bandwidth, latency = roofs.compute(), roofs.bandwidth(), roofs.launch_latency()
+        self._m, self._grouping, self._units = m, grouping, load_units()
+        units = self._units
+        self._weights = np.where(np.isfinite(m.seconds), m.seconds, np.nan)
+        self._seconds = grouping.total(np.nan_to_num(m.seconds))
+        self._busy = {unit.id: self._mean(values_of(m.units, unit.id, len(m))) for unit in units.units if unit.id in m.units}
+        self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in _GAUGES}
+        self._levels = levels_of(m, spec)
+        self._rate = {level.id: self._bandwidth_of(level.id) for level in self._levels}
+        self._roof_share = {level.id: self._share_of_roof(level.id, bandwidth) for level in self._levels}
+        self._demands = demands(m, spec, compute)
+        uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
+        self.uncounted = uncounted
+        self._tensor = self._mean(m.tensor_active)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._launching = grouping.total(latency * m.invocations) / self._seconds
+
+    def table(self) -> Table:
+        """The columns."""
+        busiest = self._busiest()
+        verdicts = [judge(*facts) for facts in zip(self._limits(), self._states(), self.uncounted.tolist(), strict=True)]
+        nothing = np.full(self._grouping.count, np.nan)
+        level_share = {name: self._level_share(name) for name in LEVEL_COLUMNS}
+        return {
+            "verdict": [one.text for one in verdicts],
+            "limit": [one.limit for one in verdicts],
+            "limit_fraction": [one.fraction for one in verdicts],
+            "speedup": [one.speedup for one in verdicts],
+            "reason": [one.reason for one in verdicts],
+            "busiest_unit": [name for name, _ in busiest],
+            "busiest_fraction": [share for _, share in busiest],
+            **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVEL_COLUMNS},
+            **{f"fraction_{name}": level_share[name] for name in LEVEL_COLUMNS},
+            "fraction_sm": self._of_sm(),
+            "issue_fraction": self._busy.get("issue", nothing),
+            "tensor_active": self._tensor,
+            **self._gauges,
+        }
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        return self._grouping.mean(values, self._weights)
+
+    def _bandwidth_of(self, level: str) -> FloatArray:
+        """Bytes per second: counted, else a share of the roof that the level had at the clock it ran at."""
+        m = self._m
+        count = len(m)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            counted = np.where(m.rates, values_of(m.traffic, level, count), values_of(m.traffic, level, count) / m.seconds)
+            derived = values_of(m.shares, level, count) * values_of(m.bandwidth, level, count)
+        return self._mean(np.where(np.isnan(counted), derived, counted))
+
+    def _share_of_roof(self, level: str, bandwidth: Mapping[str, RoofValues]) -> FloatArray:
+        if level not in bandwidth:
+            return np.full(self._grouping.count, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._rate[level] / self._mean(bandwidth[level].value)
+
+    def _level_share(self, level: str) -> FloatArray:
+        """Of the roof; by hardware where bytes or roof are unknown."""
+        share = self._roof_share.get(level, np.full(self._grouping.count, np.nan))
+        for unit in self._units.units:
+            if unit.level == level and unit.id in self._busy:
+                share = np.where(np.isnan(share), self._busy[unit.id], share)
+        return share
+
+    def _of_sm(self) -> FloatArray:
+        """The group's own share, or the largest of its parts."""
+        if _GROUP_SM in self._busy:
+            return self._busy[_GROUP_SM]
+        parts = [self._busy[unit.id] for unit in self._units.units if unit.kind == "compute" and unit.id in self._busy]
+        return np.fmax.reduce(parts) if parts else np.full(self._grouping.count, np.nan)
+
+    def _busiest(self) -> list[tuple[str, float]]:
+        """Label and share of the busiest unit of each row; a named part rather than the group that contains it."""
+        units = [unit for unit in self._units.units if unit.id in self._busy]
+        if not units:
+            return [("", np.nan)] * self._grouping.count
+        stack = np.vstack([np.nan_to_num(self._busy[unit.id], nan=-1.0) - (1e-6 if unit.group else 0.0) for unit in units])
+        chosen = np.argmax(stack, axis=0)
+        shares = [float(self._busy[units[one].id][row]) for row, one in enumerate(chosen)]
+        names = [units[one].label for one in chosen]
+        return [(name if share > 0 else "", share) for name, share in zip(names, shares, strict=True)]
+
+    def _limits(self) -> list[list[Limit]]:
+        """What could be full, row by row."""
+        rows: list[list[Limit]] = [[] for _ in range(self._grouping.count)]
+        for level in self._levels:
+            self._add(rows, "memory", level.id, level.label, self._roof_share[level.id], roof=True)
+        for unit in self._units.units:
+            if unit.id in self._busy:
+                label, identifier = self._unit_name(unit.level, unit.label, unit.id)
+                share = self._busy[unit.id] - (1e-6 if unit.group else 0.0)
+                self._add(rows, unit.kind, identifier, label, share, roof=False)
+        for pipe in dict.fromkeys(pipe for demand in self._demands for pipe in demand.pipe):
+            self._add_pipe(rows, pipe)
+        return rows
+
+    def _unit_name(self, level: str, label: str, identifier: str) -> tuple[str, str]:
+        """A unit that stands for a level goes by the level's name."""
+        found: Level | None = next((one for one in self._levels if one.id == level), None)
+        return (found.label, found.id) if found else (label, identifier)
+
+    @staticmethod
+    def _add(rows: list[list[Limit]], kind: str, identifier: str, label: str, shares: FloatArray, *, roof: bool) -> None:
+        for row, share in enumerate(shares.tolist()):
+            if share > 0:
+                rows[row].append(Limit(kind, identifier, label, share, roof, ""))
+
+    def _add_pipe(self, rows: list[list[Limit]], pipe: str) -> None:
+        """One limit per row: all that one pipe was asked for, by the name of the precision that asked for most."""
+        mine = [demand for demand in self._demands if (demand.pipe == pipe).any()]
+        seconds = [self._total(demand, pipe, demand.seconds) for demand in mine]
+        mixes = [self._total(demand, pipe, demand.mix_seconds) for demand in mine]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.sum(mixes, axis=0) / self._seconds
+            slower = np.sum(mixes, axis=0) / np.sum(seconds, axis=0)
+        largest = np.argmax(np.nan_to_num(np.vstack(mixes)), axis=0)
+        for row, share in enumerate(shares.tolist()):
+            if share > 0:
+                demand = mine[largest[row]]
+                rows[row].append(
+                    Limit("compute", demand.roof_id, roof_label(demand.precision), share, True, _mix(float(slower[row])))
+                )
+
+    def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
+        """Seconds of each row on this pipe; a launch with work but without a roof leaves the sum unknown."""
+        return self._grouping.total(np.where((demand.pipe == pipe) & ~np.isnan(demand.work), seconds, 0.0))
+
+    def _states(self) -> list[State]:
+        gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
+        return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
+
+
+def _mix(slower: float) -> str:
+    """What the mix of instructions costs against one of fused multiply-adds only."""
+    if not slower > _MIX_TOLD:
+        return ""
+    return f"of what its mix of instructions can reach, {1 / slower:.0%} of the FMA peak".replace("%", " %")
+
+
+def roof_label(precision: Precision) -> str:
+    """The label of a precision's highest roof: FP32 FMA, Tensor FP16."""
+    return f"{precision.label} {ROOF_NAMES[precision.roofs[0]]}" if precision.roofs else precision.label
