@@ -107,6 +107,12 @@ def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Val
     return [plain_value(raw.decode("MetricScalar", item, offset).value) for item in items]
 
 
+def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances:
+    """(correlation id, value) of each instance of a metric that the record has.  Raises RooflineError, KeyError."""
+    metric = raw.decode("MetricResult", record.items[record.layout.index[name]], record.offset)
+    return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
+
+
 class Metrics(Mapping[str, Value]):
     """Metrics by full name, such as ``dram__bytes.sum``; doubles are float, counters int, text str.
 
@@ -151,8 +157,7 @@ class Metrics(Mapping[str, Value]):
         The correlation id is an int (address, unit) or a str (opcode), None where the report has none.  Raises KeyError for a
         name that is not in the report.
         """
-        metric = self._raw.decode("MetricResult", self._item(name), self._record.offset)
-        return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
+        return decode_instances(self._raw, self._record, name)
 
     def _item(self, name: str) -> bytes:
         return self._record.items[self._record.layout.index[name]]

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
-from ncu_roofline.report.metrics import Layout, Layouts, Value, decode_column, plain_value
+from ncu_roofline.report.metrics import decode_instances, Instances, Layout, Layouts, Value, decode_column, plain_value
 from ncu_roofline.report.notebook import report_html
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
@@ -139,13 +139,25 @@ class Report:
 
         Raises RooflineError for damaged bytes.
         """
-        result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
-        for start in range(0, len(self), _COLUMN_ROWS):
-            self._fill(result, range(start, min(start + _COLUMN_ROWS, len(self))))
-            self._raw.release()
-        return result
+        return self.columns_and_instances(names, ())[0]
 
-    def _fill(self, result: dict[str, list[Value | None]], rows: range) -> None:
+    def columns_and_instances(
+        self, names: Iterable[str], instanced: Iterable[str]
+    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]]]:
+        """`columns` of ``names``, and in the same pass `Metrics.instances` of the metrics ``instanced``, by name and kernel.
+
+        A kernel without the metric has no instances.  Raises RooflineError for damaged bytes.
+        """
+        result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
+        instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
+        for start in range(0, len(self), _COLUMN_ROWS):
+            self._fill(result, instances, range(start, min(start + _COLUMN_ROWS, len(self))))
+            self._raw.release()
+        return result, instances
+
+    def _fill(
+        self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range
+    ) -> None:
         groups: dict[Layout, _Group] = {}
         for row in rows:
             place = self._places[row]
@@ -153,6 +165,9 @@ class Report:
             if record.layout not in groups:
                 groups[record.layout] = _Group(record.layout, result)
             groups[record.layout].add(row, record.items)
+            for name, column in instances.items():
+                if name in record.layout.index:
+                    column[row] = decode_instances(self._raw, record, name)
         for group in groups.values():
             group.decode(self._raw, self._places[rows.start].offset, result)
 

@@ -1,4 +1,4 @@
-"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, from data files."""
+"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, work of opcodes; from data files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Leve
 from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
 from ncu_roofline.spec.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
+from ncu_roofline.spec.opcodes import OpcodeTable, OpcodeWork, load_opcodes
 from ncu_roofline.spec.validation import SpecError
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "Gauge",
     "InstructionSpec",
     "Level",
+    "OpcodeTable",
+    "OpcodeWork",
     "Precision",
     "Rate",
     "Spec",
@@ -23,6 +26,7 @@ __all__ = [
     "Unit",
     "Units",
     "load_instructions",
+    "load_opcodes",
     "load_spec",
     "load_units",
     "read_spec",

@@ -91,6 +91,13 @@ class Fields:
             self.fail(key, f"must be a whole number from 0 on, not {value!r}")
         return value
 
+    def integers(self, key: str) -> tuple[int, ...]:
+        """A list of whole numbers from 1 on."""
+        value = self._get(key)
+        if not isinstance(value, list) or not all(type(item) is int and item > 0 for item in value):
+            self.fail(key, f"must be a list of whole numbers from 1 on, not {value!r}")
+        return tuple(value)
+
     def capability(self, key: str) -> Capability:
         """A compute capability, written ``"9.0"``."""
         return self._capability(key, self.text(key))
