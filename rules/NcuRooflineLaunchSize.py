@@ -64,11 +64,13 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (7, 2): (
         {},
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
@@ -87,6 +89,9 @@ ARCHITECTURES = {
         (
             (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
@@ -113,6 +118,7 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (8, 6): (
         {
@@ -133,11 +139,13 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0}, ()),
         ),
+        {},
     ),
     (8, 7): (
         {},
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
@@ -159,6 +167,10 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
@@ -185,6 +197,7 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 0): (
         {
@@ -204,6 +217,9 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
@@ -221,11 +237,13 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (11, 0): (
         {},
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
@@ -246,11 +264,15 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
         {},
         {},
         (),
+        {},
     ),
 }
 
@@ -268,6 +290,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -285,6 +309,8 @@ PRECISIONS = (
             ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -297,6 +323,10 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
     ),
     (
         'tensor.fp64',
@@ -307,6 +337,12 @@ PRECISIONS = (
         (
             ((((8, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp64', 1),), (('sm__ops_path_tensor_src_fp64', 1),), 'sm', '', ()),
             ((((8, 0), (8, 0)),), (('sm__inst_executed_pipe_tensor_op_dmma', 512),), None, 'sm', 'DMMA instructions x 512, true of 8.0 only', ()),
+        ),
+        '',
+        (
+            ((8, 6), (8, 9), 'fp64'),
+            ((10, 3), (10, 3), 'fp64'),
+            ((11, 0), (99, 9), 'fp64'),
         ),
     ),
     (
@@ -325,6 +361,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.tf32.sparse',
@@ -338,6 +376,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.bf16',
@@ -355,6 +395,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.bf16.sparse',
@@ -368,6 +410,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.fp16',
@@ -389,6 +433,8 @@ PRECISIONS = (
             ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
             ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp16.sparse',
@@ -402,6 +448,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp8',
@@ -417,6 +465,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8.sparse',
@@ -429,6 +479,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8',
+        (),
     ),
     (
         'tensor.fp6fp4',
@@ -442,6 +494,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp6fp4.sparse',
@@ -453,6 +507,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp6fp4',
+        (),
     ),
     (
         'tensor.fp8fp6fp4',
@@ -464,6 +520,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8fp6fp4.sparse',
@@ -474,6 +532,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8fp6fp4',
+        (),
     ),
     (
         'tensor.fp4',
@@ -487,6 +547,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp4.sparse',
@@ -498,6 +560,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp4',
+        (),
     ),
     (
         'tensor.int8',
@@ -516,6 +580,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int8.sparse',
@@ -529,6 +595,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int4',
@@ -541,6 +609,8 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int4.sparse',
@@ -551,6 +621,8 @@ PRECISIONS = (
         (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int4',
+        (),
     ),
     (
         'tensor.int1',
@@ -563,6 +635,8 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1), ('sm__ops_path_tensor_op_bgmma_src_int1', 1)), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
 )
 
@@ -587,15 +661,18 @@ LEVELS = (
         'shared',
         'Shared memory',
         (
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, bank conflicts and loads of matrices (LDSM) included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'lower bound: wavefronts x 128 B without loads of matrices (LDSM), which these counters leave out on Turing', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((12, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((7, 0), (9, 0)), ((12, 0), (99, 9))), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'bytes that the threads ask for, without bank conflicts', ()),
             ((((10, 0), (11, 0)),), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'lower bound: bytes that the threads ask for, without bank conflicts and operands of tcgen05', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'lower bound: wavefronts x 128 B without asynchronous copies and operands that tensor cores read', ()),
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
         ),
     ),
@@ -648,6 +725,21 @@ LEVELS = (
 )
 
 
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
+
 def once(method):
     """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
     name = method.__name__
@@ -688,16 +780,16 @@ class Kernel(object):
             self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        self.slices, self.slices_guessed = self.count_slices(slices)
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -736,8 +828,28 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
     @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
@@ -753,10 +865,14 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
                 if names[0] + suffix not in self.names:
@@ -769,7 +885,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -800,7 +917,7 @@ class Kernel(object):
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
     @once
@@ -833,7 +950,7 @@ class Kernel(object):
         for _, terms, _, _, note, _ in self.applicable(level[2]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, ())
+                return Counted(total, metrics, note)
         return None
 
     @once
@@ -856,15 +973,22 @@ class Kernel(object):
             return times(times(per_cycle, self.sm_count), self.clock("sm"))
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        memory_clock = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
-        return positive(times(times(per_cycle, memory_clock), self.value("device__attribute_global_memory_bus_width")))
+        highest = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
+        bus = self.value("device__attribute_global_memory_bus_width")
+        return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -987,8 +1111,9 @@ def apply(handle):
     examine(kernel, Report(context.frontend()))
 
 
-LAUNCH = 4.2e-6  # seconds that a launch costs, as published for a V100; other GPUs are near
-SHORT = 3 * LAUNCH
+# Seconds that a launch costs, as published, by model of GPU; what it costs on others was measured on them or is not known.
+LAUNCH = {"v100": 4.2e-6}
+SHORT = 3  # times a launch's cost
 TAIL = 0.2
 
 
@@ -996,18 +1121,25 @@ def examine(kernel, report):
     if kernel.seconds is None:
         report.missing(["gpu__time_duration.sum"], "whether the kernel is too short")
         return
-    said = short(kernel, report)
+    launching = cost(kernel)
+    said = short(kernel, report, launching) if launching else False
     said = waves(kernel, report) or said
     said = without_work(kernel, report) or said
-    if not said:
-        report.fine("The kernel took {}, long against the {} that a launch costs.".format(si(kernel.seconds, "s"), si(LAUNCH, "s")), "Launch size")
+    if not said and launching:
+        text = "The kernel took {}, long against the {} that a launch costs.".format(si(kernel.seconds, "s"), si(launching, "s"))
+        report.fine(text, "Launch size")
 
 
-def short(kernel, report):
-    if kernel.seconds >= SHORT:
+def cost(kernel):
+    """What a launch costs on this GPU in seconds, None where nobody measured it."""
+    return LAUNCH.get(model_name(kernel.device).split("-")[0])
+
+
+def short(kernel, report, launching):
+    if kernel.seconds >= SHORT * launching:
         return False
     text = "The kernel took {}; a launch alone costs about {}, so it is {} of both together.".format(
-        si(kernel.seconds, "s"), si(LAUNCH, "s"), percent(LAUNCH / (LAUNCH + kernel.seconds))
+        si(kernel.seconds, "s"), si(launching, "s"), percent(launching / (launching + kernel.seconds))
     )
     text += " Fuse it with its neighbours, give one launch more work, or launch it from a CUDA graph."
     message = report.advise(text, "Launch overhead counts")
@@ -1038,7 +1170,7 @@ def waves(kernel, report):
         text += " Choose a grid of whole waves, smaller blocks, or a grid-stride loop."
         message = report.advise(text, "Tail of the last wave")
     if idle is not None:
-        report.speedup(message, idle)
+        report.speedup(message, idle, False)
     report.focus(message, ("launch__waves_per_multiprocessor", count), "Blocks over what fits at once")
     return True
 
@@ -1065,12 +1197,6 @@ def without_work(kernel, report):
     text += " By its bytes it is nearest to {}: {}, {} of that roof.".format(
         best[1], si(best[2].total / kernel.seconds, "B/s"), percent(best[0])
     )
-    if best[0] < 0.6:
-        text += " Wider loads and stores and more of them in flight bring a copy-like kernel to the roof."
-        message = report.advise(text, "No FLOPs, and no bandwidth reached")
-        report.speedup(message, 1 - best[0])
-    else:
-        text += " It is done when the bytes are saved: fuse it into the kernel that makes or uses the data."
-        message = report.fine(text, "No FLOPs, bound by {}".format(best[1]))
-    report.focus(message, kernel.main(best[2]), "Traffic nearest to its roof")
+    message = report.fine(text, "No FLOPs")
+    report.focus(message, kernel.main(best[2]), "Traffic nearest to its roof", False)
     return True

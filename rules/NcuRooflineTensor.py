@@ -61,11 +61,13 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (7, 2): (
         {},
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
@@ -79,6 +81,9 @@ ARCHITECTURES = {
         (
             (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
@@ -100,6 +105,7 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (8, 6): (
         {
@@ -117,11 +123,13 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0}, ()),
         ),
+        {},
     ),
     (8, 7): (
         {},
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
@@ -140,6 +148,10 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
@@ -179,6 +191,7 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (10, 0): (
         {
@@ -199,6 +212,9 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
@@ -215,11 +231,13 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (11, 0): (
         {},
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
@@ -238,11 +256,15 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
         {},
         {},
         (),
+        {},
     ),
 }
 
@@ -260,6 +282,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -277,6 +301,8 @@ PRECISIONS = (
             ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -289,6 +315,10 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
     ),
     (
         'tensor.fp64',
@@ -299,6 +329,12 @@ PRECISIONS = (
         (
             ((((8, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp64', 1),), (('sm__ops_path_tensor_src_fp64', 1),), 'sm', '', ()),
             ((((8, 0), (8, 0)),), (('sm__inst_executed_pipe_tensor_op_dmma', 512),), None, 'sm', 'DMMA instructions x 512, true of 8.0 only', ()),
+        ),
+        '',
+        (
+            ((8, 6), (8, 9), 'fp64'),
+            ((10, 3), (10, 3), 'fp64'),
+            ((11, 0), (99, 9), 'fp64'),
         ),
     ),
     (
@@ -317,6 +353,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.tf32.sparse',
@@ -330,6 +368,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.mma',
@@ -340,6 +380,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.mma.sparse',
@@ -350,6 +392,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.tf32.wgmma',
@@ -360,6 +404,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.wgmma.sparse',
@@ -370,6 +416,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.tf32.tcgen05',
@@ -380,6 +428,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.tcgen05.sparse',
@@ -390,6 +440,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.bf16',
@@ -407,6 +459,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.bf16.sparse',
@@ -420,6 +474,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.mma',
@@ -430,6 +486,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.mma.sparse',
@@ -440,6 +498,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.bf16.wgmma',
@@ -450,6 +510,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.wgmma.sparse',
@@ -460,6 +522,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.bf16.tcgen05',
@@ -470,6 +534,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.tcgen05.sparse',
@@ -480,6 +546,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.fp16',
@@ -501,6 +569,8 @@ PRECISIONS = (
             ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
             ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp16.sparse',
@@ -514,6 +584,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.mma',
@@ -524,6 +596,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.mma.sparse',
@@ -534,6 +608,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.wgmma',
@@ -544,6 +620,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.wgmma.sparse',
@@ -554,6 +632,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.tcgen05',
@@ -564,6 +644,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.tcgen05.sparse',
@@ -574,6 +656,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.acc16',
@@ -585,6 +669,8 @@ PRECISIONS = (
             ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.acc32',
@@ -596,6 +682,8 @@ PRECISIONS = (
             ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp8',
@@ -611,6 +699,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8.sparse',
@@ -623,6 +713,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8',
+        (),
     ),
     (
         'tensor.fp6fp4',
@@ -636,6 +728,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp6fp4.sparse',
@@ -647,6 +741,8 @@ PRECISIONS = (
             ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp6fp4',
+        (),
     ),
     (
         'tensor.fp8fp6fp4',
@@ -658,6 +754,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8fp6fp4.sparse',
@@ -668,6 +766,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8fp6fp4',
+        (),
     ),
     (
         'tensor.fp4',
@@ -681,6 +781,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp4.sparse',
@@ -692,6 +794,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp4',
+        (),
     ),
     (
         'tensor.int8',
@@ -710,6 +814,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int8.sparse',
@@ -723,6 +829,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.mma',
@@ -733,6 +841,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.mma.sparse',
@@ -743,6 +853,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int8.wgmma',
@@ -753,6 +865,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.wgmma.sparse',
@@ -763,6 +877,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int8.tcgen05',
@@ -773,6 +889,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.tcgen05.sparse',
@@ -783,6 +901,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int4',
@@ -795,6 +915,8 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int4.sparse',
@@ -805,6 +927,8 @@ PRECISIONS = (
         (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int4',
+        (),
     ),
     (
         'tensor.int1',
@@ -817,6 +941,8 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1), ('sm__ops_path_tensor_op_bgmma_src_int1', 1)), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int1.mma',
@@ -827,6 +953,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), 'sm', '', ()),
         ),
+        'tensor.int1',
+        (),
     ),
     (
         'tensor.int1.wgmma',
@@ -837,6 +965,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        'tensor.int1',
+        (),
     ),
 )
 
@@ -859,6 +989,21 @@ FAMILIES = (
     ('tensor.int1', 'tensor.int1.mma', 'tensor.int1.wgmma'),
 )
 ACTIVE = 0.01
+
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
 
 def once(method):
     """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
@@ -900,16 +1045,16 @@ class Kernel(object):
             self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        self.slices, self.slices_guessed = self.count_slices(slices)
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -948,8 +1093,28 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
     @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
@@ -965,10 +1130,14 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
                 if names[0] + suffix not in self.names:
@@ -981,7 +1150,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -1012,7 +1182,7 @@ class Kernel(object):
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
     @once
@@ -1041,10 +1211,16 @@ class Kernel(object):
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
