@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ncu_roofline.importers import MetricTable
 from ncu_roofline.model.counters import Counters, as_floats, spellings
+from ncu_roofline.model.counting import work_of
 from ncu_roofline.model.instructions import instruction_metrics, instructions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
+from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Binding, InstructionSpec, Level, Precision, Spec, load_units
+from ncu_roofline.spec import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
 
 _DEVICE = "device__attribute_display_name"
 _MAJOR = "device__attribute_compute_capability_major"
 _MINOR = "device__attribute_compute_capability_minor"
 UNKNOWN_CAPABILITY = (0, 0)
+_SHARED, _TURING = "shared", (7, 5)
+_WITH_COPIES = "wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies by opcode counts"
 
 
 def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: InstructionSpec | None = None) -> Measurements:
@@ -30,7 +33,11 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     """
     count = len(report)
     names = _metric_names(spec) | _unit_metrics() | (instruction_metrics(instructions) if instructions else frozenset())
-    raw = report.columns([_DEVICE, *sorted(names & report.metric_names)])
+    wanted = [_DEVICE, *sorted(names & report.metric_names)]
+    if isinstance(report, Report):
+        raw, counted = report.columns_and_instances(wanted, metrics_of(report.metric_names))
+    else:  # a table of metrics has no instances
+        raw, counted = report.columns(wanted), {}
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     columns = {name: as_floats(column) for name, column in raw.items()}
     capability = _capabilities(columns, count)
@@ -40,12 +47,19 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
         selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
-        part = _measure_chip(headers, index, selected, spec, chip)
+        opcodes = executed(_instances(counted, THREADS, index), _instances(counted, WARPS, index), spec, load_opcodes(), chip)
+        part = _measure_chip(headers, index, selected, spec, chip, opcodes)
         parts.append(_with_instructions(part, selected, instructions) if instructions and spec.architecture(chip) else part)
         order.append(index)
     if len(parts) <= 1:
-        return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY)
+        nothing = Executed.nothing(0)
+        return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY, nothing)
     return Measurements.joined(parts).take(np.argsort(np.concatenate(order)))
+
+
+def _instances(counted: Mapping[str, Sequence[Instances]], name: str, index: IntArray) -> Sequence[Instances]:
+    column = counted.get(name)
+    return [column[i] for i in index] if column else [()] * len(index)
 
 
 def _with_instructions(m: Measurements, columns: Mapping[str, FloatArray], wanted: InstructionSpec) -> Measurements:
@@ -107,6 +121,7 @@ def _headers(report: Report | MetricTable, label: str, capability: TextArray, de
         clock=nothing,
         clock_max=nothing,
         tensor_active=nothing,
+        tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.ones(count, dtype=np.int64),
         label=text([""] * count),
         step=np.full(count, -1),
@@ -120,7 +135,12 @@ def _size(size: tuple[int, int, int] | None) -> str:
 
 
 def _measure_chip(
-    headers: Measurements, index: IntArray, columns: Mapping[str, FloatArray], spec: Spec, capability: tuple[int, int]
+    headers: Measurements,
+    index: IntArray,
+    columns: Mapping[str, FloatArray],
+    spec: Spec,
+    capability: tuple[int, int],
+    opcodes: Executed,
 ) -> Measurements:
     architecture = spec.architecture(capability)
     counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
@@ -132,15 +152,17 @@ def _measure_chip(
     traffic: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
-        work, summands, fused = _work(counters, spec, capability)
+        work, summands, fused = work_of(counters, spec, capability, opcodes)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
         traffic, bandwidth = _levels(counters, spec, architecture)
+        _add_shared(traffic, spec, capability, opcodes)
     return replace(
         headers.take(index),
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
         tensor_active=tensor_activity(counters, units.tensor),
+        tensor_gaps=opcodes.gaps,
         units=units_of(counters, units),
         shares=rates_of(counters, units, capability),
         gauges=gauges_of(counters, units),
@@ -151,55 +173,6 @@ def _measure_chip(
         traffic=traffic,
         bandwidth=bandwidth,
     )
-
-
-def _work(
-    counters: Counters, spec: Spec, capability: tuple[int, int]
-) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
-    """Work by precision, the part of it that adds up to all work with nothing counted twice, and that of fused instructions.
-
-    A tensor type may be counted in total, by instruction family and by sparsity at once; which of them may be summed depends
-    on the bindings that a launch had metrics for.
-    """
-    found: dict[str, Quantity] = {}
-    used: dict[str, TextArray] = {}
-    fused: dict[str, Quantity] = {}
-    for precision in spec.precisions:
-        quantity = Quantity.missing(len(counters.seconds))
-        chosen = np.full(len(counters.seconds), None, dtype=object)
-        for binding in spec.bindings(precision, capability):
-            candidate = counters.count(binding.counters, binding.source, binding.note)
-            new = np.isnan(quantity.values) & ~np.isnan(candidate.values)
-            if new.any():
-                chosen[new] = binding
-                quantity = quantity.filled(candidate)
-                _add_fused(fused, precision.id, counters, binding, new)
-        if quantity.origins:
-            found[precision.id], used[precision.id] = quantity, chosen
-    return found, _summands(spec, found, used), fused
-
-
-def _add_fused(
-    fused: dict[str, Quantity], precision: str, counters: Counters, binding: Binding, rows: np.ndarray[Any, np.dtype[np.bool_]]
-) -> None:
-    """What fused multiply-adds did in the launches whose work this binding gave."""
-    if binding.fused is not None:
-        part = counters.count(binding.fused, binding.source, binding.note).scaled(np.where(rows, 1.0, np.nan))
-        fused[precision] = fused[precision].filled(part) if precision in fused else part
-
-
-def _summands(spec: Spec, found: dict[str, Quantity], used: dict[str, TextArray]) -> dict[str, Quantity]:
-    flops = {p.id for p in spec.precisions if p.unit == "flop"}
-    masks = {name: np.full(len(chosen), np.nan) for name, chosen in used.items() if name in flops}
-    combinations: dict[tuple[int, ...], list[int]] = {}
-    for row, bindings in enumerate(zip(*used.values(), strict=True)):
-        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
-    for rows in combinations.values():
-        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
-        for name in spec.summands(here):
-            if name in masks:
-                masks[name][rows] = 1.0
-    return {name: found[name].scaled(mask) for name, mask in masks.items()}
 
 
 def _compute_roofs(counters: Counters, spec: Spec, architecture: Architecture, devices: TextArray) -> dict[str, Quantity]:
@@ -255,6 +228,22 @@ def _levels(counters: Counters, spec: Spec, architecture: Architecture) -> tuple
         if not np.isnan(roof.values).all():
             bandwidth[level.id] = roof
     return traffic, bandwidth
+
+
+def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int, int], opcodes: Executed) -> None:
+    """Shared memory where opcodes say more than the counters: no access at all, or the bytes of asynchronous copies."""
+    if _SHARED not in traffic:
+        return
+    moved = traffic[_SHARED]
+    if capability == _TURING:  # the total, which holds loads of matrices, counts other things in kernels without any
+        moved = Quantity(np.where(opcodes.shared == 0, 0.0, moved.values), moved.choice, moved.origins)
+    bindings = {one.note: one for one in spec.bindings(spec.level(_SHARED), capability) if one.lower_bound}
+    lower = np.array([choice >= 0 and moved.origins[choice].note in bindings for choice in moved.choice], dtype=bool)
+    lower &= np.isfinite(opcodes.copied) & (capability != _TURING)
+    if lower.any():
+        with_copies = moved.values + np.where(lower, opcodes.copied, 0.0)
+        moved = Quantity(with_copies, moved.choice, moved.origins).with_note(lower, _WITH_COPIES, replace_note=True)
+    traffic[_SHARED] = moved
 
 
 def _sheet(counters: Counters, architecture: Architecture, level: str) -> Quantity:

@@ -35,6 +35,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         clock=np.full(count, np.nan),
         clock_max=np.full(count, np.nan),
         tensor_active=np.full(count, np.nan),
+        tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.array([point.launches for point in points], dtype=np.int64),
         label=_texts([point.label for point in points]),
         step=np.full(count, -1),

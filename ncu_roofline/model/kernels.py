@@ -9,7 +9,8 @@ import numpy as np
 from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
-from ncu_roofline.model.verdicts import Verdicts, uncounted_tensor
+from ncu_roofline.model.uncounted import uncounted_tensor
+from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.works import total_flops
 from ncu_roofline.spec import Spec
 

@@ -69,6 +69,14 @@ class Quantity:
         """The same with values multiplied (NaN where the factor is)."""
         return replace(self, values=self.values * factor)
 
+    def with_note(self, rows: NDArray[np.bool_], note: str, *, replace_note: bool = False) -> Quantity:
+        """The same with one more note (or with another one) on the values of ``rows``."""
+        rows = rows & (self.choice >= 0)
+        if not rows.any():
+            return self
+        told = [replace(one, note=note if replace_note else "; ".join(filter(None, (one.note, note)))) for one in self.origins]
+        return Quantity(self.values, np.where(rows, self.choice + len(self.origins), self.choice), (*self.origins, *told))
+
     def measured(self) -> FloatArray:
         """The values that a file states as measured, NaN elsewhere."""
         sources = np.array([origin.source == MEASURED for origin in self.origins] + [False])
@@ -108,6 +116,7 @@ class Measurements:
     clock: FloatArray
     clock_max: FloatArray
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
+    tensor_gaps: NDArray[np.bool_]  # executed tensor instructions of which no opcode tells the operations
     invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
     label: TextArray  # what the step of a sweep is called, '' outside of sweeps
     step: IntArray  # position in a sweep, -1 outside of sweeps

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
+from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
 from ncu_roofline.model.selection import Selection
+from ncu_roofline.model.uncounted import uncounted_tensor
+from ncu_roofline.model.utilisation import values_of
 from ncu_roofline.model.works import Work, works_of
 from ncu_roofline.spec import Spec
 
 CLOCK_WARNING = 0.9
 LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
+# A level drawn on request shows where it has this share of DRAM's traffic, or would take this share of the time over a PCIe 4.0
+# link of 16 lanes (31.5 GB/s each way).
+MATTERS, PCIE = 0.01, 31.5e9
+_DRAM = "dram"
 _LOCALITY_CHAIN = ("l1", "l2", "dram")
 
 Table = dict[str, Any]
@@ -30,15 +38,40 @@ def points_table(
     select: Selection,
     levels: tuple[str, ...],
 ) -> list[Table]:
-    """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent."""
+    """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent.
+
+    What binds is left open ("") where the tensor pipe did work that nobody counted.
+    """
     tables = []
+    m = replace(m, traffic={name: _if_it_matters(m, spec, name, select) for name in m.traffic})
+    uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
     for work in works_of(m, spec, compute):
         if not select.wants(work.precision):
             continue
+        work = _if_alone(m, spec, work, select)
         rows = [_Rows(m, grouping, work, level, m.traffic[level], bandwidth.get(level)) for level in m.traffic]
-        _add_binding(rows, grouping)
+        _add_binding(rows, grouping, uncounted)
         tables += [row.table(rows) for row in rows if row.level in levels]
     return [table for table in tables if len(table["launch"])]
+
+
+def _if_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -> Quantity:
+    """The traffic of a level, missing where the level is drawn on request only and is next to nothing."""
+    quantity = m.traffic[level]
+    if level in select.levels or not any(one.id == level and one.on_request for one in spec.levels):
+        return quantity
+    least = MATTERS * np.fmin(values_of(m.traffic, _DRAM, len(m)), PCIE * m.seconds)
+    with np.errstate(invalid="ignore"):
+        return quantity.scaled(np.where(quantity.values > least, 1.0, np.nan))
+
+
+def _if_alone(m: Measurements, spec: Spec, work: Work, select: Selection) -> Work:
+    """The work of a precision, missing where it is drawn on request only and the launch has other work."""
+    if work.precision in select.precisions or not any(p.id == work.precision and p.on_request for p in spec.precisions):
+        return work
+    others = [m.work[p.id].values for p in spec.precisions if not p.on_request and p.id in m.work]
+    busy = np.nansum(np.vstack(others), axis=0) > 0 if others else np.zeros(len(m), dtype=bool)
+    return replace(work, quantity=work.quantity.scaled(np.where(busy, np.nan, 1.0)))
 
 
 class _Rows:
@@ -188,7 +221,11 @@ class _Rows:
     def _text(self, work_choice: int, traffic_choice: int, low_clock: bool, partial: bool) -> tuple[str, str, str]:
         origins = [self.work_of.quantity.origins[work_choice], self.traffic_of.origins[traffic_choice]]
         rank = ("binding", "embedded", "derived")
-        source = max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
+        source = (
+            OPCODES
+            if origins[0].source == OPCODES
+            else max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
+        )
         notes = [origin.note for origin in origins if origin.note]
         if low_clock:
             notes.append(LOW_CLOCK)
@@ -197,7 +234,7 @@ class _Rows:
         return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys(notes))
 
 
-def _add_binding(rows: list[_Rows], grouping: Grouping) -> None:
+def _add_binding(rows: list[_Rows], grouping: Grouping, uncounted: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
     """What binds over all levels: the level whose slope is lowest, or the compute roof if that is lower still."""
     if not rows:
         return
@@ -209,4 +246,4 @@ def _add_binding(rows: list[_Rows], grouping: Grouping) -> None:
         lowest = np.where(better, one.attainable, lowest)
         binds = np.where(better, np.where(one.memory_binds, one.level, one.work_of.roof_id[one.representative]), binds)
     for one in rows:
-        one.lowest, one.binds = lowest, binds
+        one.lowest, one.binds = np.where(uncounted, np.nan, lowest), np.where(uncounted, "", binds)

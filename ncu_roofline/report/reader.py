@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
-from ncu_roofline.report.metrics import decode_instances, Instances, Layout, Layouts, Value, decode_column, plain_value
+from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_instances, plain_value
 from ncu_roofline.report.notebook import report_html
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
@@ -155,9 +155,7 @@ class Report:
             self._raw.release()
         return result, instances
 
-    def _fill(
-        self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range
-    ) -> None:
+    def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
         groups: dict[Layout, _Group] = {}
         for row in rows:
             place = self._places[row]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
 from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
-from ncu_roofline.spec.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
 from ncu_roofline.spec.opcodes import OpcodeTable, OpcodeWork, load_opcodes
+from ncu_roofline.spec.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
 from ncu_roofline.spec.validation import SpecError
 
 __all__ = [

@@ -60,6 +60,7 @@ class Binding:
 class Precision:
     """A kind of arithmetic.
 
+    ``on_request``: it is drawn where it is asked for by name, or where a launch has no other work.
     ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
@@ -76,6 +77,7 @@ class Precision:
     part_of: str = ""
     disjoint: bool = False
     pipes: tuple[tuple[Capability, Capability, str], ...] = ()
+    on_request: bool = False
 
     def pipe(self, compute_capability: Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
@@ -89,12 +91,16 @@ class Precision:
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the memory hierarchy; ``order`` counts outwards from 0."""
+    """A level of the memory hierarchy; ``order`` counts outwards from 0.
+
+    ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.
+    """
 
     id: str
     label: str
     order: int
     bindings: tuple[Binding, ...]
+    on_request: bool = False
 
 
 Item = TypeVar("Item", Precision, Level)

@@ -81,6 +81,7 @@ def _precisions(file: Fields, origin: Origin) -> Iterator[Precision]:
             roofs=roofs,
             part_of=fields.text("part_of", ""),
             disjoint=fields.flag("disjoint"),
+            on_request=fields.flag("on_request"),
             pipes=_pipes(fields.table("pipes")) if fields.has("pipes") else (),
         )
         fields.finish()
@@ -100,6 +101,7 @@ def _level(fields: Fields, origin: Origin) -> Level:
         label=fields.text("label"),
         order=fields.integer("order"),
         bindings=_bindings(fields, clock),
+        on_request=fields.flag("on_request"),
     )
     fields.finish()
     origin.add(origin.levels, level.id, fields)

@@ -37,7 +37,7 @@ class OpcodeWork:
     """What one execution does.
 
     ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's ("warp", tensor cores).
-    ``precision``: id without family and sparsity.  ``fused``: a fused multiply-add of CUDA cores.  ``family``: one of `FAMILIES`,
+    ``precision``: id without family and sparsity.  ``fused``: a fused multiply-add of CUDA cores.  ``family``: of `FAMILIES`,
     "" for CUDA cores.  ``accumulator``: of `ACCUMULATORS`, "" for CUDA cores.  ``conversion``: counters count it as arithmetic
     of this precision although it is none; its weight is 0.  ``proven`` is false where no report or GPU confirmed the weight.
     """

@@ -1,0 +1,206 @@
+"""Work from executed opcodes: what instruction patching counted, opcode by opcode, weighed by the table of opcodes.
+
+The counts are instances of two metrics that every report with source counters has: threads with a true predicate per opcode
+(CUDA cores), and warp instructions per opcode (tensor cores).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ncu_roofline.formula import WeightedSum
+from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
+from ncu_roofline.spec import Binding, OpcodeTable, OpcodeWork, Precision, Spec
+from ncu_roofline.spec.validation import LAST
+
+THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
+WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+OPCODES = "opcodes"
+COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}), source=OPCODES)
+"""Stands for the opcodes where bindings are listed."""
+
+Instances = Sequence[tuple[object, object]]
+_UNPROVEN = "wgmma as a quarter of the warpgroup's operations per warp: unproven on hardware"
+_NOTES = {"fp16": "compilers also load constants by HFMA2, which its name does not tell"}
+# Asynchronous copies from global to shared memory: bytes per thread by modifier, 4 without one.
+_COPY, _COPIED, _COPIED_LEAST = "LDGSTS", {"128": 16, "64": 8}, 4
+_SHARED = ("LDS", "STS", "ATOMS", "LDSM")
+_ACCUMULATORS = {"acc16": "fp16", "acc32": "fp32"}
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What the opcodes of some launches of one chip did; NaN for launches whose opcodes nobody counted.
+
+    ``work`` and ``fused`` by precision id: operations, and those by fused multiply-adds; ``conversions``: instructions that the
+    counters of FP16 take for additions; ``copied``: bytes of asynchronous copies into shared memory; ``shared``: instructions
+    that access shared memory; ``gaps``: tensor instructions whose operations no opcode tells.
+    """
+
+    work: Mapping[str, Quantity]
+    fused: Mapping[str, FloatArray]
+    conversions: FloatArray
+    copied: FloatArray
+    shared: FloatArray
+    gaps: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+    @classmethod
+    def nothing(cls, count: int) -> Executed:
+        """No opcodes were counted."""
+        missing = np.full(count, np.nan)
+        return cls({}, {}, missing, missing, missing, np.zeros(count, dtype=bool))
+
+
+def executed(
+    threads: Sequence[Instances], warps: Sequence[Instances], spec: Spec, table: OpcodeTable, capability: tuple[int, int]
+) -> Executed:
+    """From the instances of both metrics, launch by launch."""
+    count = len(threads)
+    if not any(threads) and not any(warps):
+        return Executed.nothing(count)
+    tallies = [_tally(_counts(a), _counts(b), table, capability) for a, b in zip(threads, warps, strict=True)]
+    work, fused = {}, {}
+    for precision in spec.precisions:
+        if precision.bindings and not spec.bindings(precision, capability):
+            continue
+        found = [one.of(precision) for one in tallies]
+        values = np.array([value for value, _ in found])
+        if np.isnan(values).all():
+            continue
+        notes = (_NOTES.get(precision.id, ""), _UNPROVEN)
+        metric = WARPS if precision.kind == "tensor" else THREADS
+        choice = np.array([-1 if math.isnan(value) else int(unproven) for value, unproven in found], dtype=np.int64)
+        work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in notes))
+        if precision.kind == "core" and precision.roofs:
+            fused[precision.id] = np.array([one.fused(precision) for one in tallies])
+    return Executed(
+        work,
+        fused,
+        np.array([one.conversions for one in tallies]),
+        np.array([one.copied for one in tallies]),
+        np.array([one.shared for one in tallies]),
+        np.array([one.tensor_gap for one in tallies], dtype=bool),
+    )
+
+
+def _counts(instances: Instances) -> dict[str, float] | None:
+    """Opcode -> count; None where there are none, or something that is no count."""
+    counts: dict[str, float] = {}
+    for opcode, value in instances:
+        if not isinstance(opcode, str) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            return None
+        counts[opcode] = counts.get(opcode, 0.0) + float(value)
+    return counts or None
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """One launch: (what one execution does, executions), None where not counted."""
+
+    core: tuple[tuple[OpcodeWork, float], ...] | None
+    tensor: tuple[tuple[OpcodeWork, float], ...] | None
+    copied: float
+    shared: float
+    tensor_gap: bool
+
+    @property
+    def conversions(self) -> float:
+        """Thread instructions that counters take for arithmetic."""
+        return math.nan if self.core is None else sum(number for work, number in self.core if work.conversion)
+
+    def of(self, precision: Precision) -> tuple[float, bool]:
+        """Operations (NaN where unknown), and whether an unproven weight is in them."""
+        pairs = self.tensor if precision.kind == "tensor" else self.core
+        if pairs is None:
+            return math.nan, False
+        mine = [(work, number) for work, number in pairs if _is(precision.id, work)]
+        return sum(work.weight * number for work, number in mine), not all(work.proven for work, number in mine if number)
+
+    def fused(self, precision: Precision) -> float:
+        """Operations by fused multiply-adds."""
+        if self.core is None:
+            return math.nan
+        return sum(work.weight * number for work, number in self.core if work.fused and work.precision == precision.id)
+
+
+def _tally(
+    threads: dict[str, float] | None, warps: dict[str, float] | None, table: OpcodeTable, capability: tuple[int, int]
+) -> _Tally:
+    gaps = [one for one, number in (threads or warps or {}).items() if number and table.unknown(one, capability)]
+    tensor_gap = any("MMA" in one for one in gaps)
+    core = (
+        None
+        if threads is None or any("MMA" not in one for one in gaps)
+        else tuple(_weigh(threads, "thread", table, capability))
+    )
+    tensor = None if warps is None or tensor_gap else tuple(_weigh(warps, "warp", table, capability))
+    return _Tally(
+        core=core,
+        tensor=tensor,
+        copied=math.nan if threads is None else sum(_copied(one) * number for one, number in threads.items()),
+        shared=math.nan if threads is None else sum(number for one, number in threads.items() if _name(one) in _SHARED),
+        tensor_gap=tensor_gap,
+    )
+
+
+def _weigh(
+    counts: Mapping[str, float], per: str, table: OpcodeTable, capability: tuple[int, int]
+) -> Iterator[tuple[OpcodeWork, float]]:
+    for opcode, number in counts.items():
+        work = table.work(opcode, capability)
+        if work is not None and work.per == per:
+            yield work, number
+
+
+def _name(opcode: str) -> str:
+    return opcode.partition(".")[0]
+
+
+def _copied(opcode: str) -> int:
+    """Bytes that one thread copies into shared memory by this instruction."""
+    name, *modifiers = opcode.split(".")
+    return next((_COPIED[one] for one in modifiers if one in _COPIED), _COPIED_LEAST) if name == _COPY else 0
+
+
+def _is(precision: str, work: OpcodeWork) -> bool:
+    """Whether work belongs to a precision id: tensor.fp16, tensor.fp16.mma.sparse, tensor.fp16.acc16, fp64."""
+    if work.per == "thread":
+        return work.precision == precision
+    kind, type_, *rest = precision.split(".")
+    families = [one for one in rest if one != "sparse" and one not in _ACCUMULATORS]
+    accumulators = [_ACCUMULATORS[one] for one in rest if one in _ACCUMULATORS]
+    return (
+        work.precision == f"{kind}.{type_}"
+        and work.sparse == ("sparse" in rest)
+        and work.family in (families or [work.family])
+        and work.accumulator in (accumulators or [work.accumulator])
+    )
+
+
+def told_apart(counted: Quantity, other: Quantity, tolerance: float = 0.01) -> Quantity:
+    """``counted`` with a note on the launches where opcode counts give another number, and which."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = other.values / counted.values
+        differs = np.abs(ratio - 1) > tolerance
+    differs &= np.isfinite(counted.values) & (counted.choice >= 0)
+    if not differs.any():
+        return counted
+    choice, origins = counted.choice.copy(), list(counted.origins)
+    for row in np.flatnonzero(differs):
+        origin = counted.origins[counted.choice[row]]
+        sentence = f"by opcodes it is {ratio[row]:.3g} of what the counters give"
+        told = Origin(origin.source, origin.metrics, "; ".join(filter(None, (origin.note, sentence))))
+        if told not in origins:
+            origins.append(told)
+        choice[row] = origins.index(told)
+    return Quantity(counted.values, choice, tuple(origins))
+
+
+def metrics_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Which of the two metrics are among ``names``."""
+    known = set(names)
+    return tuple(one for one in (THREADS, WARPS) if one in known)
