@@ -74,7 +74,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',

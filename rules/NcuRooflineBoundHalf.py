@@ -1143,7 +1143,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -1291,7 +1291,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -1685,13 +1686,13 @@ def judge(kernel, report, precision, work, levels, share):
     if bound.next_value is not None:
         text += " Next roof: {}, {:.2g}x higher.".format(bound.next_label, bound.next_value / bound.attainable)
     seen = [(label, work)] + ([(name, bound.level.traffic)] if bound.level is not None else [])
-    text += counted_as(seen) + slices_note(kernel, bound) + " See the {}.".format(CHART)
-    place(kernel, report, work, bound, Facts(text, label, name, fraction))
+    tail = counted_as(seen) + slices_note(kernel, bound) + " See the {}.".format(CHART)
+    place(kernel, report, work, bound, Facts(text, tail, label, name, fraction))
 
 
 class Facts(object):
-    def __init__(self, text, label, name, fraction):
-        self.text, self.label, self.name, self.fraction = text, label, name, fraction
+    def __init__(self, text, tail, label, name, fraction):
+        self.text, self.tail, self.label, self.name, self.fraction = text, tail, label, name, fraction
 
 
 def slices_note(kernel, bound):
@@ -1708,9 +1709,9 @@ def place(kernel, report, work, bound, facts):
     """Where this precision stands; what the whole kernel could gain, and how, is the verdict's to say."""
     if facts.fraction > ABOVE:
         text = " A kernel can't be above its roof: clock or cache state differed between the passes, or the counters don't match."
-        message = report.warn(facts.text + text, "{} above its roof".format(facts.label))
+        message = report.warn(facts.text + text + facts.tail, "{} above its roof".format(facts.label))
     else:
-        message = report.fine(facts.text, "{} at {} of its {} roof".format(facts.label, percent(facts.fraction), facts.name))
+        message = report.fine(facts.text + facts.tail, "{} at {} of its {} roof".format(facts.label, percent(facts.fraction), facts.name))
     counted = bound.level.traffic if bound.level is not None else work
     info = "Traffic of the level whose roof is lowest" if bound.level is not None else "Work of the pipe whose roof is lowest"
     report.focus(message, kernel.main(counted), info, False)

@@ -353,7 +353,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -501,7 +501,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -724,7 +725,7 @@ def examine(kernel, report):
         text += " Roofs of compute, L1 and L2 stand at the profiled clock; at the maximum they are {:.3g}x higher{}.".format(
             1 / share, balance(kernel, 1 / share)
         )
-        text += " ncu locks clocks to base: profile with --clock-control none for the clocks of normal runs."
+        text += " Releases before 2026.1 lock clocks to base: profile with --clock-control none for the clocks of normal runs."
         message = report.warn(text, "Profiled below the maximum clock")
     else:
         message = report.fine(text, "Clocks")

@@ -271,7 +271,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -419,7 +419,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -596,7 +597,7 @@ MIXED_SHARE = 0.01
 
 
 def examine(kernel, report):
-    works = kernel.works()
+    works = [(precision, work) for precision, work in kernel.works() if precision[2] == "flop" and work.fused is not None]
     if not works:
         report.missing(wanted(kernel), "how much of the arithmetic is fused")
         return
@@ -613,27 +614,14 @@ def wanted(kernel):
     return [name + ".sum" for found in ways[:1] if found for name, _ in found[0][1]]
 
 
-def parts(kernel, work):
+def parts(work):
     """Fused and other instructions in lanes: one of two lanes (packed) is two, so an FMA counts half its operations."""
-    fused, other = 0.0, 0.0
-    for precision in PRECISIONS:
-        for way in kernel.applicable(precision[5]):
-            if list(kernel.count(way[1])[1]) != list(work.metrics):
-                continue
-            together = [name for name, _ in way[1] if "_ops_" in name]  # a counter of all three kinds, the fused ones included
-            for name, weight in way[1]:
-                value = kernel.count(((name, weight),))[0]
-                if name in together or "fma" not in name:
-                    other += value
-                else:
-                    fused += value if together else value / 2
-            return fused, other - (fused if together else 0.0)
-    return fused, other
+    return work.fused / 2, work.total - work.fused
 
 
 def judge(kernel, report, precision, work):
     label = precision[1]
-    fused, other = parts(kernel, work)
+    fused, other = parts(work)
     alpha = fused / (fused + other)
     beta = (2 * alpha + (1 - alpha)) / 2
     peak = kernel.compute_roof(precision)
@@ -655,8 +643,8 @@ def judge(kernel, report, precision, work):
         report.speedup(message, 1 - beta, False)
     else:
         message = report.fine(text, "{} FMA mix".format(label))
-    fma = [name for name in work.metrics if "fma" in name][0]
-    report.focus(message, (fma, kernel.value(fma)), "alpha = {:.3g}, beta = {:.3g}".format(alpha, beta), False)
+    fma = [(name, kernel.value(name)) for name in work.metrics if "fma" in name]
+    report.focus(message, fma[0] if fma else kernel.main(work), "alpha = {:.3g}, beta = {:.3g}".format(alpha, beta), False)
 
 
 def special_functions(kernel, report, total):

@@ -758,7 +758,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -906,7 +906,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -1179,8 +1180,9 @@ def without_work(kernel, report):
     """Kernels without FLOPs stand in no FLOP roofline: judge them by the bytes they move."""
     works = kernel.works()
     known = [precision[0] for precision, _ in works]
-    needed = [precision[0] for precision in PRECISIONS if not precision[0].startswith("tensor.")]
-    if [name for name in needed if name not in known] or [work for _, work in works if work.total > 0]:
+    needed = [precision[0] for precision in PRECISIONS if not precision[0].startswith("tensor.") and precision[5]]
+    done = [p for p, work in works if work.total > 0 and (p[2] == "flop" or p[0].startswith("tensor."))]
+    if done or [name for name in needed if name not in known]:
         return False
     best = None
     for level in LEVELS:

@@ -1023,7 +1023,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -1171,7 +1171,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -1343,6 +1344,69 @@ def apply(handle):
     examine(kernel, Report(context.frontend()))
 
 
+
+MOST = 1.5  # a larger share of a peak is none: counters of several passes that don't fit together, or overflow
+# Activity of the tensor pipe: the first of the former that is there, else the largest of the latter.
+TENSOR_ACTIVITY = (
+    (
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+    (
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+)
+
+
+def as_share(percentage):
+    share = times(percentage, 0.01)
+    return share if share is not None and 0 <= share <= MOST else None
+
+
+def tensor_activity(kernel):
+    """Share of the cycles in which the tensor pipe was active, None where unknown."""
+    whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
+    parts = [share for share in parts if share is not None]
+    return first(*(whole + [max(parts) if parts else None]))
+
+
 MIXED_SHARE = 0.01
 
 
@@ -1357,7 +1421,7 @@ def examine(kernel, report):
         return
     active = busy(kernel)
     counted = [name for name in works if name.startswith("tensor.")]
-    if not counted and active is not None and active > ACTIVE:
+    if not counted and active is not None and active >= ACTIVE:
         report.warn(
             "Tensor cores were busy in {} of the cycles, but what they computed was not counted: collect section "
             "@section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@.".format(percent(active)),
@@ -1374,23 +1438,9 @@ def examine(kernel, report):
 
 
 def busy(kernel):
-    for name in (
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
-    ):
-        value = kernel.value(name)
-        if value is not None:
-            return value / 100
+    active = tensor_activity(kernel)
+    if active is not None:
+        return active
     total, _ = kernel.count((("sm__inst_executed_pipe_tensor", 1),))
     return None if total is None else (0.0 if total == 0 else 2 * ACTIVE)
 

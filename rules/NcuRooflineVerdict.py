@@ -1130,7 +1130,7 @@ class Kernel(object):
 
     def __init__(self, action):
         self.action = action
-        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules may share what they have read
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -1278,7 +1278,8 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
@@ -1613,6 +1614,69 @@ class Mix(object):
             self.busiest = max(mine, key=lambda demand: demand.seconds)
 
 
+
+MOST = 1.5  # a larger share of a peak is none: counters of several passes that don't fit together, or overflow
+# Activity of the tensor pipe: the first of the former that is there, else the largest of the latter.
+TENSOR_ACTIVITY = (
+    (
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+    (
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+)
+
+
+def as_share(percentage):
+    share = times(percentage, 0.01)
+    return share if share is not None and 0 <= share <= MOST else None
+
+
+def tensor_activity(kernel):
+    """Share of the cycles in which the tensor pipe was active, None where unknown."""
+    whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
+    parts = [share for share in parts if share is not None]
+    return first(*(whole + [max(parts) if parts else None]))
+
+
 # The verdict function of ncu-roofline, as it stands there.
 # From this share of a limit on a kernel is bound by it; below, latency keeps it.  Nsight Compute draws the line there, too.
 REACHED = 0.6
@@ -1767,7 +1831,6 @@ UNITS = (
     ('memory', '', 'memory', 'memory system', True, ('gpu__compute_memory_throughput',)),
 )
 SHARE_FORMS = ('.avg.pct_of_peak_sustained_elapsed', '.sum.pct_of_peak_sustained_elapsed')
-MOST = 1.5  # a larger share of a peak is none: counters of several passes that don't fit together, or overflow
 # (level, ranges of compute capability, metric that gives bytes per second as percent of the level's roof).
 RATES = (
     ('dram', (((7, 0), (99, 9)),), 'dram__cycles_active.avg.pct_of_peak_sustained_elapsed'),
@@ -1781,53 +1844,6 @@ GAUGES = {
     'eligible_warps': (1.0, ('smsp__warps_eligible.avg.per_cycle_active',)),
     'waves': (1.0, ('launch__waves_per_multiprocessor',)),
 }
-# Activity of the tensor pipe: the first of the former that is there, else the largest of the latter.
-TENSOR_ACTIVITY = (
-    (
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-    ),
-    (
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-    ),
-)
 MIX_TOLD = 1.05  # from here on a mix of instructions that are not all fused is told beside the roof that it can't reach
 GROUP_LESS = 1e-6  # a named part that is as busy as its group has the better name
 GAIN = 1.25  # from here on a speedup is worth a finding
@@ -1841,9 +1857,7 @@ HINTS = {
 
 
 def examine(kernel, report):
-    known = judge(limits(kernel), state(kernel), tensor_unknown(kernel))
-    # Outside Nsight Compute the whole report is at hand: clocks of longer launches, counts of opcodes, charts of other sections.
-    found = Verdict(*kernel.values.get("verdict", known))
+    found = judge(limits(kernel), state(kernel), tensor_unknown(kernel))
     text = found.reason[:1].upper() + found.reason[1:] + "."
     if found.text == UNKNOWN:
         report.note(text, found.text)
@@ -1898,11 +1912,6 @@ def rate_share(kernel, level):
     return None
 
 
-def as_share(percentage):
-    share = times(percentage, 0.01)
-    return share if share is not None and 0 <= share <= MOST else None
-
-
 def busy(kernel, metrics):
     """The fullest part of a unit."""
     shares = []
@@ -1941,17 +1950,11 @@ def launch_share(kernel):
     return None  # what a launch costs here was not measured
 
 
-def tensor_activity(kernel):
-    """Share of the cycles in which the tensor pipe was active, None where unknown."""
-    whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
-    parts = [share for share in parts if share is not None]
-    return first(*(whole + [max(parts) if parts else None]))
-
-
 def tensor_unknown(kernel):
     """Whether the tensor pipe was active although nobody counted what it did."""
     active = tensor_activity(kernel)
-    if active is None or active < TENSOR_ACTIVE:
+    gap = kernel.values.get("tensor_gap", False)  # opcodes whose operations nobody can tell
+    if not gap and (active is None or active < TENSOR_ACTIVE):
         return False
     works = dict([(precision[0], work.total) for precision, work in kernel.works()])
     tensor = [p for p in PRECISIONS if p[0].startswith("tensor.") and p[4] and kernel.applicable(p[5])]

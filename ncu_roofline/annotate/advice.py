@@ -9,8 +9,9 @@ from os import PathLike
 
 from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
+from ncu_roofline.model import Measurements
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import RuleOutcome, RuleSet, load_rules, section_identifier
+from ncu_roofline.rules import Lender, RuleOutcome, RuleSet, load_rules, section_identifier
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
 OPTIMIZATION_SINCE = (2024, 1)
@@ -26,10 +27,11 @@ _LINK = re.compile(r"@section:([^:@]*):")
 
 
 class Adviser:
-    """Rules, loaded once for all kernels of a report."""
+    """Rules, loaded once for all kernels of a report, whose measurements are ``m``."""
 
-    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str) -> None:
+    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str, m: Measurements) -> None:
         self._rules: RuleSet = load_rules(folders)
+        self._lender = Lender(m)
         self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
 
     def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
@@ -39,7 +41,7 @@ class Adviser:
         """
         known = {rule.identifier for rule in kernel.rule_results}
         present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
-        outcomes = (one for one in self._rules.run(kernel) if one.identifier not in known)
+        outcomes = (one for one in self._rules.run(kernel, known=self._lender.of(kernel.index)) if one.identifier not in known)
         return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
 
     def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:

@@ -25,7 +25,17 @@ from ncu_roofline.importers import check_report
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.model.roofline import check_ceilings
 from ncu_roofline.report import RuleMessage, read_report
-from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
+from ncu_roofline.rules import (
+    WORTH,
+    KernelAdvice,
+    RuleOutcome,
+    RuleProblem,
+    RuleSet,
+    advise,
+    load_rules,
+    plain_text,
+    worth_telling,
+)
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
@@ -34,13 +44,14 @@ _MINIMUM_WIDTH = 60
 
 @dataclass(frozen=True)
 class ReportAdvice:
-    """The advice on one report, its GPUs, and rule files that could not be used."""
+    """The advice on one report, its GPUs, rule files that could not be used, and how many messages are not worth telling."""
 
     report: str
     ncu_version: str
     devices: tuple[tuple[str, tuple[int, int]], ...]
     kernels: tuple[KernelAdvice, ...]
     problems: tuple[RuleProblem, ...]
+    left_out: int = 0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         pass
     collected_only = bool(args.rules) and not args.all_rules
     # With several reports there is a bar over these.
-    asked = _Asked(selection(args), rules, collected_only, watched=len(expand(args.reports)) == 1 and not args.dask)
+    watched = len(expand(args.reports)) == 1 and not args.dask
+    asked = _Asked(selection(args), rules, collected_only, args.all_findings, watched)
     found, failed = for_each_report(args, partial(_advise, asked=asked))
     if not any(one.kernels for one in found):
         raise no_launch(args)
@@ -119,6 +131,7 @@ class _Asked:
     select: Selection
     rules: _Rules
     collected_only: bool
+    all_findings: bool
     watched: bool
 
 
@@ -128,12 +141,15 @@ def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
         check_kernels(report)
         measurements = asked.select.launches(measurements_of(report, label=name))
         watch = partial(progress, what="running rules", total=len(measurements)) if asked.watched else iter
+        found = advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch)
+        kept, left_out = (found, 0) if asked.all_findings else worth_telling(found)
         return ReportAdvice(
             report=name,
             ncu_version=report.ncu_version,
             devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
-            kernels=advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch),
+            kernels=kept,
             problems=rules.problems,
+            left_out=left_out,
         )
 
 
@@ -142,6 +158,10 @@ def _text(one: ReportAdvice, width: int) -> str:
     launches = f"{len(one.kernels)} launch{'' if len(one.kernels) == 1 else 'es'}"
     head = f"{one.report}: {launches}, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
     blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
+    if one.left_out:
+        said = f"{one.left_out} message{' is' if one.left_out == 1 else 's are'} left out"
+        note = f"{said}, each worth less than {WORTH:.0%} of the run time. --all-findings shows them."
+        blocks.append("\n".join(_wrapped(note.replace("%", " %"), width, "")))
     return "\n\n".join(blocks)
 
 
@@ -208,6 +228,7 @@ def _as_dict(one: ReportAdvice) -> dict[str, object]:
     return {
         "report": one.report,
         "ncu_version": one.ncu_version,
+        "left_out": one.left_out,
         "kernels": [
             {
                 "launch": kernel.launch,

@@ -32,13 +32,6 @@ _REPLACEMENTS = {
     "fp32": ("tensor.tf32", "tensor.bf16", "tensor.fp16"),
     "fp16": ("tensor.fp16", "tensor.bf16"),
 }
-# How busy the tensor pipe was, in percent; the model looks at the same.
-_TENSOR_METRICS = tuple(
-    f"sm__{what}.{how}.pct_of_peak_sustained_{base}"
-    for what in ("pipe_tensor_cycles_active", "inst_executed_pipe_tensor", "inst_executed_pipe_tensor_op_hmma")
-    for base in ("active", "elapsed")
-    for how in ("avg", "sum")
-)
 # Counters whose sum over average is the number of L2 slices, and forms of them; the model looks at the same.
 _SLICE_COUNTERS = (
     "lts__cycles_elapsed",
@@ -224,7 +217,6 @@ def _constants(spec: Spec) -> dict[str, object]:
         "mixed_share": repr(MIXED_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
         "tensor_active": repr(TENSOR_ACTIVE),
-        "tensor_metrics": _literal(_TENSOR_METRICS, 1, 1),
         "replacements": _literal(_REPLACEMENTS, 1),
         "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
         "families": _literal(_families(spec), 1),
@@ -307,7 +299,16 @@ def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
 def _precision(precision: Precision) -> tuple[object, ...]:
     adds = not precision.part_of or precision.disjoint
     ways = _ways(precision)
-    return (precision.id, precision.label, precision.unit, bool(precision.roofs), adds, ways, precision.part_of, precision.pipes)
+    return (
+        precision.id,
+        precision.label,
+        precision.unit,
+        bool(precision.roofs),
+        adds,
+        ways,
+        precision.part_of,
+        precision.pipes,
+    )
 
 
 def _ways(item: Precision | Level) -> tuple[object, ...]:

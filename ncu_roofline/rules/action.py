@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ncu_roofline.report import Kernel, RuleResult, Value
@@ -14,15 +14,15 @@ from ncu_roofline.rules.nvtx import INvtxState
 class IAction:
     """One profiled result with its metrics, and over them those that rules added.
 
-    ``shared`` (not part of NvRules) is for rules that work the same way: what one of them has read, the others need not read
-    again.  It is emptied when a rule adds a metric.
+    ``shared`` (not part of NvRules) is for rules that work the same way: what one of them has read or worked out, the others
+    need not do again.  It starts with what is ``known``, and is emptied when a rule adds a metric.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
         self._kernel = kernel
         self._added: dict[str, IMutableMetric] = {}
         self._found: dict[str, IMetric] = {}
-        self.shared: dict[object, object] = {}
+        self.shared: dict[object, object] = dict(known or {})
 
     def __str__(self) -> str:
         return self.name()

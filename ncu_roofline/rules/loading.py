@@ -1,8 +1,8 @@
 """From folders to rule modules, without leaving a trace in the interpreter.
 
 Rules import their neighbours and NvRules by plain names.  While rules are loaded or run, the rule folders stand first in
-``sys.path`` and the modules of their names are theirs; afterwards everything is as it was.  Neighbouring rules of one folder are
-run without going back in between, because that takes as long as a rule.
+``sys.path`` and the modules of their names are theirs; afterwards everything is as it was.  Neighbouring rules of one folder
+are run without going back in between, because that takes as long as a rule.
 """
 
 from __future__ import annotations

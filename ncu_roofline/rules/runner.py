@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -24,13 +24,16 @@ class RuleSet:
     rules: tuple[Rule, ...]
     problems: tuple[RuleProblem, ...]
 
-    def run(self, kernel: Kernel, *, collected_only: bool = False) -> tuple[RuleOutcome, ...]:
+    def run(
+        self, kernel: Kernel, *, collected_only: bool = False, known: Mapping[object, object] | None = None
+    ) -> tuple[RuleOutcome, ...]:
         """Every rule on one kernel, parents first.
 
-        With ``collected_only``, rules of a section that the kernel was not profiled with are skipped, as ncu does.
+        ``known`` is what a `Lender` knows of it, for rules of ours.  With ``collected_only``, rules of a section that the kernel
+        was not profiled with are skipped, as ncu does.
         """
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
-        action, vault = IAction(kernel), IMessageVault()
+        action, vault = IAction(kernel, known), IMessageVault()
         outcomes: list[RuleOutcome] = []
         for _, neighbours in groupby(self.rules, key=lambda rule: id(rule.namespace)):
             rules = tuple(neighbours)
@@ -89,7 +92,7 @@ class RuleSet:
 
 @lru_cache(maxsize=256)
 def section_identifier(section: bytes) -> str:
-    """The identifier of a serialized section, "" if it is none; the kernels of a report mostly carry the same, byte for byte."""
+    """The identifier of a serialized section, "" if it is none; kept, as kernels mostly carry the same, byte for byte."""
     try:
         return parse_section(section).identifier
     except ValueError:

@@ -14,11 +14,12 @@ import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.generate.rules import render_rules
-from ncu_roofline.model import Roofline, measurements_of
+from ncu_roofline.model import Measurements, Roofline, measurements_of
 from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.report import Kernel, read_report
-from ncu_roofline.rules import RuleSet, load_rules
+from ncu_roofline.rules import Lender, RuleSet, load_rules
 from ncu_roofline.rules.action import IAction
+from ncu_roofline.rules.lending import Known
 from ncu_roofline.spec import load_spec
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.published_report import CEILINGS, REPORT
@@ -47,9 +48,9 @@ class Judged:
             yield "mixed", mix.total, mix.peak, self.module.Bound(levels, mix.total, mix.peak)
 
 
-def judged(one: Kernel, rules: RuleSet) -> Judged:
+def judged(one: Kernel, rules: RuleSet, known: Known | None = None) -> Judged:
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineMixed")
-    return Judged(module, module.Kernel(IAction(one)))
+    return Judged(module, module.Kernel(IAction(one, known)))
 
 
 def close(ours: float | None, model: float) -> bool:
@@ -87,22 +88,32 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
     return len(rows)
 
 
-def same_verdict(result: Roofline, one: Kernel, rules: RuleSet) -> bool:
-    """Whether the rule by itself gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
+def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
+    """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
-    kernel = module.Kernel(IAction(one))
+    kernel = module.Kernel(IAction(one, known))
     said = module.judge(module.limits(kernel), module.state(kernel), module.tensor_unknown(kernel))
     (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
     assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
     assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
     assert close(None if math.isnan(said.speedup) else said.speedup, row.speedup)
+    outcome = next(one for one in rules.run(one, known=known) if one.identifier == "NcuRooflineVerdict")
+    assert [message.title for message in outcome.messages] == [row.verdict]
+    assert outcome.messages[0].text.startswith(row.reason[:1].upper() + row.reason[1:] + ".") or row.verdict == "unknown"
     return True
 
 
-def alone(one: Kernel) -> bool:
-    """Whether nothing in a report but the launch itself tells of it: clocks of short launches are those of longer ones."""
-    time = one.metrics.get("gpu__time_duration.sum")
-    return not isinstance(time, (int, float)) or time >= 1e9 * SHORT_LAUNCH
+def alone(m: Measurements, row: int) -> bool:
+    """Whether the counters of the launch itself tell all that the model knows of it.
+
+    Clocks of short launches are those of longer ones, opcodes are no counters, and rules don't read charts of other sections.
+    """
+    quantities = [*m.work.values(), *m.traffic.values(), *m.compute.values(), *m.bandwidth.values()]
+    sources = {one.origins[one.choice[row]].source for one in quantities if one.choice[row] >= 0}
+    opcodes = any("opcodes" in one.origins[one.choice[row]].note for one in m.traffic.values() if one.choice[row] >= 0)
+    return (
+        not opcodes and not sources & {"opcodes", "embedded"} and not m.seconds[row] < SHORT_LAUNCH and not m.tensor_gaps[row]
+    )
 
 
 def chip(major: int, minor: int, name: str = "NVIDIA Some GPU") -> Metrics:
@@ -156,7 +167,7 @@ def test_made_up_kernels(tmp_path: Path) -> None:
     result = roofline(path)
     with read_report(path) as opened:
         rows = sum(check(result, one.index, judged(one, our_rules())) for one in opened.kernels)
-        assert all([same_verdict(result, one, our_rules()) for one in opened.kernels])
+        assert all(same_verdict(result, one, our_rules()) for one in opened.kernels)
     assert rows > 1000
     assert len(set(result.kernels["verdict"])) > 5
 
@@ -164,14 +175,19 @@ def test_made_up_kernels(tmp_path: Path) -> None:
 @pytest.mark.reports
 def test_real_reports(real_reports: dict[str, Path]) -> None:
     rows = 0
+    by_itself = 0
     for path in real_reports.values():
-        result = roofline(path)
+        result, m = roofline(path), measurements_of(path)
+        lender = Lender(m)
         with read_report(path) as opened:
             for one in list(opened.kernels)[:20]:
-                if alone(one):
-                    rows += check(result, one.index, judged(one, our_rules()))
-                    assert same_verdict(result, one, our_rules())
+                known = lender.of(one.index)
+                rows += check(result, one.index, judged(one, our_rules(), known))
+                assert same_verdict(result, one, our_rules(), known)
+                if alone(m, one.index):
+                    by_itself += same_verdict(result, one, our_rules())
     assert rows > 100
+    assert by_itself > 20
 
 
 def test_measured_ceilings(tmp_path: Path) -> None:
@@ -183,7 +199,7 @@ def test_measured_ceilings(tmp_path: Path) -> None:
     assert (result.points["roof_origin"] == "measured").any()
     with read_report(DEMO / REPORT) as opened:
         rows = sum(check(result, one.index, judged(one, rules)) for one in opened.kernels)
-        assert all([same_verdict(result, one, rules) for one in opened.kernels])
+        assert all(same_verdict(result, one, rules) for one in opened.kernels)
     assert rows == len(result.points)
 
 
