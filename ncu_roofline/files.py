@@ -11,6 +11,9 @@ from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
 
+REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+"""What files of reports are called: as ncu writes them, compressed (from 2025.4 on), and before 2020."""
+
 
 def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
     """Sort key under which whole numbers in names count as numbers: nw2 before nw10, and still dt0.25 before dt0.5."""

@@ -18,6 +18,8 @@ ABOVE = 1.02
 SAME = 0.9
 # Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
 TENSOR_ACTIVE = 0.01
+# A speed-up below this is none.
+LITTLE = 1.05
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
 
@@ -136,4 +138,6 @@ def _at(nearest: Limit, before: str = "") -> str:
 
 
 def _at_most(speedup: float) -> str:
-    return "; at most {:.1f}x faster".format(speedup) if speedup >= 1.05 else "; nothing to gain short of doing less"
+    if speedup < LITTLE:
+        return "; nothing to gain short of doing less"
+    return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)

@@ -82,7 +82,7 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
         {
             'RTX 2080 Ti': 44,
@@ -184,6 +184,12 @@ ARCHITECTURES = {
         (),
         {},
     ),
+    (10, 7): (
+        {},
+        {},
+        (),
+        {},
+    ),
     (11, 0): (
         {},
         {},
@@ -239,14 +245,14 @@ PRECISIONS = (
         True,
         True,
         (
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
         '',
         (),
@@ -277,7 +283,7 @@ LEVELS = (
         (
             ((((7, 0), (99, 9)),), (('l1tex__t_bytes', 1),), None, 'l1tex', '', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors', 32),), None, 'l1tex', 'sectors x 32 B', ()),
-            ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32)), None, 'l1tex', 'sum of sectors x 32 B over loads, stores, atomics, textures and surfaces', ()),
+            ((((7, 0), (10, 3)), ((11, 0), (99, 9))), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32)), None, 'l1tex', 'sum of sectors x 32 B over loads, stores, atomics, textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32)), None, 'l1tex', 'sum of sectors x 32 B of global and local memory, without textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32)), None, 'l1tex', 'lower bound: loads and stores of global and local memory, without atomics, textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32)), None, 'l1tex', 'lower bound: loads and stores of global memory only', ()),
@@ -296,22 +302,22 @@ LEVELS = (
             ((((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B of all units, not of the SMs alone', ()),
             ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1), ('l1tex__m_l1tex2xbar_write_bytes', 1)), None, 'lts', 'bytes that L1 reads from and writes to L2', ()),
             ((((7, 0), (99, 9)),), (('lts__t_sectors_op_read', 32), ('lts__t_sectors_op_write', 32), ('lts__t_sectors_op_atom', 32), ('lts__t_sectors_op_red', 32)), None, 'lts', 'sum of sectors x 32 B of all units; on chips with two L2 halves traffic between them is included', ()),
-            ((((8, 0), (8, 0)), ((9, 0), (10, 3))), (('lts__t_bytes', 1),), None, 'lts', 'traffic between the two L2 halves is included', ()),
-            ((((8, 0), (8, 0)), ((9, 0), (10, 3))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B, traffic between the two L2 halves is included', ()),
+            ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_bytes', 1),), None, 'lts', 'traffic between the two L2 halves is included', ()),
+            ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B, traffic between the two L2 halves is included', ()),
             ((((7, 0), (99, 9)),), (('lts__lts2xbar_cycles_active', 32),), (('lts__lts2xbar_cycles_active', 32),), 'lts', 'loads only (return path)', ()),
-            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), 'l1tex', 'loads only (return path)', ()),
+            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), None, 'lts', 'loads only (return path)', ()),
         ),
     ),
     (
         'dram',
         'DRAM',
         (
-            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3)), ((12, 0), (12, 0))), (('dram__bytes', 1),), (('dram__bytes', 1),), 'dram', '', ()),
+            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))), (('dram__bytes', 1),), (('dram__bytes', 1),), 'dram', '', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), (('dram__bytes_read', 1), ('dram__bytes_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
-            ((((12, 0), (12, 0)),), (('dram__bytes_op_read', 1), ('dram__bytes_op_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
+            ((((10, 7), (10, 7)), ((12, 0), (12, 0))), (('dram__bytes_op_read', 1), ('dram__bytes_op_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), (('dram__sectors_read', 32), ('dram__sectors_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
-            ((((12, 0), (12, 0)),), (('dram__sectors_op_read', 32), ('dram__sectors_op_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
-            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3)), ((12, 0), (12, 0))), (('dram__sectors', 32),), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
+            ((((10, 7), (10, 7)), ((12, 0), (12, 0))), (('dram__sectors_op_read', 32), ('dram__sectors_op_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
+            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))), (('dram__sectors', 32),), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
             ((((7, 2), (7, 2)), ((8, 7), (8, 7)), ((12, 1), (12, 1))), (('lts__d_sectors_fill_device', 32), ('lts__d_sectors_fill_sysmem', 32)), None, '', 'lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', ()),
             ((((11, 0), (11, 0)),), (('lts__d_sectors_fill_sysmem', 32),), None, '', 'lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', ()),
             ((((7, 2), (7, 2)), ((8, 7), (8, 7)), ((11, 0), (11, 0)), ((12, 1), (12, 1))), (('lts__t_sectors_lookup_miss', 32),), None, '', 'lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', ()),
@@ -725,7 +731,7 @@ def examine(kernel, report):
         text += " Roofs of compute, L1 and L2 stand at the profiled clock; at the maximum they are {:.3g}x higher{}.".format(
             1 / share, balance(kernel, 1 / share)
         )
-        text += " Releases before 2026.1 lock clocks to base: profile with --clock-control none for the clocks of normal runs."
+        text += " ncu before 2026.1 locks to base, later ones to boost, unless told otherwise: profile with --clock-control none for the clocks of normal runs."
         message = report.warn(text, "Profiled below the maximum clock")
     else:
         message = report.fine(text, "Clocks")

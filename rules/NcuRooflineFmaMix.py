@@ -75,7 +75,7 @@ ARCHITECTURES = {
         },
         {},
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
         {
             'RTX 2080 Ti': 44,
@@ -155,6 +155,12 @@ ARCHITECTURES = {
         (),
         {},
     ),
+    (10, 7): (
+        {},
+        {},
+        (),
+        {},
+    ),
     (11, 0): (
         {},
         {},
@@ -207,14 +213,14 @@ PRECISIONS = (
         True,
         True,
         (
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
         '',
         (),

@@ -87,7 +87,7 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
         {
             'RTX 2080 Ti': 44,
@@ -269,6 +269,12 @@ ARCHITECTURES = {
         (),
         {},
     ),
+    (10, 7): (
+        {},
+        {},
+        (),
+        {},
+    ),
     (11, 0): (
         {},
         {},
@@ -332,14 +338,14 @@ PRECISIONS = (
         True,
         True,
         (
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('smsp__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2), ('sm__sass_thread_inst_executed_op_fadd2_pred_on', 2), ('sm__sass_thread_inst_executed_op_fmul2_pred_on', 2), ('sm__sass_thread_inst_executed_op_ffma2_pred_on', 4)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (9, 0)), ((11, 0), (99, 9))), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', '', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
-            ((((10, 0), (10, 3)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_op_fadd_pred_on', 1), ('smsp__sass_thread_inst_executed_op_fmul_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
+            ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
         '',
         (),
@@ -733,10 +739,10 @@ PRECISIONS = (
         True,
         (
             ((((8, 9), (9, 0)),), (('sm__ops_path_tensor_src_fp8_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp8_sparsity_off', 1),), 'sm', '', ()),
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 9), (9, 0)),), (('sm__ops_path_tensor_src_fp8', 1),), (('sm__ops_path_tensor_src_fp8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
         '',
@@ -750,7 +756,7 @@ PRECISIONS = (
         True,
         (
             ((((8, 9), (9, 0)),), (('sm__ops_path_tensor_src_fp8_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp8_sparsity_on', 1),), 'sm', '', ()),
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
         'tensor.fp8',
@@ -763,9 +769,9 @@ PRECISIONS = (
         False,
         True,
         (
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
         '',
@@ -778,7 +784,7 @@ PRECISIONS = (
         False,
         True,
         (
-            ((((10, 3), (10, 3)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
         'tensor.fp6fp4',
@@ -848,11 +854,11 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_src_int8_sparsity_off', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1), ('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1)), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', '', ()),
-            ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
-            ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
+            ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
         '',
         (),
@@ -867,7 +873,7 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
-            ((((10, 3), (10, 3)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
+            ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
         'tensor.int8',
         (),
@@ -1018,7 +1024,7 @@ LEVELS = (
         (
             ((((7, 0), (99, 9)),), (('l1tex__t_bytes', 1),), None, 'l1tex', '', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors', 32),), None, 'l1tex', 'sectors x 32 B', ()),
-            ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32)), None, 'l1tex', 'sum of sectors x 32 B over loads, stores, atomics, textures and surfaces', ()),
+            ((((7, 0), (10, 3)), ((11, 0), (99, 9))), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32)), None, 'l1tex', 'sum of sectors x 32 B over loads, stores, atomics, textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32)), None, 'l1tex', 'sum of sectors x 32 B of global and local memory, without textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32)), None, 'l1tex', 'lower bound: loads and stores of global and local memory, without atomics, textures and surfaces', ()),
             ((((7, 0), (99, 9)),), (('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32)), None, 'l1tex', 'lower bound: loads and stores of global memory only', ()),
@@ -1056,22 +1062,22 @@ LEVELS = (
             ((((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B of all units, not of the SMs alone', ()),
             ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1), ('l1tex__m_l1tex2xbar_write_bytes', 1)), None, 'lts', 'bytes that L1 reads from and writes to L2', ()),
             ((((7, 0), (99, 9)),), (('lts__t_sectors_op_read', 32), ('lts__t_sectors_op_write', 32), ('lts__t_sectors_op_atom', 32), ('lts__t_sectors_op_red', 32)), None, 'lts', 'sum of sectors x 32 B of all units; on chips with two L2 halves traffic between them is included', ()),
-            ((((8, 0), (8, 0)), ((9, 0), (10, 3))), (('lts__t_bytes', 1),), None, 'lts', 'traffic between the two L2 halves is included', ()),
-            ((((8, 0), (8, 0)), ((9, 0), (10, 3))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B, traffic between the two L2 halves is included', ()),
+            ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_bytes', 1),), None, 'lts', 'traffic between the two L2 halves is included', ()),
+            ((((8, 0), (8, 0)), ((9, 0), (10, 7))), (('lts__t_sectors', 32),), None, 'lts', 'sectors x 32 B, traffic between the two L2 halves is included', ()),
             ((((7, 0), (99, 9)),), (('lts__lts2xbar_cycles_active', 32),), (('lts__lts2xbar_cycles_active', 32),), 'lts', 'loads only (return path)', ()),
-            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), 'l1tex', 'loads only (return path)', ()),
+            ((((7, 0), (99, 9)),), (('l1tex__m_xbar2l1tex_read_bytes', 1),), None, 'lts', 'loads only (return path)', ()),
         ),
     ),
     (
         'dram',
         'DRAM',
         (
-            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3)), ((12, 0), (12, 0))), (('dram__bytes', 1),), (('dram__bytes', 1),), 'dram', '', ()),
+            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))), (('dram__bytes', 1),), (('dram__bytes', 1),), 'dram', '', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), (('dram__bytes_read', 1), ('dram__bytes_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
-            ((((12, 0), (12, 0)),), (('dram__bytes_op_read', 1), ('dram__bytes_op_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
+            ((((10, 7), (10, 7)), ((12, 0), (12, 0))), (('dram__bytes_op_read', 1), ('dram__bytes_op_write', 1)), (('dram__bytes', 1),), 'dram', '', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), (('dram__sectors_read', 32), ('dram__sectors_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
-            ((((12, 0), (12, 0)),), (('dram__sectors_op_read', 32), ('dram__sectors_op_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
-            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3)), ((12, 0), (12, 0))), (('dram__sectors', 32),), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
+            ((((10, 7), (10, 7)), ((12, 0), (12, 0))), (('dram__sectors_op_read', 32), ('dram__sectors_op_write', 32)), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
+            ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))), (('dram__sectors', 32),), (('dram__bytes', 1),), 'dram', 'sectors x 32 B', ()),
             ((((7, 2), (7, 2)), ((8, 7), (8, 7)), ((12, 1), (12, 1))), (('lts__d_sectors_fill_device', 32), ('lts__d_sectors_fill_sysmem', 32)), None, '', 'lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', ()),
             ((((11, 0), (11, 0)),), (('lts__d_sectors_fill_sysmem', 32),), None, '', 'lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', ()),
             ((((7, 2), (7, 2)), ((8, 7), (8, 7)), ((11, 0), (11, 0)), ((12, 1), (12, 1))), (('lts__t_sectors_lookup_miss', 32),), None, '', 'lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', ()),
@@ -1082,13 +1088,13 @@ LEVELS = (
         'System memory',
         (
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), (('lts__t_sectors_srcunit_tex_aperture_sysmem', 32),), None, '', 'SM accesses to system memory in sectors x 32 B, L2 hits included', ()),
-            ((((10, 0), (10, 3)), ((12, 0), (12, 0))), (('syslts__t_sectors_srcunit_tex_aperture_sysmem', 32),), None, '', 'SM accesses to system memory in sectors x 32 B, hits in the L2 for system memory included', ()),
+            ((((10, 0), (10, 7)), ((12, 0), (12, 0))), (('syslts__t_sectors_srcunit_tex_aperture_sysmem', 32),), None, '', 'SM accesses to system memory in sectors x 32 B, hits in the L2 for system memory included', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0)), ((12, 0), (12, 0))), (('lts__t_sectors_aperture_sysmem', 32),), None, '', 'accesses of all units to system memory in sectors x 32 B, L2 hits included', ()),
-            ((((10, 0), (10, 3)), ((12, 0), (12, 0))), (('syslts__t_sectors_aperture_sysmem', 32),), None, '', 'accesses of all units to system memory in sectors x 32 B, hits in the L2 for system memory included', ()),
+            ((((10, 0), (10, 7)), ((12, 0), (12, 0))), (('syslts__t_sectors_aperture_sysmem', 32),), None, '', 'accesses of all units to system memory in sectors x 32 B, hits in the L2 for system memory included', ()),
             ((((9, 0), (10, 3)),), (('pcie__read_bytes', 1), ('pcie__write_bytes', 1), ('ctc__rx_bytes_data_user', 1), ('ctc__tx_bytes_data_user', 1)), None, '', 'all traffic of the PCIe and C2C links in units of 512 and 2048 B, not of the kernel alone', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (8, 9)), ((12, 0), (12, 0))), (('pcie__read_bytes', 1), ('pcie__write_bytes', 1)), None, '', 'all traffic of the PCIe link in units of 512 B, not of the kernel alone', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), (('lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss', 32),), None, '', 'lower bound: L2 misses of SM accesses to system memory x 32 B, most stores are not counted', ()),
-            ((((10, 0), (10, 3)), ((12, 0), (12, 0))), (('syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss', 32),), None, '', 'lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', ()),
+            ((((10, 0), (10, 7)), ((12, 0), (12, 0))), (('syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss', 32),), None, '', 'lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', ()),
             ((((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), (('lts__t_sectors_aperture_sysmem_lookup_miss', 32),), None, '', 'lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', ()),
         ),
     ),
@@ -1686,6 +1692,8 @@ ABOVE = 1.02
 SAME = 0.9
 # Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
 TENSOR_ACTIVE = 0.01
+# A speed-up below this is none.
+LITTLE = 1.05
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
 
@@ -1804,7 +1812,9 @@ def _at(nearest, before = ""):
 
 
 def _at_most(speedup):
-    return "; at most {:.1f}x faster".format(speedup) if speedup >= 1.05 else "; nothing to gain short of doing less"
+    if speedup < LITTLE:
+        return "; nothing to gain short of doing less"
+    return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
 
 
 # (kind, level or "", id, label, whether it is a sum over others, metrics of which the largest counts).

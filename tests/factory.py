@@ -86,3 +86,13 @@ def report(path: Path, *kernels: KernelData, ncu_version: str = "2024.1.0.0") ->
     """Write a report; returns its path."""
     write_report(path, ReportData(list(kernels), Session(ncu_version=ncu_version)), overwrite=True)
     return path
+
+
+THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
+WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+
+
+def opcodes(**warps: float) -> dict[str, list[tuple[str, float]]]:
+    """Instances of both opcode metrics from executed warp instructions (full warps); "_" in a keyword is a dot."""
+    counts = {name.replace("__", "@").replace("_", ".").replace("@", "_"): float(number) for name, number in warps.items()}
+    return {THREADS: [(name, 32 * number) for name, number in counts.items()], WARPS: list(counts.items())}

@@ -17,6 +17,7 @@ LAYERS = {
     "errors": 0,
     "pack": 0,
     "metricnames": 0,
+    "clocks": 0,
     "files": 1,
     "wire": 1,
     "verdict": 1,

@@ -11,7 +11,7 @@ from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.model import Measurements
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import Lender, RuleOutcome, RuleSet, load_rules, section_identifier
+from ncu_roofline.rules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
 OPTIMIZATION_SINCE = (2024, 1)
@@ -32,6 +32,7 @@ class Adviser:
     def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str, m: Measurements) -> None:
         self._rules: RuleSet = load_rules(folders)
         self._lender = Lender(m)
+        self._ncu_version = ncu_version
         self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
 
     def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
@@ -41,7 +42,8 @@ class Adviser:
         """
         known = {rule.identifier for rule in kernel.rule_results}
         present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
-        outcomes = (one for one in self._rules.run(kernel, known=self._lender.of(kernel.index)) if one.identifier not in known)
+        said = self._rules.run(kernel, known=self._lender.of(kernel.index))
+        outcomes = (collectable(one, self._ncu_version) for one in said if one.identifier not in known)
         return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
 
     def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:

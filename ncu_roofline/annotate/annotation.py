@@ -91,7 +91,7 @@ def _without_annotation(path: PathName, stack: ExitStack) -> RawFile:
         raw.close()
         raise
     raw.close()
-    return RawFile(os.fspath(path), open_raw(copy).data)
+    return RawFile(os.fspath(path), open_raw(copy).data, raw.unpacked)
 
 
 def _check(report: Report) -> None:

@@ -15,6 +15,7 @@ from ncu_roofline.importers import check_report
 from ncu_roofline.metricnames import compact
 from ncu_roofline.model.explanations import Availability
 from ncu_roofline.pack import folder
+from ncu_roofline.report.compressed import as_named
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     ceilings = [read_ceilings(path) for path in args.ceilings]
     account = annotate(
         args.report,
-        lambda chunks: write_atomically(args.output, chunks, overwrite=args.force),
+        lambda chunks: write_atomically(args.output, as_named(args.output, chunks), overwrite=args.force),
         ceilings,
         [] if args.no_rules else [folder("rules")],
         lambda kernels, total: progress(kernels, "annotating launches", total),

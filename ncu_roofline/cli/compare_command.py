@@ -34,7 +34,7 @@ class _Read:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the comparison; exit code 1 if a threshold tripped or some report had to be left out."""
+    """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
     from ncu_roofline.rendering import VIEWS, render
 
     output_format = chosen_format(args, [name for name in VIEWS["comparison"] if name != "junit"], "comparisons")
@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.output, args.junit):
         if path and path != STANDARD_OUTPUT:
             say(f"Wrote {path}")
-    return 1 if _tripped(result, args.strict, said=output_format == "text") or failed else 0
+    disjoint = _disjoint(result)
+    return 1 if _tripped(result, args.strict, said=output_format == "text") or failed or disjoint else 0
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
@@ -153,6 +154,19 @@ def _part(whole: Roofline, reports: set[str]) -> Roofline:
         traffic={name: values[kernels] for name, values in whole.traffic.items()},
         work={name: values[kernels] for name, values in whole.work.items()},
     )
+
+
+def _disjoint(result: Comparison) -> bool:
+    """Whether some pair of reports has no kernel in common: told, and an error, for no threshold can trip then."""
+    summary = result.summary_columns
+    nothing = False
+    for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
+        if not matched:
+            nothing = True
+            reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
+            advice = "Compare reports of one application, or choose other kernels."
+            say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, advice)}")
+    return nothing
 
 
 def _tripped(result: Comparison, strict: bool, said: bool) -> bool:

@@ -14,6 +14,10 @@ together; if it is the only argument, each of its reports is a state.
 Kernels are matched by full name, grid and block; what is left then by name alone, and last, where that is unambiguous, by
 names that differ in the function's parameters or in numbers.  Notes say so.
 
+Launches of one kernel and configuration are compared per launch: the median of their times, the mean of their work and traffic.
+Another number of launches is told, and is neither slower nor faster.  The application's time is summed over the kernels that
+both reports have, with as many launches as the baseline; what is new or gone, and the totals of all launches, are told apart.
+
 Noise: where a kernel has several launches in a report, the spread of their times is 1.4826 * median absolute deviation /
 median; changes below sqrt(spread before^2 + spread now^2), or below --tolerance, are "same".  Thresholds do not know noise,
 unless they name it.
@@ -23,24 +27,27 @@ value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI o
   fraction < 0.9 * baseline       fraction.l2 < 0.3       time > 1.05 * baseline and share > 1 %
   bytes.dram > 1.1 * baseline     flops.fp64 > baseline   time > (1 + noise) * baseline
 names:
-  time                 run time of all launches, on the basis that --times chooses [s]
+  time                 run time of a launch, the median, on the basis that --times chooses [s]
   time.raw             run time as measured [s]
   time.normalised      run time at the baseline's SM clock [s]
-  time.launch          time / launches [s]
-  cycles               SM cycles: time.raw * clock
+  time.total           run time of all launches, on the basis that --times chooses [s]
+  cycles               SM cycles of a launch: time.raw * clock
   clock                SM clock while profiled [Hz]
   launches             number of launches
-  share                share of the report's time [ratio]
+  share                share of the report's time, all launches [ratio]
   noise                change of time up to which it counts as the same [ratio]
-  flops, flops.PRECISION                  floating-point operations [FLOP]
-  bytes.LEVEL                             bytes at a memory level [B]
+  flops, flops.PRECISION                  floating-point operations of a launch, the mean [FLOP]
+  flops.total, flops.total.PRECISION      the same of all launches [FLOP]
+  bytes.LEVEL                             bytes of a launch at a memory level, the mean [B]
+  bytes.total.LEVEL                       the same of all launches [B]
   bandwidth.LEVEL                         bytes per second [B/s]
   intensity.LEVEL, intensity.PRECISION.LEVEL    FLOPs per byte [FLOP/B]
   performance, performance.PRECISION            FLOPs per second [FLOP/s]
   fraction, fraction.PRECISION, fraction.LEVEL, fraction.PRECISION.LEVEL    share of the attainable performance [ratio]
 Without PRECISION: the one with most work.  `list precisions` and `list levels` name them.
 
-Exit code: 0; 1 if a threshold trips (or with --strict can't be evaluated) or a report can't be read; 2 for wrong options.
+Exit code: 0; 1 if a threshold trips (or with --strict can't be evaluated), a report can't be read, or reports have no kernel in
+common; 2 for wrong options.
 """
 
 
@@ -60,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--match",
         choices=("aggregate", "order"),
         default="aggregate",
-        help="launches of one kernel and configuration: their sums, or the n-th with the n-th (default: %(default)s)",
+        help="launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)",
     )
     group.add_argument(
         "--times",

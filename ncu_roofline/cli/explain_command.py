@@ -65,6 +65,7 @@ def _text(one: Explanation, instructions: bool) -> str:
     lines = [f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
     for title, rows in (("work", one.precisions), ("traffic", one.levels)):
         lines += [f"  {title:8}{_row(row, one.launches)}" for row in rows]
+    lines += [f"  set     {one.sets.sentence}"] if one.sets.sentence else []
     lines += [f"  note    {note}" for note in one.notes]
     gains = [f"add {', '.join(name for name in one.missing if name in one.added)}"] if set(one.missing) & set(one.added) else []
     gains += [f"count all of {', '.join(one.partial)}"] if one.partial else []

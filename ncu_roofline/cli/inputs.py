@@ -7,9 +7,7 @@ import os
 from collections.abc import Sequence
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import natural_order
-
-SUFFIXES = (".ncu-rep", ".nsight-cuprof-report")
+from ncu_roofline.files import REPORT_SUFFIXES, natural_order
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
@@ -32,7 +30,10 @@ def _expand_one(argument: str) -> list[str]:
         inside = _reports_below(argument)
         if not inside:
             raise RooflineError(
-                "Cannot read", argument, "the folder holds no report", f"Give a folder with {' or '.join(SUFFIXES)} files."
+                "Cannot read",
+                argument,
+                "the folder holds no report",
+                f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files.",
             )
         return inside
     if not os.path.exists(argument) and glob.has_magic(argument):
@@ -45,5 +46,6 @@ def _expand_one(argument: str) -> list[str]:
 
 
 def _reports_below(folder: str) -> list[str]:
-    paths = (os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.endswith(SUFFIXES))
+    names = ((where, name) for where, _, found in os.walk(folder) for name in found if name.endswith(REPORT_SUFFIXES))
+    paths = (os.path.join(where, name) for where, name in names)
     return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)

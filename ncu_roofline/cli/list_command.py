@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterable
 
 from ncu_roofline.cli.outputs import write_text
+from ncu_roofline.files import REPORT_SUFFIXES
+
+_OPCODES = "opcode counts of a report (section SourceCounters)"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +59,9 @@ def _precisions() -> list[dict[str, str]]:
             "id": p.id,
             "label": p.label,
             "unit": p.unit.upper(),
-            "on": _words(
+            "on": _OPCODES
+            if p.opcodes
+            else _words(
                 f"{a.compute_capability[0]}.{a.compute_capability[1]}"
                 for a in spec.architectures
                 if spec.bindings(p, a.compute_capability)
@@ -84,7 +89,8 @@ def _formats() -> list[dict[str, str]]:
 def _inputs() -> list[dict[str, str]]:
     from ncu_roofline.importers import FORMATS
 
-    report = {"input": "report", "gives": "metrics", "is": "a report of Nsight Compute (.ncu-rep, .nsight-cuprof-report)"}
+    suffixes = ", ".join(REPORT_SUFFIXES)
+    report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}
     return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
 
 

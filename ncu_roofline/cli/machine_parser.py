@@ -54,15 +54,19 @@ def profile(parser: argparse.ArgumentParser, words: Callable[[str], object], reg
     )
     parser.add_argument("--kernel", type=regex, default="", metavar="REGEX", help="only kernels whose name matches")
     parser.add_argument(
-        "-o", "--output", default="", metavar="NAME", help="write NAME.ncu-rep and NAME.html (default: APPLICATION-roofline)"
+        "-o",
+        "--output",
+        default="",
+        metavar="NAME",
+        help="write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
     )
     parser.add_argument(
         "--ceilings", default="", metavar="FILE", help="measured ceilings (JSON) (default: those kept for this GPU)"
     )
     parser.add_argument(
         "--clock-control",
-        choices=("base", "none"),
-        help="as of ncu (default: none with measured ceilings, which were measured at free clocks, else base)",
+        choices=("base", "boost", "none"),
+        help="as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
     )
     parser.add_argument("--ncu", default="", metavar="PATH", help="the ncu to use (default: the first found)")
     parser.add_argument("--force", action="store_true", help="overwrite an earlier report and page")

@@ -145,8 +145,10 @@ def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _annotate(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = _add(commands, "annotate", "write our charts and advice into a copy of a report, for ncu-ui and ncu --import")
-    parser.add_argument("report", metavar="REPORT", help="report file (.ncu-rep); it is not changed")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the copy to write, a .ncu-rep")
+    parser.add_argument("report", metavar="REPORT", help="report file (.ncu-rep, .ncu-repz); it is not changed")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the copy to write, a .ncu-rep; .ncu-repz is compressed"
+    )
     parser.add_argument(
         "--ceilings",
         action="append",

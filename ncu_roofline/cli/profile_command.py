@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from ncu_roofline import __version__, pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.files import check_target
 from ncu_roofline.install import profile
@@ -46,12 +48,14 @@ def run(args: argparse.Namespace) -> int:
         folders: tuple[Path, ...] = () if installed else (pack.folder("sections"), pack.folder("rules"))
         write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
         return 0
-    check_target(f"{wanted.output}.ncu-rep", args.force)
+    for suffix in profile.possible(setting.ncu, wanted):
+        check_target(f"{wanted.output}{suffix}", args.force)
     check_target(f"{wanted.output}.html", args.force)
     rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
     lighter = profile.sections_for(args.precision, light=True)
     say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
+    before = profile.reports(wanted.output)
     with _folders(rendered, installed) as folders:
         words = profile.command(setting.ncu, replace(wanted, folders=folders))
         try:
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             raise RooflineError(
                 "Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu."
             ) from error
-    return _finish(machine, args, wanted, setting, outcome)
+    return _finish(machine, args, setting, outcome, profile.written(wanted.output, before))
 
 
 def _setting(machine: Machine, args: argparse.Namespace) -> Setting:
@@ -81,9 +85,20 @@ def _setting(machine: Machine, args: argparse.Namespace) -> Setting:
 def _wanted(machine: Machine, args: argparse.Namespace, setting: Setting) -> profile.Wanted:
     _check_precisions(args.precision)
     sections = profile.sections_for(args.precision, args.light)
-    free = args.clock_control == "none" or (args.clock_control is None and setting.ceilings is not None)
-    name = profile.output_name(args.output, args.application[0], profile.rank_of(machine.environ))
-    return profile.Wanted(tuple(args.application), name, sections, kernel=args.kernel, free_clocks=free, force=args.force)
+    clocks = _clocks(setting, args.clock_control)
+    name, suffix = profile.output_name(args.output, args.application[0], profile.rank_of(machine.environ))
+    if suffix == ".ncu-repz" and setting.ncu.release < profile.COMPRESSED_SINCE:
+        reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
+        raise UsageError("Cannot write", args.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+    application = tuple(args.application)
+    return profile.Wanted(application, name, sections, kernel=args.kernel, clocks=clocks, force=args.force, suffix=suffix)
+
+
+def _clocks(setting: Setting, wanted: str | None) -> str:
+    if wanted == "boost" and setting.ncu.release < BOOST_OPTION_SINCE:
+        reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
+        raise UsageError("Cannot use --clock-control", wanted, reason, "Use none, or another ncu with --ncu.")
+    return wanted or ("none" if setting.ceilings else "")
 
 
 def _check_precisions(precisions: Sequence[str]) -> None:
@@ -112,12 +127,15 @@ def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> 
 
 
 def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
-    if wanted.free_clocks:
+    if wanted.clocks == "none":
         why = ", as those the ceilings were measured at" if setting.ceilings else ""
         return f"Clocks are left free (--clock-control none){why}."
+    usual = default_clocks(setting.ncu.version)
+    kept = wanted.clocks or usual
     if setting.ceilings:
-        return "Clocks are locked to base; the measured ceilings stand at free clocks and can't be reached."
-    return "Clocks are locked to base, as ncu does unless told --clock-control none; roofs stand at that clock, too."
+        return f"Clocks are locked to {kept}; the measured ceilings stand at free clocks and can't be reached."
+    why = f"as ncu {setting.ncu.version} does unless told" if kept == usual else "not left free as with"
+    return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
 
 
 @contextmanager
@@ -136,11 +154,10 @@ def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
         raise RooflineError("Cannot write", tempfile.gettempdir(), error.strerror or str(error), next_step) from error
 
 
-def _finish(machine: Machine, args: argparse.Namespace, wanted: profile.Wanted, setting: Setting, outcome: profile.Run) -> int:
+def _finish(machine: Machine, args: argparse.Namespace, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
     """Render what there is; the application's exit code comes first, then ours."""
-    report = Path(f"{wanted.output}.ncu-rep")
     ended = application_code(outcome.log)
-    if not report.is_file():
+    if report is None:
         failure = explain(machine, outcome.log, outcome.code, args.kernel)
         error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
         if failure.id != "application" or not ended:
@@ -148,7 +165,7 @@ def _finish(machine: Machine, args: argparse.Namespace, wanted: profile.Wanted, 
         say(f"ncu-roofline: {error}")
         return ended
     say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
-    code = _render(report, Path(f"{wanted.output}.html"), setting, args.force)
+    code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, args.force)
     partial = find_failure(outcome.log) if outcome.code else None
     if partial:
         say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")

@@ -9,7 +9,10 @@ import re
 def reports(parser: argparse.ArgumentParser) -> None:
     """The reports, what to do with those that can't be read, and where to read them."""
     parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help="report files (.ncu-rep, .nsight-cuprof-report), globs or folders"
+        "reports",
+        nargs="+",
+        metavar="REPORT",
+        help="report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders",
     )
     parser.add_argument(
         "--keep-going",

@@ -33,6 +33,7 @@ _COSTLY = {
     ("dram", (8, 7)),
     ("dram", (12, 1)),
     ("tensor.fp8.sparse", (10, 3)),
+    ("tensor.fp8.sparse", (10, 7)),  # sections of old releases can not tell it from 10.3
 }
 # Clocks that every chip has: they need no filter.
 _CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "l1tex", "lts")}

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ncu_roofline import verdict
+from ncu_roofline.clocks import BY_RELEASE
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
@@ -216,6 +217,7 @@ def _constants(spec: Spec) -> dict[str, object]:
     return {
         "mixed_share": repr(MIXED_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
+        "clocks_by_release": BY_RELEASE,
         "tensor_active": repr(TENSOR_ACTIVE),
         "replacements": _literal(_REPLACEMENTS, 1),
         "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
@@ -276,15 +278,20 @@ def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
 
 def _adding(spec: Spec) -> list[Precision]:
     """Precisions that may count towards the total."""
-    return [p for p in spec.precisions if not p.part_of or p.disjoint]
+    return [p for p in _counted(spec) if not p.part_of or p.disjoint]
+
+
+def _counted(spec: Spec) -> list[Precision]:
+    """Precisions whose work counters tell: rules read no instances, so nothing of opcodes."""
+    return [p for p in spec.precisions if not p.opcodes]
 
 
 def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
     chosen: dict[str, list[Precision]] = {
         "": [],
-        "core": [p for p in spec.precisions if p.kind == "core"],
+        "core": [p for p in _counted(spec) if p.kind == "core"],
         "sum": _adding(spec),
-        "all": list(spec.precisions),
+        "all": _counted(spec),
     }
     precisions = chosen[rule.precisions]
     levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.id in _CHAIN)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.clocks import BY_RELEASE
 from ncu_roofline.errors import UsageError
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
@@ -33,7 +34,7 @@ _TRAFFIC = (
 _DOTS = (
     "One dot per memory level, all at the height of the achieved performance; a dot on a roof of its own colour is bound by it."
 )
-_CLOCKS = "Roofs are at the clocks of the profiled run, which ncu locks to base clock unless told otherwise."
+_CLOCKS = f"Roofs are at the clocks of the profiled run: {BY_RELEASE}."
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.report.compressed import is_compressed
 
 HEAD_BYTES = 65_536
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
@@ -21,7 +22,7 @@ def head_of(path: str | os.PathLike[str]) -> str:
     except OSError as error:
         raise _unreadable(path, error) from error
     encoding = _encoding(data)
-    if encoding != "utf-16" and b"\0" in data:
+    if (encoding != "utf-16" and b"\0" in data) or is_compressed(data):
         return ""
     return data.decode(encoding, "replace")
 

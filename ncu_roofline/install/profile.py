@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.clocks import default_clocks
 from ncu_roofline.install.machine import Machine
 from ncu_roofline.install.ncu import Ncu
 
@@ -21,6 +21,10 @@ SECTIONS = {
     "tensor": "HierarchicalTensorRooflineChart",
 }
 """Precision (or the first word of it): the section that counts it."""
+
+SUFFIXES = (".ncu-rep", ".ncu-repz")
+COMPRESSED_SINCE = (2025, 4)
+"""The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
 
 LIGHT_TENSOR = "HierarchicalTensorLightRooflineChart"
 # Launchers tell a process its number among all and how many there are, first one set wins.
@@ -37,15 +41,20 @@ _TAIL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to profile: ``sections``, ``folders`` to find them in (none: where ncu looks), ``kernel`` a regular expression."""
+    """What to profile: ``sections``, ``folders`` to find them in (none: where ncu looks), ``kernel`` a regular expression.
+
+    ``output`` is the report's path without its suffix, ``suffix`` the one that the user named,
+    ``clocks`` what ncu is to do with them ("none", "base", "boost"); "" for either: as this ncu does by itself.
+    """
 
     application: tuple[str, ...]
     output: str
     sections: tuple[str, ...]
     folders: tuple[Path, ...] = ()
     kernel: str = ""
-    free_clocks: bool = False
+    clocks: str = ""
     force: bool = False
+    suffix: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,10 +94,33 @@ def rank_of(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def output_name(output: str, application: str, rank: str) -> str:
-    """The report's path without its suffix: as given, or after the application; with the MPI rank behind it."""
-    name = re.sub(r"\.ncu-rep$", "", output) or f"{Path(application).stem}-roofline"
-    return f"{name}.rank{rank}" if rank else name
+def output_name(output: str, application: str, rank: str) -> tuple[str, str]:
+    """(path of the report without its suffix: as given, or after the application, with the MPI rank behind it; that suffix)."""
+    suffix = next((one for one in SUFFIXES if output.endswith(one)), "")
+    name = output.removesuffix(suffix) or f"{Path(application).stem}-roofline"
+    return f"{name}.rank{rank}" if rank else name, suffix
+
+
+def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
+    """Suffixes that the report may get; without a name for it that depends on the release."""
+    if ncu.release < COMPRESSED_SINCE:
+        return SUFFIXES[:1]
+    return (wanted.suffix,) if wanted.suffix else SUFFIXES
+
+
+def reports(output: str) -> dict[Path, object]:
+    """The files that ncu may write for ``output``, as far as they are there, each with what changes when it is written."""
+    found: dict[Path, object] = {}
+    for path in (Path(f"{output}{suffix}") for suffix in SUFFIXES):
+        if path.is_file():
+            status = path.stat()
+            found[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def written(output: str, before: Mapping[Path, object]) -> Path | None:
+    """The report that was written since `reports` said ``before``: one that ncu did not write now must not pass for its own."""
+    return next((path for path, state in reports(output).items() if before.get(path) != state), None)
 
 
 def command(ncu: Ncu, wanted: Wanted) -> list[str]:
@@ -97,8 +129,10 @@ def command(ncu: Ncu, wanted: Wanted) -> list[str]:
     words += [word for folder in wanted.folders for word in ("--section-folder", os.fspath(folder))]
     words += [word for section in wanted.sections for word in ("--section", section)]
     words += ["--kernel-name", f"regex:{wanted.kernel}"] if wanted.kernel else []
-    words += ["--clock-control", "none"] if wanted.free_clocks else []
-    words += ["--target-processes", "all", "-o", wanted.output.replace("%", "%%")]
+    words += ["--clock-control", wanted.clocks] if wanted.clocks not in ("", default_clocks(ncu.version)) else []
+    # A release that knows one suffix only adds it by itself.
+    suffix = wanted.suffix if ncu.release >= COMPRESSED_SINCE else ""
+    words += ["--target-processes", "all", "-o", f"{wanted.output}{suffix}".replace("%", "%%")]
     words += ["-f"] if wanted.force else []
     return [*words, *wanted.application]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
 from ncu_roofline.report import Kernel, Report
-from ncu_roofline.sections import Chart, classify, evaluate_charts, parse_section, stock_half_factor
+from ncu_roofline.sections import Chart, evaluate_charts, meaning, parse_section, stock_half_factor, tensor_caveat
 from ncu_roofline.spec import Spec
 
 
@@ -64,9 +64,10 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
         for chart in charts_of(report.kernels[int(m.launch[row])], m.capability[row]):
             half = stock_half_factor(chart, m.ncu_version[row])
             for point in chart.points:
-                precision, level = _known(classify(point.work_metrics)[0], precisions), classify(point.traffic_metrics)[1]
+                precision, level = _known(meaning(point.work_metrics)[0], precisions), meaning(point.traffic_metrics)[1]
+                wrong = tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
                 note = f"from the report's own chart {chart.section}"
-                if precision in precisions and not has_work[row]:
+                if precision in precisions and not has_work[row] and not wrong:
                     value = point.work * m.seconds[row] * half.point
                     work.setdefault(precision, []).append(
                         _Read(int(row), value, Origin("embedded", ", ".join(point.work_metrics), note))

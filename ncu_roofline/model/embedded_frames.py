@@ -13,7 +13,7 @@ import numpy as np
 from ncu_roofline.model.grouping import Grouping
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.sections import Chart, Point, Roof, Wall, classify, stock_half_factor
+from ncu_roofline.sections import Chart, Point, Wall, meaning, peaks_of, stock_half_factor, tensor_caveat
 
 Row = dict[str, Any]
 
@@ -39,11 +39,11 @@ def _charts(m: Measurements) -> Iterator[tuple[int, Chart]]:
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
     precision, level = _meaning(point.work_metrics, point.traffic_metrics)
     seconds = m.seconds[launch]
-    roof = _roof_of(chart, level)
-    slope = point.intensity * roof.peak_traffic if roof else np.nan
-    peak = roof.peak_work if roof else np.nan
-    attainable = min(slope, peak) if roof else np.nan
+    peak, bandwidth = peaks_of(chart, point)
+    slope = point.intensity * bandwidth
+    attainable = float(np.minimum(slope, peak))  # NaN where either is unknown
     half = stock_half_factor(chart, m.ncu_version[launch]).sentence
+    tensor = tensor_caveat(point.work_metrics, m.capability[launch])
     computed = f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else ""
     clock, clock_max = m.clock[launch], m.clock_max[launch]
     return {
@@ -64,14 +64,14 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "attainable": attainable,
         "fraction": point.work / attainable,
         "compute_roof": peak,
-        "bandwidth_roof": roof.peak_traffic if roof else np.nan,
+        "bandwidth_roof": bandwidth,
         "fma_share": np.nan,
         "mix_roof": np.nan,
         "lanes": np.nan,
         "attainable_theoretical": attainable,
         "fraction_theoretical": point.work / attainable,
         "roof_origin": "theoretical",
-        "binds": (level if slope < peak else f"{precision}.peak") if roof else "",
+        "binds": "" if np.isnan(attainable) else level if slope < peak else f"{precision}.peak",
         "binding_fraction": point.work / attainable,
         "locality": np.nan,
         "locality_to": "",
@@ -81,7 +81,7 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "coverage": 1.0,
         "source": "embedded",
         "metrics": "; ".join(", ".join(names) for names in (point.work_metrics, point.traffic_metrics)),
-        "notes": "; ".join(text for text in (f"{chart.section}: {point.label}", half, computed) if text),
+        "notes": "; ".join(text for text in (f"{chart.section}: {point.label}", tensor, half, computed) if text),
     }
 
 
@@ -90,17 +90,11 @@ def _where(m: Measurements, launch: int) -> Row:
 
 
 def _meaning(work: tuple[str, ...], traffic: tuple[str, ...]) -> tuple[str, str]:
-    return classify(work)[0], classify(traffic)[1]
+    return meaning(work)[0], meaning(traffic)[1]
 
 
 def _unit(precision: str) -> str:
     return "op" if precision.startswith("tensor.int") else "flop"
-
-
-def _roof_of(chart: Chart, level: str) -> Roof | None:
-    """The roof that a dot of this level belongs to; charts name them alike, their metrics say which is which."""
-    same = [roof for roof in chart.roofs if classify(roof.traffic_metrics)[1] == level]
-    return max(same, key=lambda roof: roof.peak_work, default=None)
 
 
 def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
@@ -109,7 +103,7 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
     facts: dict[tuple[str, ...], Row] = {}
     clocks: dict[tuple[str, ...], list[float]] = {}
     for launch, chart in _charts(m):
-        for row in _lines(chart):
+        for row in _lines(chart, m.capability[launch]):
             if not select.wants(row["precision"], row["level"]):
                 continue
             key = (str(m.device[launch]), row["kind"], row["roof"], row["metrics"])
@@ -131,11 +125,12 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
     ]
 
 
-def _lines(chart: Chart) -> list[Row]:
+def _lines(chart: Chart, capability: tuple[int, int]) -> list[Row]:
     rows: list[Row] = []
     for roof in chart.roofs:
         precision, level = _meaning(roof.work_metrics, roof.traffic_metrics)
         note = f"{chart.section}: {roof.label}" if roof.metrics else f"{chart.section}: {roof.label} (a constant)"
+        tensor = tensor_caveat(roof.work_metrics, capability)
         compute = {"kind": "compute", "roof": f"{precision or chart.section}.peak", "precision": precision, "level": ""}
         slope = {"kind": "bandwidth", "roof": level or roof.label, "precision": "", "level": level}
         rows.append(
@@ -145,7 +140,7 @@ def _lines(chart: Chart) -> list[Row]:
                 "value": roof.peak_work,
                 "unit": f"{_unit(precision)}/s",
                 "metrics": ", ".join(roof.work_metrics),
-                "notes": note,
+                "notes": f"{note}; {tensor}" if tensor else note,
             }
         )
         rows.append(

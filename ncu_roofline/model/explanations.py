@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import PurePath
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ncu_roofline.clocks import clocks_text
 from ncu_roofline.importers import MetricTable
+from ncu_roofline.model.collecting import (
+    OPS_PATH_SINCE,
+    TENSOR,
+    Wanted,
+    command_of,
+    counts_tensor_operations,
+    opcodes_note,
+    release_of,
+    release_text,
+    tensor_metrics,
+)
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.opcodes import WARPS
 from ncu_roofline.model.points import CLOCK_WARNING
+from ncu_roofline.model.uncounted import uncounted_tensor
+from ncu_roofline.model.used_sets import UsedSets, sets_of
 from ncu_roofline.model.works import MIXED
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Level, Precision, load_spec
+from ncu_roofline.spec import Level, Precision, load_spec
 from ncu_roofline.spec.instruction import Kind
-
-# The first release whose metric library knows operation counts of the tensor path (CUDA 12.3).
-OPS_PATH_SINCE = (2023, 3)
+from ncu_roofline.spec.sets import LAST, Release
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class Explanation:
 
     ``missing`` names precision and level ids that some launch lacks, ``partial`` those of which some traffic or work is not
     counted (loads only, say).  ``command`` adds ``added``, all of these that this release of ncu can collect; where it is
-    empty, ``notes`` says why.
+    empty, ``notes`` says why.  ``sets`` says with which section set the report was made, and which other holds more.
     """
 
     report: str
@@ -61,6 +73,7 @@ class Explanation:
     added: tuple[str, ...]
     command: str
     notes: tuple[str, ...]
+    sets: UsedSets = field(default_factory=UsedSets)
 
     @property
     def summary(self) -> str:
@@ -74,21 +87,6 @@ class Explanation:
         return {**asdict(self), "text": self.summary}
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What a user wants to see, as far as one of the report's chips can count it."""
-
-    chips: tuple[Architecture, ...]
-    precisions: tuple[Precision, ...]
-    levels: tuple[Level, ...]
-
-    def metrics(self) -> tuple[str, ...]:
-        """What ncu has to collect for all of it."""
-        names = ([p.id for p in self.precisions], [level.id for level in self.levels])
-        collected = (load_spec().collect(chip.compute_capability, *names) for chip in self.chips)
-        return tuple(dict.fromkeys(name for one in collected for name in one))
-
-
 def explain(
     report: Report | MetricTable,
     m: Measurements,
@@ -99,20 +97,24 @@ def explain(
     """Explain a report from its measurements.
 
     ``precisions`` and ``levels`` are what the user wants to see; ``kernel`` is a regular expression the command line passes on.
+    Where all core precisions are wanted, so are the tensor operations of launches that used tensor cores.
     """
-    capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
-    wanted = _wanted(capabilities, precisions, levels)
+    release = release_of(report.ncu_version)
+    wanted = Wanted.of(m, precisions, levels)
     have = [availability(p, m.work.get(p.id)) for p in wanted.precisions]
     reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels]
     missing = tuple(one.id for one in (*have, *reached) if one.launches < len(m))
-    partial = tuple(one.id for one in (*have, *reached) if one.id not in missing and one.partial)
-    notes = _notes(m, capabilities, wanted, (*precisions, *levels))
-    added = (*missing, *partial)
-    metrics = wanted.metrics()
-    if any("ops_path_tensor" in name for name in metrics) and _release(report.ncu_version) < OPS_PATH_SINCE:
-        notes.append(f"tensor operation counts need Nsight Compute {_text(OPS_PATH_SINCE)} or later, not {report.ncu_version}")
-        metrics = tuple(name for name in metrics if "ops_path_tensor" not in name)
-        added = tuple(name for name in added if not name.startswith("tensor."))
+    final = {*missing, *wanted.estimated()}
+    partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
+    clocks = clocks_text(report.ncu_version, report.session.clock_control)
+    notes = _notes(m, wanted, (*precisions, *levels), clocks)
+    metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
+    notes += more
+    uncounted = uncounted_tensor(m, load_spec())
+    if set(CORE_PRECISIONS) <= set(precisions) and uncounted.any():
+        missing, tensor, note = (*missing, TENSOR), *_tensor(wanted, m, uncounted, release)
+        metrics, added = (*metrics, *tensor), (*added, TENSOR) if tensor else added
+        notes.append(note)
     return Explanation(
         report=str(m.report[0]) if len(m) else str(report.path),
         ncu_version=report.ncu_version,
@@ -123,22 +125,33 @@ def explain(
         missing=missing,
         partial=partial,
         added=added,
-        command=command_of(report, metrics, kernel) if added and wanted.chips else "",
+        command=command_of(report, tuple(dict.fromkeys(metrics)), kernel) if added and wanted.gpus else "",
         notes=tuple(notes),
+        sets=sets_of(report, m, missing),
     )
 
 
-def _wanted(capabilities: Sequence[tuple[int, int]], precisions: Sequence[str], levels: Sequence[str]) -> _Wanted:
-    spec = load_spec()
-    chips = tuple(chip for one in capabilities if (chip := spec.architecture(one)))
+def _collected(
+    wanted: Wanted, added: tuple[str, ...], release: Release, version: str
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Metrics to collect, the ids that they add, and notes on what the release can't collect."""
+    metrics = wanted.metrics(release)
+    if not any(map(counts_tensor_operations, wanted.metrics(LAST))) or release >= OPS_PATH_SINCE:
+        return metrics, added, []
+    text = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {version}"
+    if WARPS in metrics:
+        return metrics, added, [f"{text}; the command adds {opcodes_note()}"]
+    return metrics, tuple(name for name in added if not name.startswith("tensor.")), [text]
 
-    def counts(owner: Precision | Level) -> bool:
-        return any(spec.bindings(owner, chip.compute_capability) and owner.id not in chip.lacks for chip in chips)
 
-    return _Wanted(
-        chips,
-        tuple(p for p in spec.precisions if any(p.id == one or p.id.startswith(f"{one}.") for one in precisions) and counts(p)),
-        tuple(level for level in spec.levels if level.id in levels and counts(level)),
+def _tensor(wanted: Wanted, m: Measurements, uncounted: NDArray[np.bool_], release: Release) -> tuple[tuple[str, ...], str]:
+    """Metrics for the tensor work of these launches, and a note."""
+    metrics, text = tensor_metrics(wanted.gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
+    active = m.tensor_active[uncounted]
+    busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
+    return metrics, (
+        f"the tensor pipe was active in {int(uncounted.sum())} of {len(m)} launches{busy}, "
+        f"and its operations were not counted; {text}"
     )
 
 
@@ -164,44 +177,39 @@ def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     return tuple((str(device), f"{one[0]}.{one[1]}" if one != UNKNOWN_CAPABILITY else "") for device, one in pairs)
 
 
-def _notes(m: Measurements, capabilities: Sequence[tuple[int, int]], wanted: _Wanted, asked: Sequence[str]) -> list[str]:
+def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -> list[str]:
+    capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
     notes = []
     if not len(m):
         notes.append("no launch to look at")
     elif not capabilities:
         notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
     known = {chip.compute_capability for chip in wanted.chips}
-    notes += [f"compute capability {a}.{b} is not known to this version" for a, b in capabilities if (a, b) not in known]
+    notes += chip_notes(capabilities)
     found = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
     if absent and wanted.chips:
-        chips = ", ".join(_text(one) for one in sorted(known))
-        notes.append(f"compute capability {chips} has no counters for {', '.join(absent)}")
+        chips = ", ".join(map(release_text, sorted(known)))
+        notes.append(f"compute capability {chips} has no counters for {', '.join(absent)}{_boards(wanted)}")
     ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
         notes.append(
-            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum (ncu locks to the base clock unless told "
-            "--clock-control none); roofs stand at the profiled clock, --clock max shows them at the maximum"
+            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum ({clocks}); "
+            "roofs stand at the profiled clock, --clock max shows them at the maximum"
         )
     return notes
 
 
-def _release(version: str) -> tuple[int, int]:
-    """(year, number) of a release; one that is not known counts as new: nothing is left out on a guess."""
-    words = version.split(".")
-    return (
-        (int(words[0]), int(words[1])) if len(words) > 1 and words[0].isdecimal() and words[1].isdecimal() else OPS_PATH_SINCE
-    )
+def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
+    """A sentence on each chip that is not known, or whose counters are unproven."""
+    read = [(one, load_spec().read_as(one)) for one in capabilities]
+    texts = [
+        chip.caveat if chip else "compute capability {}.{} is not known to this version".format(*one) for one, chip in read
+    ]
+    return [text for text in texts if text]
 
 
-def _text(release: tuple[int, int]) -> str:
-    return f"{release[0]}.{release[1]}"
-
-
-def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:
-    """The ncu command line, quoted for a POSIX shell."""
-    words = ["ncu", "--metrics", ",".join(metrics)]
-    if kernel:
-        words += ["--kernel-name", f"regex:{kernel}"]
-    words += ["-o", PurePath(report.path).stem + "-roofline"]
-    return shlex.join([*words, *(report.session.application or ("./app",))])
+def _boards(wanted: Wanted) -> str:
+    """What the data files say of GPUs that lack something of their chip's family."""
+    rules = [rule for chip, device in wanted.gpus for rule in chip.boards if rule.absent and rule.applies(device)]
+    return "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))

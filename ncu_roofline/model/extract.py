@@ -14,6 +14,7 @@ from ncu_roofline.model.counting import work_of
 from ncu_roofline.model.instructions import instruction_metrics, instructions_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
+from ncu_roofline.model.replay import REPLAY_METRICS, foreign_counters
 from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.report import Report
 from ncu_roofline.spec import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
@@ -32,7 +33,12 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     With ``instructions``, warp instructions and their transactions as well.
     """
     count = len(report)
-    names = _metric_names(spec) | _unit_metrics() | (instruction_metrics(instructions) if instructions else frozenset())
+    names = (
+        frozenset(REPLAY_METRICS)
+        | _metric_names(spec)
+        | _unit_metrics()
+        | (instruction_metrics(instructions) if instructions else frozenset())
+    )
     wanted = [_DEVICE, *sorted(names & report.metric_names)]
     if isinstance(report, Report):
         raw, counted = report.columns_and_instances(wanted, metrics_of(report.metric_names))
@@ -42,14 +48,18 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     columns = {name: as_floats(column) for name, column in raw.items()}
     capability = _capabilities(columns, count)
     chips = list(dict.fromkeys(capability))
-    headers = _headers(report, label, capability, devices)
+    headers = replace(_headers(report, label, capability, devices), remarks=foreign_counters(columns, count))
     parts, order = [], []
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
         selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
-        opcodes = executed(_instances(counted, THREADS, index), _instances(counted, WARPS, index), spec, load_opcodes(), chip)
+        known = spec.read_as(chip)
+        opcodes = Executed.nothing(len(index))
+        if known is not None:
+            threads, warps = (_instances(counted, name, index) for name in (THREADS, WARPS))
+            opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
         part = _measure_chip(headers, index, selected, spec, chip, opcodes)
-        parts.append(_with_instructions(part, selected, instructions) if instructions and spec.architecture(chip) else part)
+        parts.append(_with_instructions(part, selected, instructions) if instructions and known else part)
         order.append(index)
     if len(parts) <= 1:
         nothing = Executed.nothing(0)
@@ -123,6 +133,7 @@ def _headers(report: Report | MetricTable, label: str, capability: TextArray, de
         tensor_active=nothing,
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.ones(count, dtype=np.int64),
+        remarks=text([""] * count),
         label=text([""] * count),
         step=np.full(count, -1),
         rates=np.zeros(count, dtype=bool),
@@ -142,7 +153,7 @@ def _measure_chip(
     capability: tuple[int, int],
     opcodes: Executed,
 ) -> Measurements:
-    architecture = spec.architecture(capability)
+    architecture = spec.read_as(capability)
     counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
     units = load_units()
     work: dict[str, Quantity] = {}
@@ -152,10 +163,17 @@ def _measure_chip(
     traffic: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
-        work, summands, fused = work_of(counters, spec, capability, opcodes)
+        known = architecture.compute_capability
+        work, summands, fused = work_of(counters, spec, known, opcodes)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
         traffic, bandwidth = _levels(counters, spec, architecture)
-        _add_shared(traffic, spec, capability, opcodes)
+        _add_shared(traffic, spec, known, opcodes)
+        if architecture.caveat:
+            everywhere = np.ones(len(index), dtype=bool)
+            work, summands, traffic = (
+                {name: one.with_note(everywhere, architecture.caveat) for name, one in found.items()}
+                for found in (work, summands, traffic)
+            )
     return replace(
         headers.take(index),
         seconds=counters.seconds,

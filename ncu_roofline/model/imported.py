@@ -37,6 +37,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         tensor_active=np.full(count, np.nan),
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.array([point.launches for point in points], dtype=np.int64),
+        remarks=_texts([""] * count),
         label=_texts([point.label for point in points]),
         step=np.full(count, -1),
         rates=np.array([point.rates for point in points], dtype=bool),

@@ -55,8 +55,22 @@ def kernels_table(
         "clock_ratio": ratio,
         **verdicts.table(),
         "missing": available.missing(),
-        "notes": _joined(_clock_notes(ratio), available.zero_so_far(), _tensor_notes(m, grouping, spec)),
+        "notes": _joined(
+            _remarks(m, grouping),
+            _clock_notes(ratio),
+            available.zero_so_far(),
+            _tensor_notes(m, grouping, spec),
+            available.caveats(),
+        ),
     }
+
+
+def _remarks(m: Measurements, grouping: Grouping) -> Any:
+    """The remarks on any launch of each row, each once."""
+    found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
+    for launch in np.flatnonzero(m.remarks != ""):
+        found[grouping.index[launch]][str(m.remarks[launch])] = None
+    return ["; ".join(one) for one in found]
 
 
 def _clock_notes(ratio: Any) -> Any:
@@ -97,7 +111,7 @@ class _Availability:
     def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> None:
         self._grouping = grouping
         capabilities = [tuple(m.capability[i]) for i in grouping.first]
-        self._architectures = {one: spec.architecture(one) for one in dict.fromkeys(capabilities)}
+        self._architectures = {one: spec.read_as(one) for one in dict.fromkeys(capabilities)}
         self.capabilities = capabilities
         self.chip = np.array([self._architectures[one] is not None for one in capabilities], dtype=bool)
         self.time = self._known(m.seconds)
@@ -138,6 +152,11 @@ class _Availability:
                 texts[key] = " ".join(name for name in lacking if name not in architecture.lacks) if architecture else ""
             result[row] = texts[key]
         return result
+
+    def caveats(self) -> Any:
+        """What goes with every number of a chip whose counters are unproven."""
+        chips = (self._architectures[one] for one in self.capabilities)
+        return [chip.caveat if chip else "" for chip in chips]
 
     def zero_so_far(self) -> Any:
         """For rows whose collected precisions are all zero while others are missing: a sentence that says which."""

@@ -118,6 +118,7 @@ class Measurements:
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
     tensor_gaps: NDArray[np.bool_]  # executed tensor instructions of which no opcode tells the operations
     invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
+    remarks: TextArray  # what a reader must know of the launch as a whole, '' for nothing
     label: TextArray  # what the step of a sweep is called, '' outside of sweeps
     step: IntArray  # position in a sweep, -1 outside of sweeps
     rates: NDArray[np.bool_]  # work and traffic are per second, and seconds is 1: a file without times

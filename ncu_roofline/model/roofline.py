@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,6 +40,30 @@ SOURCES = ("auto", "embedded")
 _DTYPES = {"str": object, "int": np.int64, "float": np.float64}
 
 Table = dict[str, np.ndarray[Any, Any]]
+Columns = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Computed(Mapping[str, np.ndarray[Any, Any]]):
+    """Columns worked out when the first of them is asked for: the verdicts on thousands of launches take their time."""
+
+    def __init__(self, make: Callable[[], Table]) -> None:
+        self._make = make
+
+    @cached_property
+    def _table(self) -> Table:
+        return self._make()
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __reduce__(self) -> tuple[type, tuple[Table]]:
+        return dict, (self._table,)
 
 
 @dataclass(frozen=True)
@@ -52,7 +76,7 @@ class Roofline(Displayed):
     view: ClassVar[str] = "roofline"
     point_columns: Table
     roof_columns: Table
-    kernel_columns: Table
+    kernel_columns: Columns
     # Bytes by level id, a number per row of the kernels (NaN where unknown): kernels without work have no points.
     traffic: Table = field(default_factory=dict)
     # Operations by precision id, likewise: points leave zeros out.
@@ -205,8 +229,14 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
     points = ordered(tables, columns.POINTS)
     rows = roofs.rows(spec, Shown(points, spec, select))
-    kernels = of_columns(kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, spec, roofs)), columns.KERNELS)
-    return Roofline(points, of_rows(rows, columns.ROOFS), kernels, kernel_traffic(m, grouping), kernel_work(m, grouping))
+
+    def kernels() -> Table:
+        with np.errstate(all="ignore"):
+            return of_columns(kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, spec, roofs)), columns.KERNELS)
+
+    return Roofline(
+        points, of_rows(rows, columns.ROOFS), Computed(kernels), kernel_traffic(m, grouping), kernel_work(m, grouping)
+    )
 
 
 def _embedded(m: Measurements, select: Selection) -> Roofline:

@@ -14,12 +14,11 @@ from pathlib import PurePath
 import numpy as np
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import natural_order
+from ncu_roofline.files import REPORT_SUFFIXES, natural_order
 from ncu_roofline.model.measurements import Measurements, TextArray
 
 NVTX = "nvtx"
 _WHAT = "Cannot draw a trajectory of"
-_SUFFIXES = (".ncu-rep", ".nsight-cuprof-report")
 _PIECES = re.compile(r"[^\W_]+(?:[=.][^\W_]+)*|[\W_]")  # words, "nw=1" and "0.5" among them, and what stands between
 
 
@@ -114,7 +113,7 @@ def file_labels(paths: Sequence[str]) -> list[str]:
 
 
 def _without_suffix(name: str) -> str:
-    suffix = next((one for one in _SUFFIXES if name.endswith(one)), PurePath(name).suffix)
+    suffix = next((one for one in REPORT_SUFFIXES if name.endswith(one)), PurePath(name).suffix)
     return name[: len(name) - len(suffix)] if suffix else name
 
 

@@ -17,14 +17,20 @@ def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.d
     instructions (HFMA2.MMA) there, so an active pipe without any operation is no contradiction.
     """
     count = len(m)
-    tensor = [p for p in spec.precisions if p.kind == "tensor" and (not p.part_of or p.disjoint)]
+    with np.errstate(invalid="ignore"):
+        active = (m.tensor_active >= TENSOR_ACTIVE) | m.tensor_gaps
+    if not active.any():
+        return active
     some, every = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
-    for precision in tensor:
+    chips = {one: np.array([other == one for other in m.capability]) for one in dict.fromkeys(m.capability)}
+    for precision in spec.precisions:
+        if precision.kind != "tensor" or (precision.part_of and not precision.disjoint):
+            continue
         values = values_of(m.work, precision.id, count)
-        has = np.array([bool(spec.bindings(precision, one)) for one in m.capability], dtype=bool)
         with np.errstate(invalid="ignore"):
             some |= values > 0
-        every &= np.isfinite(values) | ~has
-    with np.errstate(invalid="ignore"):
-        active = m.tensor_active >= TENSOR_ACTIVE
-    return (active | m.tensor_gaps) & ~some & ~every
+        for chip, mine in chips.items():
+            known = spec.read_as(chip)
+            if known and spec.bindings(precision, known.compute_capability):
+                every &= np.isfinite(values) | ~mine
+    return active & ~some & ~every

@@ -34,8 +34,8 @@ class Settings:
 
     ``tolerance``: changes up to this ratio are none, whatever the measured spread.  ``times``: "normalised" compares times at
     the baseline's SM clock (where what binds runs at that clock), "raw" as measured, "auto" normalised where clocks differ by
-    more than 1 %.  ``in_order``: the n-th launch of a kernel and configuration is compared with the n-th, instead of the sums
-    over all.  ``against``: the "baseline", the "previous" step, or "both".  ``top``: only that many kernels, those with the
+    more than 1 %.  ``in_order``: the n-th launch of a kernel and configuration is compared with the n-th, instead of all
+    with all.  ``against``: the "baseline", the "previous" step, or "both".  ``top``: only that many kernels, those with the
     most time in either report; the totals keep all.  ``precisions`` and ``levels`` (ids) limit `levels`; empty is all.
     ``roof_spreads``: relative spread of measured roofs by level or roof id, which counts where shares of the roof are compared.
     """
@@ -98,8 +98,9 @@ def compare(
     """Compare Rooflines of one application with the first of them, and each with the one before.
 
     Give Rooflines by launch (`roofline(report)`), unfiltered by level: what binds is sought among the levels they hold.
-    Kernels are matched by full name, grid and block, what is left then by name alone; launches of one kernel and
-    configuration are summed.  ``labels``: what to call the reports, the baseline first; default their paths.
+    Kernels are matched by full name, grid and block, what is left then by name alone.  Launches of one kernel and configuration
+    are compared per launch: median of their times, mean of their work and traffic; sums are told apart.
+    ``labels``: what to call the reports, the baseline first; default their paths.
     Raises ValueError without a second Roofline, and for as many labels as there are not reports.
     """
     settings = settings or Settings()
@@ -146,7 +147,7 @@ def _longest(rows: list[dict[str, Any]], top: int) -> list[dict[str, Any]]:
         return rows
 
     def most(row: dict[str, Any]) -> float:
-        return float(np.nanmax([row["seconds_before"], row["seconds"], 0.0]))
+        return float(np.nanmax([row["total_seconds_before"], row["total_seconds"], 0.0]))
 
     least = sorted(map(most, rows), reverse=True)[:top][-1:] or [0.0]
     return [row for row in rows if most(row) >= least[0]][:top]

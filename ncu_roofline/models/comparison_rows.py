@@ -1,14 +1,16 @@
-"""The rows by kernel of a comparison, and the row of the application: times on one clock, noise, verdicts."""
+"""The rows by kernel of a comparison, and the row of the application: times per launch on one clock, noise, outcomes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.models.comparison_matching import NAME_ONLY, NUMBERS, PARAMETERS, Matching
 from ncu_roofline.models.comparison_sides import Side, Totals
 
@@ -16,6 +18,7 @@ CLOCK_DIFFERS = 0.01  # of the clock: below it, normalising would add more noise
 AT_SM_CLOCK = ("l1", "shared", "l2")  # the L2's own clock follows the SM's; DRAM and system memory have clocks of their own
 FASTER, SLOWER, SAME, CLOSER, FURTHER = "faster", "slower", "same", "closer", "further"
 ADDED, REMOVED, UNKNOWN = "added", "removed", "unknown"
+NOTHING = "nothing in common"
 OTHER_GPU = "the GPUs differ: times are not comparable, shares of the roof are"
 _HOW = {
     NAME_ONLY: "matched by name only",
@@ -36,6 +39,17 @@ class Pair:
     old: Totals
     new: Totals
     short: Mapping[str, str]
+
+    @cached_property
+    def common(self) -> Any:
+        """Which groups both sides have."""
+        return self.old.present & self.new.present
+
+    @cached_property
+    def launch_ratio(self) -> FloatArray:
+        """Launches of the baseline over those of the new report, of each group."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.old.units / self.new.units, dtype=np.float64)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -64,10 +78,11 @@ def kernel_rows(pair: Pair, noise: Noise, times: str) -> list[dict[str, Any]]:
     rows = []
     for group in range(pair.matching.count):
         row = {**pair.where, "group": group, **_who(pair, group), **_numbers(pair, group)}
-        row |= _times(row, times, pair.old.present[group] and pair.new.present[group])
+        row |= _times(row, times, bool(pair.common[group]), float(pair.launch_ratio[group]))
         row["noise"] = noise.of(row)
-        row["verdict"] = _verdict(pair, group, row)
-        mine, whole = (row["seconds"], total[1]) if pair.new.present[group] else (row["seconds_before"], total[0])
+        row["outcome"] = _outcome(pair, group, row)
+        present = pair.new.present[group]
+        mine, whole = (row["total_seconds"], total[1]) if present else (row["total_seconds_before"], total[0])
         row["time_share"] = mine / whole if whole > 0 else math.nan
         row["notes"] = "; ".join(filter(None, _notes(pair, group, row)))
         rows.append(row)
@@ -94,37 +109,45 @@ def _numbers(pair: Pair, group: int) -> dict[str, Any]:
     for suffix, totals in (("_before", pair.old), ("", pair.new)):
         precision = totals.precision[group]
         binding = totals.bindings.get(precision)
-        seconds, clock = totals.seconds[group], totals.clock[group]  # NumPy's: odd reports may divide by zero
+        middle, spread = totals.time(group)
+        seconds, clock = np.float64(middle), totals.clock[group]  # NumPy's: odd reports may divide by zero
         result |= {
             f"launches{suffix}": int(totals.launches[group]),
             f"seconds{suffix}": seconds,
-            f"spread{suffix}": totals.spread(group) if totals.present[group] else math.nan,
+            f"total_seconds{suffix}": totals.seconds[group],
+            f"spread{suffix}": spread,
             f"clock{suffix}": clock,
             f"cycles{suffix}": seconds * clock,
-            f"work{suffix}": float(totals.flops[group]),
+            f"work{suffix}": float(totals.flops[group] / totals.units[group]),
+            f"total_work{suffix}": float(totals.flops[group]),
             f"precision{suffix}": precision,
             f"performance{suffix}": float(binding.performance[group]) if binding else math.nan,
             f"fraction{suffix}": float(binding.fraction[group]) if binding else math.nan,
             f"binds{suffix}": str(binding.binds[group]) if binding else "",
+            f"verdict{suffix}": totals.verdict(group),
         }
     return result
 
 
-def _times(row: Mapping[str, Any], times: str, both: bool) -> dict[str, Any]:
-    """The new time at the clock of the baseline, and which of the two times counts."""
+def _times(row: Mapping[str, Any], times: str, both: bool, launches: float) -> dict[str, Any]:
+    """The new time at the clock of the baseline, which of the two times counts, and what all launches of the baseline save.
+
+    ``launches``: those of the baseline over those of the new report.
+    """
     before, after, ratio = row["seconds_before"], row["seconds"], row["clock"] / row["clock_before"]
-    normalised = math.nan
+    scale = math.nan
     if both and row["binds"] and row["device"] == row["device_before"] and math.isfinite(ratio):
-        normalised = after * ratio if _at_sm_clock(row["binds"]) else after
+        scale = ratio if _at_sm_clock(row["binds"]) else 1.0
     differs = abs(ratio - 1) > CLOCK_DIFFERS
-    use = math.isfinite(normalised) and (times == "normalised" or (times == "auto" and differs))
-    now = normalised if use else after
-    saved = before - now if both else after * -1 if math.isnan(before) else before
+    use = math.isfinite(scale) and (times == "normalised" or (times == "auto" and differs))
+    basis = scale if use else 1.0
+    was, now = row["total_seconds_before"], row["total_seconds"] * basis
     return {
-        "seconds_normalised": normalised,
+        "seconds_normalised": after * scale,
+        "total_seconds_normalised": row["total_seconds"] * scale,
         "time_basis": "normalised" if use else "raw",
-        "time_change": now / before - 1 if both and before > 0 else math.nan,
-        "seconds_saved": saved,
+        "time_change": after * basis / before - 1 if both and before > 0 else math.nan,
+        "seconds_saved": was - now * launches if both else -now if math.isnan(was) else was,
     }
 
 
@@ -138,7 +161,7 @@ def _comparable(row: Mapping[str, Any]) -> bool:
     return row["device"] == row["device_before"] and not math.isnan(row["time_change"])
 
 
-def _verdict(pair: Pair, group: int, row: Mapping[str, Any]) -> str:
+def _outcome(pair: Pair, group: int, row: Mapping[str, Any]) -> str:
     if not pair.old.present[group]:
         return ADDED
     if not pair.new.present[group]:
@@ -156,7 +179,7 @@ def _word(gain: float, noise: float, better: str, worse: str) -> str:
 
 
 def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
-    if not (pair.old.present[group] and pair.new.present[group]):
+    if not pair.common[group]:
         return
     if how := _HOW.get(pair.matching.how[group], ""):
         yield how
@@ -166,6 +189,8 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
         before, after = (_configurations(*one, group) for one in ((pair.before, pair.old), (pair.after, pair.new)))
         if before != after:
             yield f"configuration {before} -> {after}"
+    if pair.launch_ratio[group] != 1:
+        yield f"{row['launches_before']} -> {row['launches']} launches, compared per launch"
     if row["device"] != row["device_before"]:
         yield OTHER_GPU
     elif row["time_basis"] == "normalised":
@@ -176,8 +201,17 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
         yield f"clocks differ, and its time is not normalised: {reason}"
     if row["precision"] != row["precision_before"] and row["precision"] and row["precision_before"]:
         yield f"most work was {row['precision_before']} and is {row['precision']}"
+    if _uneven(row):
+        mean = -row["seconds_saved"] / row["total_seconds_before"]
+        yield f"the mean of its launches changed by {mean:+.1%}, not like their median: some launches differ from the others"
     if math.isnan(row["seconds"]) or math.isnan(row["seconds_before"]):
         yield "some launch has no run time"
+
+
+def _uneven(row: Mapping[str, Any]) -> bool:
+    """Whether the mean time of the launches says something else than their median: NaN compares as no."""
+    mean = -row["seconds_saved"] / row["total_seconds_before"]
+    return _comparable(row) and bool(abs(mean - row["time_change"]) > row["noise"])
 
 
 def _configurations(side: Side, totals: Totals, group: int) -> str:
@@ -189,37 +223,58 @@ def _configurations(side: Side, totals: Totals, group: int) -> str:
 
 
 def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float) -> dict[str, Any]:
-    """The application: sums over all kernels, also those that only one side has."""
+    """The application: what both sides have of it, launched as often as in the baseline; the rest apart."""
     devices = [", ".join(dict.fromkeys(side.kernels["device"])) for side in (pair.before, pair.after)]
-    old, raw = (np.nansum(totals.seconds) or np.float64("nan") for totals in (pair.old, pair.new))
-    normalised = _sum(row["seconds" if math.isnan(row["seconds_normalised"]) else "seconds_normalised"] for row in rows)
-    used = _sum(row["seconds_normalised" if row["time_basis"] == "normalised" else "seconds"] for row in rows)
-    if devices[0] != devices[1]:
-        used = normalised = math.nan
-    noises = [row["noise"] * row["seconds_before"] for row in rows if row["matched"] and math.isfinite(row["seconds_before"])]
-    noise = max(tolerance, math.hypot(*noises) / old if noises else 0.0)
-    counts = [row["verdict"] for row in rows]
+    outcomes = [row["outcome"] for row in rows]
+    matched = [row for row in rows if row["matched"]]
+    timed = [row for row in matched if math.isfinite(row["total_seconds_before"]) and math.isfinite(row["total_seconds"])]
+    changed = [row for row in matched if pair.launch_ratio[row["group"]] != 1]
+    found = _summed_times(pair, timed, comparable=devices[0] == devices[1])
+    noise = max(tolerance, math.hypot(*(row["noise"] * row["total_seconds_before"] for row in timed)) / found["seconds_before"])
     return {
         **pair.where,
         "device_before": devices[0],
         "device": devices[1],
         "launches_before": int(pair.old.launches.sum()),
         "launches": int(pair.new.launches.sum()),
+        **found,
+        "noise": noise,
+        "outcome": _word(found["seconds_saved"] / found["seconds_before"], noise, FASTER, SLOWER) if matched else NOTHING,
+        "total_seconds_before": _sum(pair.old.seconds),
+        "total_seconds": _sum(pair.new.seconds),
+        "seconds_removed": _sum(row["total_seconds_before"] for row in rows if row["outcome"] == REMOVED),
+        "seconds_added": _sum(row["total_seconds"] for row in rows if row["outcome"] == ADDED),
+        "work_before": _sum(row["total_work_before"] for row in matched),
+        "work": _sum(row["total_work"] * pair.launch_ratio[row["group"]] for row in matched),
+        "matched": len(matched),
+        "added": outcomes.count(ADDED),
+        "removed": outcomes.count(REMOVED),
+        "relaunched": len(changed),
+        "notes": "; ".join(_summary_notes(rows, devices, len(matched), len(timed), len(changed))),
+    }
+
+
+def _summed_times(pair: Pair, rows: Sequence[Mapping[str, Any]], comparable: bool) -> dict[str, Any]:
+    """Run time of these kernels in the baseline and, for as many launches, in the new report."""
+
+    def launched(row: Mapping[str, Any], name: str) -> float:
+        return float(row[name] * pair.launch_ratio[row["group"]])
+
+    def at_clock(row: Mapping[str, Any]) -> float:
+        scaled = launched(row, "total_seconds_normalised")
+        return launched(row, "total_seconds") if math.isnan(scaled) else scaled
+
+    nothing = math.nan
+    old = np.float64(_sum(row["total_seconds_before"] for row in rows))  # NumPy's: odd reports may divide by zero
+    used = old - _sum(row["seconds_saved"] for row in rows) if comparable else nothing
+    return {
         "seconds_before": old,
-        "seconds": raw,
-        "seconds_normalised": normalised,
+        "seconds": _sum(launched(row, "total_seconds") for row in rows),
+        "seconds_normalised": _sum(map(at_clock, rows)) if comparable else nothing,
         "time_basis": "normalised" if any(row["time_basis"] == "normalised" for row in rows) else "raw",
         "time_change": used / old - 1,
         "speedup": old / used,
         "seconds_saved": old - used,
-        "noise": noise,
-        "verdict": _word(1 - used / old, noise, FASTER, SLOWER),
-        "work_before": _sum(row["work_before"] for row in rows),
-        "work": _sum(row["work"] for row in rows),
-        "matched": sum(1 for row in rows if row["matched"]),
-        "added": counts.count(ADDED),
-        "removed": counts.count(REMOVED),
-        "notes": "; ".join(_summary_notes(rows, devices)),
     }
 
 
@@ -229,15 +284,22 @@ def _sum(values: Iterable[float]) -> float:
     return float(np.sum(known)) if known else math.nan
 
 
-def _summary_notes(rows: Sequence[Mapping[str, Any]], devices: Sequence[str]) -> Iterable[str]:
+def _summary_notes(
+    rows: Sequence[Mapping[str, Any]], devices: Sequence[str], matched: int, timed: int, changed: int
+) -> Iterable[str]:
+    """``matched``, ``timed``, ``changed``: kernels of both reports, those with times, those with other numbers of launches."""
     if devices[0] != devices[1]:
         yield f"{OTHER_GPU} ({devices[0] or 'unknown'} and {devices[1] or 'unknown'})"
+    if changed:
+        yield (
+            f"the number of launches differs in {changed} of {matched} kernels that both reports have: times are compared per "
+            "launch, and weighted by the launches of the baseline in the sum"
+        )
     scaled = sum(1 for row in rows if row["time_basis"] == "normalised")
     if scaled:
         yield (
             f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(rows)} kernels: their times are compared at "
             "the baseline's SM clock, scaled where compute, L1, shared memory or L2 bind and not where DRAM or system memory do"
         )
-    lacking = sum(1 for row in rows if math.isnan(row["seconds"]) and row["verdict"] not in (ADDED, REMOVED))
-    if lacking:
-        yield f"{lacking} of {len(rows)} kernels have no run time in the new report"
+    if timed < matched:
+        yield f"{matched - timed} of {matched} kernels have no run time in one of the reports and are not in the sum"

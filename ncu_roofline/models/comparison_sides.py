@@ -1,10 +1,12 @@
-"""One side of a comparison: the rows of a Roofline, and their sums over the launches that are compared as one."""
+"""One side of a comparison: the rows of a Roofline, and their sums and medians over the launches that are compared as one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,11 @@ class Side:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def units(self) -> FloatArray:
+        """How many of what is compared each row stands for: its launches, but an application is one run."""
+        return np.where(self.kernels["kind"] == "application", 1.0, self.kernels["launches"])
 
 
 def side_of(roofline: Roofline, label: str = "") -> Side:
@@ -101,22 +108,26 @@ class Totals:
     """Sums over the rows of each group: ``group[row]`` from 0 to ``count``, -1 for rows of no group.
 
     A sum of which one row is missing is missing (NaN); roofs are means weighted by time, as in a Roofline by kernel.
+    ``weight[row]`` is how often a row counts in the sums; once, if not given.  ``units`` are the launches of each group.
     """
 
-    def __init__(self, side: Side, group: IntArray, count: int) -> None:
+    def __init__(self, side: Side, group: IntArray, count: int, weight: FloatArray | None = None) -> None:
         self._side, self._group, self.count = side, group, count
+        self._weight = np.ones(len(side)) if weight is None else weight
         self._used = np.flatnonzero(group >= 0)
         self.present = self._add(np.ones(len(side))) > 0
-        seconds, clock = side.kernels["seconds"], side.kernels["clock_profiled"]
+        clock = side.kernels["clock_profiled"]
+        seconds = side.kernels["seconds"] * self._weight
         self.seconds = self.total(seconds)
         self.launches = self._add(side.kernels["launches"])
-        self.flops = self.total(side.kernels["work"])
+        self.units = self._add(side.units)
+        self.flops = self.total(side.kernels["work"] * self._weight)
         with np.errstate(all="ignore"):
             self.clock = self.total(clock * seconds) / self.seconds
             rates = np.isnan(self.seconds) & self.present
             self.clock = np.where(rates, self.total(clock) / self._add(np.ones(len(side))), self.clock)
-        self.work = {name: self.total(values) for name, values in side.work.items()}
-        self.traffic = {name: self.total(values) for name, values in side.traffic.items()}
+        self.work = {name: self.total(values * self._weight) for name, values in side.work.items()}
+        self.traffic = {name: self.total(values * self._weight) for name, values in side.traffic.items()}
 
     def _add(self, values: Any) -> FloatArray:
         weights = np.asarray(values, dtype=np.float64)[self._used]
@@ -136,15 +147,30 @@ class Totals:
         order = self._used[np.argsort(self._group[self._used], kind="stable")]
         return np.split(order, np.cumsum(np.bincount(self._group[self._used], minlength=self.count))[:-1])
 
-    def spread(self, number: int) -> float:
-        """Relative spread of the launches' run times: 1.4826 * median absolute deviation / median; NaN below two launches."""
+    def time(self, number: int) -> tuple[float, float]:
+        """Median run time of the launches of a group, and its relative spread: 1.4826 * median absolute deviation / median.
+
+        The median is NaN where a run time is unknown, the spread below two known ones.  A row that is a sum counts with the
+        mean of its launches.
+        """
         rows = self.rows(number)
-        times = self._side.kernels["seconds"][rows] / self._side.kernels["launches"][rows]
-        times = times[np.isfinite(times)]
-        middle = float(np.median(times)) if len(times) else 0.0
-        if len(times) < 2 or not middle > 0:
-            return float("nan")
-        return MAD_TO_SIGMA * float(np.median(np.abs(times - middle))) / middle
+        times = (self._side.kernels["seconds"][rows] / self._side.units[rows]).tolist()
+        known = [time for time in times if math.isfinite(time)]
+        middle = median(known) if known else 0.0
+        spread = (
+            MAD_TO_SIGMA * median(abs(time - middle) for time in known) / middle if len(known) > 1 and middle > 0 else math.nan
+        )
+        return middle if known and len(known) == len(times) else math.nan, spread
+
+    def verdict(self, number: int) -> str:
+        """What the model says of the launches of a group: what all share, else that of most of the time."""
+        rows, verdicts = self.rows(number), self._side.kernels["verdict"]
+        if not len(rows):
+            return ""
+        seconds: dict[str, float] = {}
+        for verdict, spent in zip(verdicts[rows], np.nan_to_num(self._side.kernels["seconds"][rows]), strict=True):
+            seconds[str(verdict)] = seconds.get(str(verdict), 0.0) + float(spent)
+        return max(seconds, key=lambda one: seconds[one])
 
     @cached_property
     def cells(self) -> dict[tuple[str, str], Cell]:
@@ -153,6 +179,7 @@ class Totals:
         owner = np.where(self._side.index >= 0, self._group[self._side.index], -1) if len(self._side) else self._side.index
         # Of files that give rates only, each row counts alike.
         weight = np.where(np.isfinite(points["seconds"]), points["seconds"], 1.0)
+        weight = weight * self._weight[self._side.index] if len(self._side) else weight
         for key in dict.fromkeys(zip(points["precision"], points["level"], strict=True)):
             mine = np.flatnonzero((points["precision"] == key[0]) & (points["level"] == key[1]) & (owner >= 0))
             found[key] = self._cell(mine, owner[mine], weight[mine])

@@ -162,7 +162,9 @@ class _Reader:
         words = words[len(BASELINE) + 1 :] if of_baseline else words
         if of_baseline and not words:
             return Name("", "", True, token.position)
-        found = next((name for name in (words, words.partition(".")[0]) if name in QUANTITIES), None)
+        pieces = words.split(".")
+        starts = (".".join(pieces[:length]) for length in range(len(pieces), 0, -1))
+        found = next((name for name in starts if name in QUANTITIES), None)
         if found is None:
             raise wrong(self._text, token.position, f"the names known are {', '.join(QUANTITIES)} and {BASELINE}")
         rest, parts = words[len(found) + 1 :], QUANTITIES[found].parts

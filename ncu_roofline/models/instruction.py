@@ -48,7 +48,7 @@ _LOST_LANES = 0.3
 class InstructionRoofline(Roofline):
     """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
 
-    Units of the points: `columns.points_of("instruction")`.  ``to_collect`` are the metrics without which a launch has no dots.
+    Units of the points: `columns.points_of("instruction")`.  ``to_collect`` are metrics that some launch lacks for its dots.
     """
 
     view: ClassVar[str] = "instruction"
@@ -148,9 +148,20 @@ class _Build:
         return self.grouping.total(np.nan_to_num(lanes)) / self.grouping.total(np.nan_to_num(everything))
 
     def _to_collect(self) -> tuple[str, ...]:
-        chips = [one for one in dict.fromkeys(self.m.capability) if self.spec.architecture(one)]
-        levels = tuple(level for level in CORE_LEVELS if level in self.levels)
-        found = (name for chip in chips for name in self.counted.needs(load_spec(), chip, levels))
+        """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
+        found: list[str] = []
+        missing = Quantity.missing(len(self.m))
+        for chip in dict.fromkeys(self.m.capability):
+            if not self.spec.read_as(chip):
+                continue
+            rows = np.array([one == chip for one in self.m.capability])
+            lacking = [
+                level
+                for level in CORE_LEVELS
+                if level in self.levels and np.isnan(self.traffic.get(level, missing).values[rows]).any()
+            ]
+            work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())
+            found += self.counted.needs(load_spec(), chip, tuple(lacking), work=work)
         return tuple(dict.fromkeys(found))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncu_roofline.importers import MetricTable
-from ncu_roofline.model.explanations import Explanation, availability, command_of, devices_of
+from ncu_roofline.model.collecting import command_of
+from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
+from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.report import Report
@@ -21,7 +23,7 @@ def explain_instructions(
     """
     spec, counted = load_spec(), load_instructions()
     capabilities = list(dict.fromkeys(m.capability))
-    chips = [chip for one in capabilities if (chip := spec.architecture(one))]
+    chips = [chip for one in capabilities if (chip := spec.read_as(one))]
     reached = [
         availability(level, m.traffic.get(level.id))
         for level in spec.levels
@@ -32,8 +34,7 @@ def explain_instructions(
     without = {one.id for one in (*kinds, *moved, *reached) if one.launches < len(m)}
     missing = [one.id for one in (*kinds, *reached) if one.id in without]
     names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
-    known = {chip.compute_capability for chip in chips}
-    notes = [f"compute capability {a}.{b} is not known to this version" for a, b in capabilities if a and (a, b) not in known]
+    notes = chip_notes([one for one in capabilities if one != UNKNOWN_CAPABILITY])
     if not chips and not notes:
         notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
     return Explanation(

@@ -43,7 +43,7 @@ class Availability:
     def missing(self) -> Any:
         """What no launch of a row has, for chips that could count it: ids of kinds and levels."""
         known = {EXECUTED: self._known(self._work)} | {level: self._known(v) for level, v in self._levels.items()}
-        architectures = [load_spec().architecture(one) for one in self._m.capability[self._grouping.first]]
+        architectures = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
         result = np.empty(self._grouping.count, dtype=object)
         for row, architecture in enumerate(architectures):
             lacks = architecture.lacks if architecture else frozenset()
@@ -51,15 +51,20 @@ class Availability:
         return result
 
     def notes(self) -> Any:
-        """Warnings: a low clock."""
+        """Warnings: a low clock, a chip whose counters are unproven."""
         ratio = self._grouping.mean(self._m.clock, self._m.seconds) / self._m.clock_max[self._grouping.first]
-        return np.where(ratio < CLOCK_WARNING, LOW_CLOCK, "").astype(object)
+        chips = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
+        texts = [
+            "; ".join(filter(None, (LOW_CLOCK if low else "", chip.caveat if chip else "")))
+            for low, chip in zip(ratio < CLOCK_WARNING, chips, strict=True)
+        ]
+        return np.array(texts, dtype=object)
 
     def _known(self, values: FloatArray) -> Any:
         return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
 
     def _unknown(self) -> Any:
-        chips = {one: load_spec().architecture(one) for one in dict.fromkeys(self._m.capability)}
+        chips = {one: load_spec().read_as(one) for one in dict.fromkeys(self._m.capability)}
         return np.array([chips[one] is None for one in self._m.capability[self._grouping.first]], dtype=bool) & ~self._known(
             self._work
         )

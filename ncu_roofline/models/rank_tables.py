@@ -10,7 +10,7 @@ import numpy as np
 
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.measurements import FloatArray
-from ncu_roofline.model.roofline import Table, of_rows
+from ncu_roofline.model.roofline import Columns, Table, of_rows
 from ncu_roofline.models import columns
 from ncu_roofline.models.rank_names import RankSource
 from ncu_roofline.models.rank_outliers import cause, modified_z, outliers, ratio_to_median
@@ -39,11 +39,11 @@ class RankRows:
         )
         self.traffic = {level: self._matrix(values) for level, values in each.traffic.items()}
 
-    def keys(self, table: Table, *more: str) -> list[Key]:
+    def keys(self, table: Columns, *more: str) -> list[Key]:
         """What a row is about, whichever rank it is of."""
         return list(zip(*(table[name].tolist() for name in (self.named, "device", *more)), strict=True))
 
-    def columns_of(self, table: Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def columns_of(self, table: Columns) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The rank of each row, as its position."""
         return np.array([self.places[rank] for rank in table["report"]], dtype=np.int64)
 

@@ -24,10 +24,11 @@ _COLUMNS = {
     "clock": "clock",
     "launches": "launches",
     "flops": "work",
+    "flops.total": "total_work",
     "performance": "performance",
     "fraction": "fraction",
 }
-_BY_LEVEL = {"flops": "work", "bytes": "traffic"}
+_BY_LEVEL = {"flops": "work", "flops.total": "total_work", "bytes": "traffic", "bytes.total": "total_traffic"}
 
 
 def evaluate(comparison: Comparison, thresholds: Sequence[str | Condition]) -> Comparison:
@@ -110,9 +111,9 @@ class _Values:
 
     def why(self, row: int) -> str:
         """What explains a missing number, as the start of a sentence."""
-        verdict = self.kernels["verdict"][row]
-        if verdict in ("added", "removed"):
-            return f"{verdict}:"
+        outcome = self.kernels["outcome"][row]
+        if outcome in ("added", "removed"):
+            return f"{outcome}:"
         return "the reports give" if self.kernels["device"][row] == self.kernels["device_before"][row] else "the GPUs differ:"
 
     def value(self, name: Name, row: int) -> float:
@@ -122,7 +123,7 @@ class _Values:
         suffix = "_before" if name.baseline else ""
         if name.quantity in ("share", "noise"):
             return float(self.kernels["time_share" if name.quantity == "share" else "noise"][row])
-        if name.quantity in ("time", "time.launch", "time.normalised"):
+        if name.quantity in ("time", "time.total", "time.normalised"):
             return self._time(name, row)
         if not name.rest:
             return float(self.kernels[f"{_COLUMNS[name.quantity]}{suffix}"][row])
@@ -134,18 +135,14 @@ class _Values:
         return math.nan if found is None else float(self._levels[f"{column}{suffix}"][found])
 
     def _exists(self, row: int, baseline: bool) -> bool:
-        return bool(self.kernels["verdict"][row] != ("added" if baseline else "removed"))
+        return bool(self.kernels["outcome"][row] != ("added" if baseline else "removed"))
 
     def _time(self, name: Name, row: int) -> float:
         """Times; the baseline's is missing where the GPUs differ: one has no meaning for the other."""
         kernel = self.kernels
-        both = kernel["verdict"][row] not in ("added", "removed")
+        both = kernel["outcome"][row] not in ("added", "removed")
         if name.baseline and both and kernel["device"][row] != kernel["device_before"][row]:
             return math.nan
         normalised = name.quantity == "time.normalised" or kernel["time_basis"][row] == "normalised"
         column = "seconds_before" if name.baseline else "seconds_normalised" if normalised else "seconds"
-        seconds = float(kernel[column][row])
-        if name.quantity != "time.launch":
-            return seconds
-        launches = int(kernel["launches_before" if name.baseline else "launches"][row])
-        return seconds / launches if launches else math.nan
+        return float(kernel[f"total_{column}" if name.quantity == "time.total" else column][row])

@@ -15,7 +15,7 @@ import numpy as np
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.roofline import as_frame, of_columns
+from ncu_roofline.model.roofline import Columns, as_frame, of_columns
 from ncu_roofline.models import columns
 from ncu_roofline.models.time_absent import KEY, absent_rows, add_inefficiency, add_overhead
 from ncu_roofline.models.time_machines import Latencies, machine_rows
@@ -41,7 +41,7 @@ class TimeRoofline(Displayed):
     machine_columns: Table
     absent_columns: Table
     roof_columns: Table
-    kernel_columns: Table
+    kernel_columns: Columns
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def _points(roofline: Roofline, rows: Any, homes: Any) -> dict[str, Any]:
     return table
 
 
-def _latency_of(points: dict[str, Any], kernels: Table, homes: Sequence[int], latencies: Latencies) -> Any:
+def _latency_of(points: dict[str, Any], kernels: Columns, homes: Sequence[int], latencies: Latencies) -> Any:
     capabilities = kernels["compute_capability"][np.array(homes, dtype=np.int64)]
     keys = zip(points["device"], capabilities, strict=True)
     return np.array([latencies.of(device, capability).seconds for device, capability in keys], dtype=np.float64)

@@ -8,17 +8,36 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.bands import range_text
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
 from ncu_roofline.rendering.style import view_of
+from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, tensor_caveat, usages
+from ncu_roofline.rendering.usage import percent as percent
 from ncu_roofline.units import format_value
 
 CLOCK_WARNING = 0.9
+CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
 _STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average")
+# Words of notes that say a number is too low, too high or uncertain; these are never left out.
+_DOUBTS = (
+    "lower bound",
+    "loads only",
+    "not counted",
+    "count as hits",
+    "count more than there are",
+    "incomplete",
+    "unproven",
+    "true of",
+    "lack the metrics",
+    "disagree",
+    "differ",
+    "replay",
+)
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
-    "zero-flop": "without floating-point operations",
+    "zero-flop": "without floating-point work",
     "no-work-metrics": "without metrics of floating-point work",
     "no-traffic-metrics": "without metrics of memory traffic",
     "no-time": "without a run time",
@@ -60,15 +79,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
-def percent(share: float) -> str:
-    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
-    if not math.isfinite(share):
-        return "n/a"
-    if 0 < share < 0.0005:
-        return "<0.1 %"
-    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
-
-
 def frequency(values: list[float]) -> str:
     """``1.1 GHz``, or the range where clocks differ; "" without any."""
     known = _finite(values)
@@ -76,6 +86,32 @@ def frequency(values: list[float]) -> str:
         return ""
     low, high = format_value(min(known), "hertz", 3), format_value(max(known), "hertz", 3)
     return high if low == high else f"{low} to {high}"
+
+
+def time_weighted(frames: Frames, name: str) -> tuple[float, float, float] | None:
+    """Mean over the run time of the kernels, lowest and highest value of a column of the kernels; None where none is known."""
+    known = [(value, time) for value, time in rows(frames, "kernels", name, "seconds") if math.isfinite(value)]
+    if not known:
+        return None
+    timed = [(value, time) for value, time in known if 0 < time < math.inf] or [(value, 1.0) for value, _ in known]
+    mean = sum(value * time for value, time in timed) / sum(time for _, time in timed)
+    values = [value for value, _ in known]
+    return mean, min(values), max(values)
+
+
+def differ(low: float, high: float) -> bool:
+    """Whether clocks differ by more than the jitter of one clock."""
+    return high > (1 + CLOCKS_DIFFER) * low
+
+
+def profiled_clock(frames: Frames) -> str:
+    """The SM clock of the kernels' time, ``1.28 GHz``, with the range in parentheses where launches differ; "" if unknown."""
+    clocks = time_weighted(frames, "clock_profiled")
+    if clocks is None:
+        return ""
+    mean, low, high = clocks
+    between = f" ({range_text(low, high, 'hertz')})" if differ(low, high) else ""
+    return f"{format_value(low if low == high else mean, 'hertz', 3)}{between}"
 
 
 def subtitle(frames: Frames) -> str:
@@ -86,7 +122,7 @@ def subtitle(frames: Frames) -> str:
     names = _several([f"{device} (compute capability {cc})" if cc else device for device, cc in devices], "GPUs")
     reports = [PurePath(report).name for report in column(frames, "kernels", "report") or column(frames, "roofs", "report")]
     versions = [f"ncu {version}" for version in column(frames, "kernels", "ncu_version") if version]
-    profiled = frequency(column(frames, "kernels", "clock_profiled"))
+    profiled = profiled_clock(frames)
     highest = frequency(column(frames, "kernels", "clock_max"))
     clock = f"SM clock {profiled}{f' of {highest}' if highest else ''}" if profiled else ""
     return " \N{MIDDLE DOT} ".join(
@@ -115,13 +151,13 @@ def of_the_time(shares: Iterable[float]) -> str:
 
 
 def clock_note(frames: Frames) -> str:
-    """A warning where kernels ran well below the maximum clock, "" otherwise."""
-    ratios = [ratio for ratio in _finite(column(frames, "kernels", "clock_ratio")) if ratio < CLOCK_WARNING]
-    if not ratios:
+    """A warning where the kernels' time was spent well below the maximum clock, "" otherwise."""
+    ratios = time_weighted(frames, "clock_ratio")
+    if ratios is None or not ratios[0] < CLOCK_WARNING:
         return ""
-    low, high = min(ratios), max(ratios)
-    at = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
-    return f"Profiled at {at} of the maximum SM clock: the application may run faster without the profiler."
+    mean, low, high = ratios  # the mean of equal numbers need not be that number
+    between = f" ({low:.2f} to {high:.2f})" if differ(low, high) else ""
+    return f"Profiled at {mean:.2f}{between} of the maximum SM clock: the application may run faster without the profiler."
 
 
 def roof_note(frames: Frames) -> str:
@@ -150,26 +186,51 @@ def sweep_note(frames: Frames) -> str:
 
 
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
-    """What single points and roofs say of themselves, the commonest first."""
+    """What single points and roofs say of themselves: all that makes a number doubtful, then the commonest up to ``most``."""
     found = Counter[str]()
     for name in ("points", "roofs"):
         for notes, count in Counter(column(frames, name, "notes")).items():
             for note in filter(None, map(clean, notes.split("; "))):
                 if not any(text in note for text in _SAID_ELSEWHERE):
                     found[note] += count
-    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note, _ in found.most_common(most)]
+    ranked = [note for note, _ in found.most_common()]
+    doubts = [note for note in ranked if any(text in note for text in _DOUBTS)]
+    others = [note for note in ranked if note not in doubts]
+    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note in (*doubts, *others[: max(0, most - len(doubts))])]
+
+
+def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
+    """What must be known of single kernels, those of the most time first; with their names where it is not said of all."""
+    found: dict[str, list[Usage]] = {}
+    every = by_time(usages(frames).values())
+    for one in every:
+        for note in filter(None, map(clean, one.notes.split("; "))):
+            if not any(text in note for text in _SAID_ELSEWHERE):
+                found.setdefault(note, []).append(one)
+    sentences = []
+    for note, members in found.items():
+        names = f" ({listed(one.name for one in members)})" if len(members) < len(every) else ""
+        sentences.append(f"{note[0].upper()}{note[1:].rstrip('.')}{names}.")
+    return sentences[:most]
 
 
 def source_note(frames: Frames) -> str:
-    names = {"derived": "derived from other counters", "embedded": "taken from the report's own chart"}
+    names = {
+        "derived": "derived from other counters",
+        "opcodes": "counted from executed opcodes",
+        "embedded": "taken from the report's own chart",
+    }
     sources = Counter(source for source in column(frames, "points", "source") if source in names)
     total = len(column(frames, "points", "source"))
     return " ".join(f"{count} of {plural(total, 'dot')} {names[source]}." for source, count in sources.most_common())
 
 
 def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
-    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes."""
-    notes = [clock_note(frames)]
+    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes.
+
+    Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
+    """
+    notes = [tensor_caveat(frames, MARK), clock_note(frames)]
     if len(chart.kernels) < chart.total:
         shares = _finite([kernel.share for kernel in chart.kernels])
         part = f" ({percent(sum(shares))} of the time)" if shares else ""
@@ -179,7 +240,7 @@ def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
         notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
-    notes += [roof_note(frames), source_note(frames), *row_notes(frames)]
+    notes += [roof_note(frames), source_note(frames), *kernel_notes(frames), *row_notes(frames)]
     return [note for note in notes if note]
 
 
@@ -188,10 +249,23 @@ def explanation(frames: Frames) -> str:
     if not column(frames, "kernels", "kernel"):
         return "No kernels are left to draw."
     lines = ["No kernel can be drawn.", *status_notes(frames)]
-    missing = " ".join(column(frames, "kernels", "missing")).split()
-    if missing:
-        wanted = getattr(frames, "to_collect", ())
-        lines.append(f"Missing metrics: {', '.join(wanted or dict.fromkeys(map(clean, missing)))}.")
-        option = f" --view {view_of(frames)}" if wanted else ""
-        lines.append(f"The command ncu-roofline explain{option} prints the ncu command that adds them.")
-    return "\n".join(lines)
+    if missing := getattr(frames, "to_collect", ()) or _lacking_of(frames):
+        lines.append(f"Missing metrics: {', '.join(missing)}.")
+    return "\n".join([*lines, *filter(None, [how_to_add(frames)])])
+
+
+def how_to_add(frames: Frames) -> str:
+    """Which command tells how to collect what kernels without dots lack; "" where work was counted and is zero."""
+    if not _lacking_of(frames):
+        return ""
+    option = f" --view {view_of(frames)}" if getattr(frames, "to_collect", ()) else ""
+    return f"The command ncu-roofline explain{option} prints the ncu command that adds them."
+
+
+def _lacking_of(frames: Frames) -> list[str]:
+    return lacking(missing for status, missing in rows(frames, "kernels", "status", "missing") if status != "zero-flop")
+
+
+def lacking(missing: Iterable[str]) -> list[str]:
+    """The ids in columns ``missing``, each once."""
+    return list(dict.fromkeys(map(clean, " ".join(missing).split())))

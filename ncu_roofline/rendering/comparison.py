@@ -22,7 +22,8 @@ MOST_NOTES = 12
 _MATTERS = 0.01  # of the application's time: less is not worth a name in the sentence
 _NAMED = 3
 _EQUAL = 0.0005  # changes that three digits of a percentage do not show
-_VERDICTS = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
+_OUTCOMES = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
+NOTHING = "no kernel of one report is in the other"
 _WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
 
 Row = dict[str, Any]
@@ -74,25 +75,49 @@ def title(one: Row, names: dict[str, str]) -> str:
 
 
 def sentence(one: Row, kernels: list[tuple[int, Row]]) -> str:
-    """How the application changed, by which kernels, and how many kernels did what."""
+    """How the kernels that both reports have changed, and by which; what is new or gone; totals; how many kernels did what."""
+    rows = [row for _, row in kernels]
+    counts = Counter(row["outcome"] for row in rows)
+    said = ", ".join(f"{counts[word]} {_WORDS.get(word, word)}" for word in _OUTCOMES if counts[word])
+    return " ".join(filter(None, (_common(one, rows), _apart(one, rows), f"{plural(len(rows), 'kernel')}: {said or 'none'}.")))
+
+
+def _common(one: Row, rows: list[Row]) -> str:
+    """How the kernels changed that both reports have."""
+    if not one["matched"]:
+        return f"nothing in common: {NOTHING}."
     spent = time_text(one["seconds_before"]) + ARROW + time_text(one["seconds"])
     if one["time_basis"] == "normalised" and math.isfinite(one["seconds_normalised"]):
         at_clock = time_text(one["seconds_before"] - one["seconds_saved"])
         spent += f" as measured, {at_clock} at the clock of the baseline"
+    if one["relaunched"]:
+        spent += ", per launch and weighted by the launches of the baseline"
     saved, change = abs(one["seconds_saved"]), abs(one["time_change"])
     text = {
         "faster": f"{one['speedup']:.3g} times as fast, {time_text(saved)} saved: {spent}",
         "slower": f"slower by {percent(change)}, {time_text(saved)} lost: {spent}",
         "same": f"the same within {percent(one['noise'])}: {spent}",
-    }.get(one["verdict"], f"times not compared: {spent}")
-    by = ", ".join(_share(row) for _, row in kernels[:_NAMED] if _matters(row, one))
-    counts = Counter(row["verdict"] for _, row in kernels)
-    said = ", ".join(f"{counts[word]} {_WORDS.get(word, word)}" for word in _VERDICTS if counts[word])
-    return f"{text}{f' (most by {by})' if by else ''}. {plural(len(kernels), 'kernel')}: {said or 'none'}."
+    }.get(one["outcome"], f"times not compared: {spent}")
+    by = ", ".join([_share(row) for row in rows if _matters(row, one)][:_NAMED])
+    return f"{text}{f' (most by {by})' if by else ''}."
+
+
+def _apart(one: Row, rows: list[Row]) -> str:
+    """What only one of the reports has, and the totals of both where they are not what was compared."""
+    parts = []
+    for word, outcome, seconds in (("New", "added", "seconds_added"), ("Gone", "removed", "seconds_removed")):
+        if one[outcome]:
+            names = [clean(row["kernel"]) for row in rows if row["outcome"] == outcome]
+            parts.append(f"{word}: {time_text(one[seconds])}{f' ({_several(names)})' if names else ''}.")
+    if parts or one["relaunched"]:
+        before, after = (plural(one[f"launches{suffix}"], "launch") for suffix in ("_before", ""))
+        times = time_text(one["total_seconds_before"]), time_text(one["total_seconds"])
+        parts.append(f"In all: {before}, {times[0]}{ARROW}{after}, {times[1]}.")
+    return " ".join(parts)
 
 
 def _matters(row: Row, one: Row) -> bool:
-    named = row["verdict"] in ("faster", "slower", "added", "removed")
+    named = row["outcome"] in ("faster", "slower")
     return bool(named and math.isfinite(one["seconds_saved"]) and abs(row["seconds_saved"]) >= _MATTERS * one["seconds_before"])
 
 
@@ -131,18 +156,21 @@ class KernelCells:
         columns = [("kernel", 0, [clean(row["kernel"]) for row in rows])]
         if len({row["name"] for row in rows}) < len(rows):
             columns.append(("grid", 5, [_before_after(row, "grid") for row in rows]))
-        if any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows):
-            columns.append(("launches", 8, [_launches(row) for row in rows]))
+        several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows)
+        if several:
+            columns.append(("launches", 3, [_launches(row) for row in rows]))
+            columns.append(("total time", 8, [_times(row, "total_seconds") for row in rows]))
+        verdicts = [_before_after(row, "verdict") for row in rows]
         return [
             *columns,
-            ("time", 0, [_times(row) for row in rows]),
+            ("time/launch" if several else "time", 0, [_times(row, "seconds") for row in rows]),
             ("change", 0, [_time_change(row) for row in rows]),
             ("FLOP", 7, [change(row["work_before"], row["work"]) for row in rows]),
             (f"{self.level.upper()} B", 6, [self._traffic(number) for number, _ in kernels]),
             ("FLOP/B", 9, [self._intensity(number, row) for number, row in kernels]),
             ("of roof", 0, [_fractions(row) for row in rows]),
-            ("bound by", 4, [_before_after(row, "binds") for row in rows]),
-            ("verdict", 0, [row["verdict"] for row in rows]),
+            *([("verdict", 4, verdicts)] if any(verdicts) else []),
+            ("outcome", 0, [row["outcome"] for row in rows]),
         ]
 
     def _traffic(self, number: int) -> str:
@@ -168,14 +196,14 @@ def _before_after(row: Row, name: str) -> str:
     return _either(clean(row[f"{name}_before"]), clean(row[name]))
 
 
-def _times(row: Row) -> str:
-    if row["verdict"] in ("added", "removed"):
-        return time_text(row["seconds" if row["verdict"] == "added" else "seconds_before"])
-    return time_text(row["seconds_before"]) + ARROW + time_text(row["seconds"])
+def _times(row: Row, name: str) -> str:
+    if row["outcome"] in ("added", "removed"):
+        return time_text(row[name if row["outcome"] == "added" else f"{name}_before"])
+    return time_text(row[f"{name}_before"]) + ARROW + time_text(row[name])
 
 
 def _time_change(row: Row) -> str:
-    if row["verdict"] in ("added", "removed", "closer", "further"):
+    if row["outcome"] in ("added", "removed", "closer", "further"):
         return ""
     return change(1.0, 1.0 + row["time_change"]) + ("*" if row["time_basis"] == "normalised" else "")
 

@@ -12,15 +12,30 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ncu_roofline.model.names import clean
-from ncu_roofline.rendering.comparison import ComparisonFrames, Row, names_of, rows_of
+from ncu_roofline.rendering.comparison import NOTHING, ComparisonFrames, Row, names_of, rows_of
 
 _ELEMENTS = {"tripped": "failure", "not evaluated": "skipped"}
+_DISJOINT = "nothing in common"
+_NO_CASE = {
+    "kernel": "kernels",
+    "configuration": "",
+    "threshold": "in both reports",
+    "result": _DISJOINT,
+    "reason": NOTHING,
+    "seconds": math.nan,
+}
 
 
 def render_junit(comparison: ComparisonFrames, *, strict: bool = False) -> bytes:
-    """JUnit XML: what tripped is a failure; what was not evaluated is skipped, with ``strict`` an error."""
-    elements = {**_ELEMENTS, **({"not evaluated": "error"} if strict else {})}
+    """JUnit XML: what tripped is a failure; what was not evaluated is skipped, with ``strict`` an error.
+
+    Of reports without a common kernel that is an error of its own: a suite of skipped cases would pass.
+    """
+    elements = {**_ELEMENTS, _DISJOINT: "error", **({"not evaluated": "error"} if strict else {})}
     names, rows = names_of(comparison), rows_of(comparison, "thresholds")
+    disjoint = {(one["step"], one["against"]) for one in rows_of(comparison, "summary") if not one["matched"]}
+    firsts = {(row["step"], row["against"]): row for row in reversed(rows)}
+    rows += [{**row, **_NO_CASE} for key, row in firsts.items() if key in disjoint]
     root = ElementTree.Element("testsuites", {"name": "ncu-roofline compare", **_counts(rows, elements, ("failure", "error"))})
     for step in dict.fromkeys(row["step"] for row in rows):
         mine = [row for row in rows if row["step"] == step]

@@ -11,7 +11,7 @@ from ncu_roofline.rendering.markdown import escape
 from ncu_roofline.rendering.table_text import Cells, table_lines
 
 _WIDTH_MIN = 60
-_LEFT = ("kernel", "grid", "bound by", "verdict")
+_LEFT = ("kernel", "grid", "verdict", "outcome")
 _ASCII = str.maketrans({"\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf"})
 
 

@@ -12,7 +12,7 @@ from ncu_roofline.model import columns
 from ncu_roofline.model.names import clean
 from ncu_roofline.models import columns as model_columns
 from ncu_roofline.models.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS, TIME_ABSENT, TIME_MACHINES, TIME_POINTS
-from ncu_roofline.rendering.panels import Frames, column
+from ncu_roofline.rendering.panels import Frames, optional
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 1
@@ -48,9 +48,15 @@ def _declared(frames: Frames, table: str) -> tuple[columns.Column, ...]:
     return tables[table]
 
 
+def _column(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
+    """A declared column; a view that has no use for it leaves it missing in every row."""
+    missing: dict[str, Any] = {"str": "", "float": math.nan, "int": -1}
+    return optional(roofline, table, one.name, missing[one.dtype])
+
+
 def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
     """A column as JSON knows it: NaN and infinities, which it does not, become null."""
-    values = column(roofline, table, one.name)
+    values = _column(roofline, table, one)
     if one.dtype == "float":
         return [float(value) if math.isfinite(value) else None for value in values]
     return [int(value) for value in values] if one.dtype == "int" else [str(value) for value in values]
@@ -84,7 +90,7 @@ def csv_text(value: object) -> str:
 
 
 def _csv_values(roofline: Frames, table: str, one: columns.Column) -> list[str]:
-    values = column(roofline, table, one.name)
+    values = _column(roofline, table, one)
     if one.dtype == "float":
         return ["" if math.isnan(value) else repr(float(value)) for value in values]
     return [str(int(value)) for value in values] if one.dtype == "int" else [csv_text(value) for value in values]
@@ -108,7 +114,7 @@ def render_parquet(roofline: Frames, *, table: str = "points") -> bytes:
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields, arrays = [], []
     for one in _declared(roofline, table):
-        values = column(roofline, table, one.name)
+        values = _column(roofline, table, one)
         if one.dtype == "str":
             values = [str(value).encode("utf-8", "replace").decode() for value in values]
         elif one.dtype == "float":

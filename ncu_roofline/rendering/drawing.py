@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _MIX_DASHES = (0, (2.4, 1.6))
+BAND = 0.16  # opacity of the band between the lowest and the highest roof of the launches
 _ARROW_FROM = 14.0  # points between two dots; nearer ones leave no room for an arrow head
 
 
@@ -31,6 +32,10 @@ def level_colour(level: str, colours: Theme) -> str:
 def draw_panel(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
     """Axes, roofs, ridge points, dots and labels of a panel."""
     _axes(axes, plan, data, colours)
+    for area in plan.areas:
+        colour = level_colour(area.level, colours) if area.level else colours.compute
+        xs, ys = zip(*area.corners, strict=True)
+        axes.fill(xs, ys, color=colour, alpha=BAND, lw=0, zorder=1.5, gid="band")
     for line in plan.lines:
         _draw_line(axes, line, data, colours)
     for intensity, performance, level in plan.ridges:

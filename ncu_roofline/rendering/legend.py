@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.rendering import captions
-from ncu_roofline.rendering.drawing import level_colour
+from ncu_roofline.rendering.drawing import BAND, level_colour
 from ncu_roofline.rendering.lettering import put_text
 from ncu_roofline.rendering.panels import Chart, is_part
 from ncu_roofline.rendering.plan import Measure
@@ -25,7 +25,7 @@ def _entries(data: Chart) -> list[str]:
     for index, kernel in enumerate(data.kernels):
         number = f"{index + 1} " if numbered else ""
         share = f"  {captions.percent(kernel.share)}" if kernel.share > 0 else ""
-        texts.append(f"{number}{kernel.label}{share}")
+        texts.append(f"{number}{kernel.marked}{share}")
     return texts
 
 
@@ -63,6 +63,9 @@ def draw_legend(sheet: Axes, foot: float, legend: Legend, data: Chart, colours: 
     for name, dashes, thickness in _line_keys(data):
         sheet.plot([x - 2, x + 14], [y, y], ls=dashes, lw=thickness, color=colours.compute)
         x = _key_text(sheet, x + 18, y, name, colours, measure)
+    if any(roof.lows for panel in data.panels for roof in panel.roofs):
+        sheet.fill_between([x - 2, x + 14], y - 2.4, y + 2.4, color=colours.compute, alpha=BAND, lw=0)
+        x = _key_text(sheet, x + 18, y, "range over launches", colours, measure)
     sheet.plot([x], [y], "o", ms=3.2, mfc=colours.ground, mec=colours.faint, mew=0.9)
     x = _key_text(sheet, x + 6, y, "ridge point", colours, measure)
     for name in dict.fromkeys(

@@ -18,7 +18,16 @@ from ncu_roofline.rendering.summary import (
     summary,
     time_text,
 )
-from ncu_roofline.units import format_value
+from ncu_roofline.rendering.usage import (
+    answers,
+    busiest_text,
+    level_text,
+    levels_of,
+    occupancy_text,
+    reasons,
+    unit_label,
+    waves_text,
+)
 
 # Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
 _ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
@@ -37,13 +46,17 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
     blocks = [f"# {escape(title or captions.name_of(roofline))}", escape(data.heading)]
     if data.rows:
         blocks.append(_kernels(data))
+    elif answers(roofline, data.absent):
+        blocks += [escape(captions.how_to_add(roofline))]
     else:
         blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
-    if data.roofs:
-        blocks += ["## Roofs", _roofs(data)]
     if data.absent:
         blocks += ["## Kernels without points", _absent(roofline, data)]
-    notes = [*data.notes, *captions.row_notes(roofline, 8)]
+    if said := reasons(data.usages, len(data.usages)):
+        blocks += ["## Verdicts", "\n".join(f"- {escape(name)}: {escape(why)}" for name, why in said)]
+    if data.roofs:
+        blocks += ["## Roofs", _roofs(data)]
+    notes = [*data.notes, *captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
@@ -56,10 +69,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) 
 
 
 def _kernels(data: Summary) -> str:
+    """One row per kernel and precision; what is said of a kernel stands on each of its rows."""
     launches = any(row.launches > 1 for row in data.rows)
     sweep = any(row.step_label for row in data.rows)
     mix, lanes = (any(getattr(row, name) >= 0 for row in data.rows) for name in ("fma_share", "lanes"))
-    headers = ["kernel", *(["step"] if sweep else []), captions.kind_of_work(row.unit for row in data.rows), "bound by"]
+    headers = ["kernel", *(["step"] if sweep else []), captions.kind_of_work(row.unit for row in data.rows)]
+    headers += ["verdict", "gain"] if data.judged else ["bound by"]
     headers += [*(["launches"] if launches else []), "time", "share"]
     headers += [f"{escape(label)} [{intensity_unit(data)}]" for label in data.level_labels] + ["performance", "of roof"]
     headers += ["FMA", "of mix roof"] if mix else []
@@ -69,7 +84,7 @@ def _kernels(data: Summary) -> str:
             escape(row.kernel),
             *([escape(row.step_label)] if sweep else []),
             escape(label_of(row)),
-            escape(row.binds),
+            *([escape(row.verdict), row.gain] if data.judged else [escape(row.binds)]),
             *([str(row.launches)] if launches else []),
             time_text(row.seconds),
             captions.percent(row.share),
@@ -85,25 +100,27 @@ def _kernels(data: Summary) -> str:
 
 
 def _roofs(data: Summary) -> str:
-    def value(number: float, unit: str) -> str:
-        return format_value(number, unit, 3) if number == number else ""
-
-    rows = [
-        [escape(roof.device), escape(roof.label), value(roof.measured, roof.unit), value(roof.theoretical, roof.unit)]
-        for roof in data.roofs
-    ]
+    rows = [[escape(roof.device), escape(roof.label), roof.text("measured"), roof.text("theoretical")] for roof in data.roofs]
     return table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
 
 
 def _absent(roofline: Frames, data: Summary) -> str:
-    rows = [
-        [
-            escape(one.kernel),
-            escape(captions.why(roofline, one.status)),
-            escape(one.missing),
-            time_text(one.seconds),
-            captions.percent(one.share),
-        ]
-        for one in data.absent
+    """Kernels without points: why, and what of the GPU they kept busy; columns that nobody fills are left out."""
+    absent, levels = data.absent, levels_of(data.absent)
+    columns = [
+        ("kernel", [escape(one.name) for one in absent]),
+        ("why", [escape(captions.why(roofline, one.status)) for one in absent]),
+        ("verdict", [escape(one.verdict) for one in absent]),
+        ("gain", [one.gain for one in absent]),
+        ("launches", [str(one.launches) if any(other.launches > 1 for other in absent) else "" for one in absent]),
+        ("time", [time_text(one.seconds) for one in absent]),
+        ("share", [captions.percent(one.share) for one in absent]),
+        ("busiest", [escape(busiest_text(one)) for one in absent]),
+        *((unit_label(level), [level_text(one, level) for one in absent]) for level in levels),
+        ("occupancy", [occupancy_text(one) for one in absent]),
+        ("waves", [waves_text(one) for one in absent]),
+        ("missing", ["" if one.status == "zero-flop" else escape(one.missing) for one in absent]),
     ]
-    return table(["kernel", "why", "missing", "time", "share"], rows, left=3)
+    filled = [(header, texts) for header, texts in columns if any(texts)]
+    left = 2 + any(header == "verdict" for header, _ in filled)
+    return table([header for header, _ in filled], list(zip(*(texts for _, texts in filled), strict=True)), left=left)

@@ -18,6 +18,12 @@ function update() {
   drawStatus(current.selection);
 }
 
+/** Draw everything anew, in the colours of the theme. */
+function redraw() {
+  if (current) update();
+  drawUsage();
+}
+
 /** Isolate a kernel; the same one again, or null, restores all. */
 function isolate(owner) {
   change(() => { state.isolated = state.isolated === owner ? null : owner; });
@@ -144,19 +150,26 @@ function wirePrinting() {
   addEventListener("beforeprint", () => {
     theme = document.documentElement.dataset.theme;
     setTheme("light");
-    drawChart({ width: 700, height: 420 });
+    if (current) drawChart({ width: 700, height: 420 });
+    drawUsage(700);
   });
-  addEventListener("afterprint", () => { setTheme(theme); drawChart(); });
+  addEventListener("afterprint", () => {
+    setTheme(theme);
+    if (current) drawChart();
+    drawUsage();
+  });
 }
 
 function start() {
   startTheme();
   document.getElementById("theme").addEventListener("click", () => {
     setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-    if (current) update();
+    redraw();
   });
   for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copyCommand(button));
-  if (!POINTS.length && !ROOFS.length) return;
+  wireUsage();
+  wirePrinting();
+  if (!POINTS.length && (!ROOFS.length || PAGE.usage.rows.length)) return;
   document.getElementById("app").hidden = false;
   for (const id of ["table", "controls"]) document.getElementById(id).hidden = !POINTS.length;
   document.getElementById("download").disabled = false;
@@ -166,7 +179,6 @@ function start() {
   wireChart();
   wireTable();
   wireControls();
-  wirePrinting();
 }
 
 start();

@@ -29,6 +29,7 @@ _SCRIPTS = (
     "page_chart.js",
     "page_table.js",
     "page_controls.js",
+    "page_usage.js",
     "page.js",
 )
 

@@ -20,13 +20,17 @@ function margins(width) {
   return width < 600 ? { l: 58, r: 10, t: 10, b: 48 } : { l: 76, r: 16, t: 12, b: 54 };
 }
 
+/** The value of a roof with its unit, or the range over the launches' clocks. */
+function roofValue(roof, digits = 4) {
+  return roof.wide ? formatRange(roof.value_min, roof.value_max, roof.unit, digits) : formatValue(roof.value, roof.unit, digits);
+}
+
 /** Texts for a roof's label, the fullest first; the shorter ones are for short lines. */
 function roofTexts(roof) {
   const origin = ORIGINS.length > 1 ? ` (${roof.origin})` : "";
   const name = shorten(roof.label || roof.roof, 40);
   if (roof.kind === "wall") return [name, name.split(":")[0]]; // the label says where it stands
-  const value = formatValue(roof.value, roof.unit, 3);
-  return [`${name}: ${formatValue(roof.value, roof.unit)}${origin}`, `${name}: ${value}`, name];
+  return [`${name}: ${roofValue(roof)}${origin}`, `${name}: ${roofValue(roof, 3)}`, name];
 }
 
 function roofColour(roof, colours) {
@@ -91,6 +95,21 @@ function roofTrace(roof, roofs, ranges, colours) {
   return {
     type: "scatter", mode: "lines", x, y, meta: "roof", customdata: steps.map(() => roof.key), hoverinfo: "none", showlegend: false,
     name: plotlyText(roof.label), line: { color: roofColour(roof, colours), width: dashed === "solid" ? 1.8 : 1.4, dash: dashed },
+  };
+}
+
+/** The band of a roof between the lowest and the highest of its launches. */
+function bandTrace(roof, roofs, ranges, colours) {
+  const { from, to } = spanOf(roof, roofs);
+  const slow = spanOf({ ...roof, value: roof.value_min }, roofs);
+  const [left, right] = [ranges.x[0] - 1, ranges.x[1] + 1];
+  const corners = [
+    [Math.max(from, left), roof.value_max], [Math.min(to, right), roof.value_max], [Math.min(slow.to, right), roof.value_min], [Math.max(slow.from, left), roof.value_min],
+  ];
+  const y = corners.map(([x, value]) => (roof.kind === "bandwidth" ? 10 ** x * value : value));
+  return {
+    type: "scatter", mode: "lines", x: corners.map(([x]) => 10 ** x), y, meta: "band", fill: "toself", opacity: 0.16, hoverinfo: "skip", showlegend: false,
+    fillcolor: roofColour(roof, colours), line: { width: 0 },
   };
 }
 
@@ -255,6 +274,7 @@ function projectionOf(ranges, size) {
 function traces(drawn, colours, legend = false) {
   const { selection: chosen, roofs, ranges } = drawn;
   return [
+    ...roofs.filter((roof) => roof.shown && roof.wide && roof.kind !== "wall").map((roof) => bandTrace(roof, roofs, ranges, colours)),
     ...roofs.filter((roof) => roof.shown).map((roof) => roofTrace(roof, roofs, ranges, colours)),
     ridgeTrace(roofs, colours),
     linkTrace(linkedRows(chosen.rows), chosen.points, colours),

@@ -76,7 +76,7 @@ function roofLine(roof, colours) {
   const toggle = (event) => change(() => state.roofs.set(roof.key, event.target.checked));
   const dash = roof.kind === "wall" ? "2 2" : roof.origin === "theoretical" && ORIGINS.includes("measured") ? "5 3" : null;
   const stroke = svgElement("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke: roofColour(roof, colours), "stroke-width": 2.5, "stroke-dasharray": dash });
-  const text = element("span", {}, roof.label || roof.roof, element("span", { class: "value" }, ` ${formatValue(roof.value, roof.unit)}`));
+  const text = element("span", {}, roof.label || roof.roof, element("span", { class: "value" }, ` ${roofValue(roof)}`));
   const box = element("input", { type: "checkbox", checked: roof.shown, "data-roof": roof.roof, "data-origin": roof.origin,
     onchange: toggle });
   return element("label", { class: roof.shown ? "roof" : "roof off" }, box, svgElement("svg", { viewBox: "0 0 24 10" }, stroke), text);
@@ -152,7 +152,7 @@ function startTheme() {
   const preference = matchMedia("(prefers-color-scheme: dark)");
   const follow = () => setTheme(PAGE.theme === "auto" ? (preference.matches ? "dark" : "light") : PAGE.theme);
   follow();
-  preference.addEventListener("change", () => { follow(); if (current) update(); });
+  preference.addEventListener("change", () => { follow(); redraw(); });
 }
 
 async function copyCommand(button) {

@@ -14,19 +14,25 @@ from ncu_roofline.rendering.style import (
     COUNTED,
     DEFAULT_UNIT,
     INSTRUCTIONS,
+    LEVELS,
+    THEMES,
     level_order,
     level_style,
     precision_label,
     precision_order,
     view_of,
 )
+from ncu_roofline.rendering.usage import level_text, percent, unit_label
+from ncu_roofline.rendering.usage_bars import bars
 from ncu_roofline.units import UNITS
+from ncu_roofline.verdict import REACHED
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = ("report", "launch", "kernel", "device", "step")
 _OTHER = "other"  # label of points that an embedded chart gives without saying of what
+_MOST_BARS = 30
 _DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
 
@@ -83,7 +89,31 @@ def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
         "points": {**_packed(points, POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
         "texts": list(texts),
+        "usage": _bars(frames),
     }
+
+
+def _bars(frames: Frames) -> dict[str, Any]:
+    """The utilisation bars of kernels without dots: units with their colours, and for each kernel its shares of their peaks."""
+    data = bars(frames, _MOST_BARS)
+    neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
+    styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS}
+    units = [
+        {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
+        for unit in data.units
+    ]
+    rows = [
+        {
+            "kernel": clean(row.marked),
+            "time": number(row.seconds),
+            "share": number(row.share),
+            "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
+            "shares": [number(data.shares(row).get(unit, math.nan)) for unit in data.units],
+            "texts": [level_text(row, unit) or percent(data.shares(row).get(unit, math.nan)) for unit in data.units],
+        }
+        for row in data.rows
+    ]
+    return {"units": units, "rows": rows, "total": data.total, "time": data.of_time, "reached": REACHED}
 
 
 def levels(frames: Frames) -> list[dict[str, str]]:
@@ -108,8 +138,16 @@ def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[
     return {
         column.name: [clean(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
         for column in declared
-        for values in (frame[column.name].tolist(),)
+        for values in (_values(frame, column),)
     }
+
+
+def _values(frame: pd.DataFrame, column: Column) -> list[Any]:
+    """A declared column; one that this view has no use for is missing in every row."""
+    if column.name in frame:
+        values: list[Any] = frame[column.name].tolist()
+        return values
+    return ["" if column.dtype == "str" else None] * len(frame)
 
 
 def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:

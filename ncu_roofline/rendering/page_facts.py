@@ -8,19 +8,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.model.columns import KERNELS, ROOFS, Column
+from ncu_roofline.rendering.bands import Band
+from ncu_roofline.rendering.captions import CLOCK_WARNING, differ, of_the_time, profiled_clock, row_notes, time_weighted, why
 from ncu_roofline.rendering.page_data import clean, levels
 from ncu_roofline.rendering.panels import Frames
 from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
+from ncu_roofline.rendering.usage import (
+    answers,
+    busiest_text,
+    level_text,
+    levels_of,
+    occupancy_text,
+    per_kernel,
+    tensor_caveat,
+    unit_label,
+    waves_text,
+    without_dots,
+)
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CLOCK_WARNING = 0.9  # below this share of the maximum clock a profile stands for another machine than the user's runs
 _SHOWN = 100  # rows of a table in words; the rest is summed up
 
 _STATUS = {
-    "zero-flop": "no floating-point work: listed above with their time",
     "no-work-metrics": "the report has no counters of operations for them",
     "no-traffic-metrics": "the report has no counters of memory traffic for them",
     "no-time": "the report has no run time for them",
@@ -68,12 +80,15 @@ def facts(frames: Frames) -> dict[str, Any]:
         "devices": _devices(kernels if len(kernels) else roofs),
         "reports": _distinct(kernels["report"]),
         "versions": _distinct(kernels["ncu_version"]),
-        "clocks": {**_clocks(kernels), "roofs": _roof_clocks(roofs)},
+        "clocks": {**_clocks(frames, kernels), "roofs": _roof_clocks(roofs)},
         "tiles": _tiles(kernels),
-        "zero_flop": _zero_flop(kernels),
+        "usage": _usage(frames),
+        "tensor": tensor_caveat(frames),
         "statuses": _statuses(kernels, {**_STATUS, **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
+        "row_notes": [clean(note) for note in row_notes(frames, 12)],
+        "answered": answers(frames, without_dots(frames)),
         "roofs": _roofs(roofs),
         "has_points": len(frames.points) > 0,
         "view": view_of(frames),
@@ -85,6 +100,8 @@ def _tidy(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
     """``frame`` with clean texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
     columns: dict[str, Any] = {}
     for column in declared:
+        if column.name not in frame:  # a view that has no use for it
+            continue
         values = frame[column.name]
         if column.dtype == "str":
             columns[column.name] = [clean(value) for value in values]
@@ -114,15 +131,16 @@ def _range(values: pd.Series, unit: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _clocks(kernels: pd.DataFrame) -> dict[str, Any]:
-    """Profiled and maximum SM clock and whether they are too far apart."""
-    ratios = kernels["clock_ratio"].dropna()
-    lowest = float(ratios.min()) if len(ratios) else float("nan")
+def _clocks(frames: Frames, kernels: pd.DataFrame) -> dict[str, Any]:
+    """Profiled SM clock over the kernels' time, its maximum, and whether they are too far apart."""
+    ratios = time_weighted(frames, "clock_ratio")
+    ratio = ratios[0] if ratios else float("nan")
+    between = f" ({percent(ratios[1])} to {percent(ratios[2])})" if ratios and differ(*ratios[1:]) else ""
     return {
-        "profiled": _range(kernels["clock_profiled"], "hertz"),
+        "profiled": profiled_clock(frames),
         "maximum": _range(kernels["clock_max"], "hertz"),
-        "lowest": percent(lowest),
-        "warn": lowest < CLOCK_WARNING,
+        "ratio": f"{percent(ratio)}{between}",
+        "warn": ratio < CLOCK_WARNING,
     }
 
 
@@ -140,7 +158,8 @@ def _tiles(kernels: pd.DataFrame) -> list[tuple[str, str]]:
     if seconds.notna().any():
         tiles.append(("GPU time", format_value(float(seconds.sum()), "second", 4)))
         share = float(seconds[kernels["status"] == "ok"].sum() / seconds.sum()) if seconds.sum() else float("nan")
-        tiles.append(("of it on the chart", percent(share)))
+        if (kernels["status"] == "ok").any():
+            tiles.append(("of it on the chart", percent(share)))
     return tiles
 
 
@@ -155,18 +174,30 @@ def _total(label: str, rows: pd.DataFrame, detail: str = "") -> Total:
     )
 
 
-def _zero_flop(kernels: pd.DataFrame) -> list[Total]:
-    """Kernels without floating-point work by name, the longest first; the tail is one row."""
-    rows = kernels[kernels["status"] == "zero-flop"]
-    if not len(rows):
-        return []
-    totals = [_total(name, group, group["name"].iloc[0]) for name, group in rows.groupby("kernel", sort=False)]
-    totals.sort(key=lambda total: -total.seconds if total.seconds == total.seconds else 0.0)
-    if len(totals) > _SHOWN:
-        names = {total.label for total in totals[:_SHOWN]}
-        tail = rows[[name not in names for name in rows["kernel"]]]
-        totals[_SHOWN:] = [_total(f"{len(totals) - _SHOWN} more kernels", tail)]
-    return totals
+def _usage(frames: Frames) -> dict[str, Any]:
+    """Kernels without dots as a table of texts, the longest first, without columns that nobody fills; the tail is summed up."""
+    found = per_kernel(without_dots(frames))
+    shown, tail = found[:_SHOWN], found[_SHOWN:]
+    columns = [
+        ("Launches", True, [str(one.launches) if any(other.launches > 1 for other in shown) else "" for one in shown]),
+        ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
+        ("Share", True, [percent(one.share) for one in shown]),
+        ("Verdict", False, [one.verdict for one in shown]),
+        ("Gain", True, [one.gain for one in shown]),
+        ("Busiest", False, [busiest_text(one) for one in shown]),
+        *((unit_label(level), True, [level_text(one, level) for one in shown]) for level in levels_of(shown)),
+        ("Occupancy", True, [occupancy_text(one) for one in shown]),
+        ("Waves", True, [waves_text(one) for one in shown]),
+        ("Why no dot", False, [why(frames, one.status) for one in shown]),
+        ("Reason", False, [one.reason for one in shown]),
+    ]
+    filled = [(header, number, texts) for header, number, texts in columns if any(texts)]
+    rows = [
+        {"kernel": one.marked, "cells": [(texts[index], number) for _, number, texts in filled]}
+        for index, one in enumerate(shown)
+    ]
+    more = f"{len(tail)} more kernels{of_the_time(one.share for one in tail)}" if tail else ""
+    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more}
 
 
 def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
@@ -183,6 +214,7 @@ def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
 
 def _missing(kernels: pd.DataFrame, labels: dict[str, str]) -> list[Total]:
     """Precisions and levels that launches lack, those of most launches first."""
+    kernels = kernels[kernels["status"] != "zero-flop"]  # their work is known
     split = [str(text).split() for text in kernels["missing"]]
     counts = Counter(word for words in split for word in set(words))
     return [
@@ -212,15 +244,14 @@ def _roofs(roofs: pd.DataFrame) -> list[dict[str, str]]:
     rows = []
     for roof in roofs.to_dict("records"):
         unit = str(roof["unit"])
-        low, high = (format_value(float(roof[end]), unit) if unit else "" for end in ("value_min", "value_max"))
+        low, high, value = (float(roof[column]) for column in ("value_min", "value_max", "value"))
         clock = format_value(float(roof["clock"]), "hertz")
         rows.append(
             {
                 "device": roof["device"],
                 "report": roof["report"],
                 "label": roof["label"],
-                "value": format_value(float(roof["value"]), unit) if unit else f"{roof['value']:.4g}",
-                "spread": f"{low} to {high}" if low != high and "n/a" not in (low, high) else "",
+                "value": Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}",
                 "origin": roof["origin"],
                 "clock": "" if clock == "n/a" else f"{clock} {roof['clock_basis']}".strip(),
                 "source": roof["source"],

@@ -22,6 +22,13 @@ function formatValue(value, unit, digits = 4) {
   return `${scaled} ${PREFIXES[exponent]}${symbol}`.trim();
 }
 
+/** "1.91 to 2.1 TFLOP/s": the unit once where both have the same prefix. */
+function formatRange(low, high, unit, digits = 4) {
+  const [small, great] = [formatValue(low, unit, digits), formatValue(high, unit, digits)];
+  const [first, rest] = [small.indexOf(" "), great.indexOf(" ")];
+  return small.slice(first) === great.slice(rest) && first > 0 ? `${small.slice(0, first)} to ${great}` : `${small} to ${great}`;
+}
+
 function formatPercent(ratio) {
   if (!known(ratio)) return MISSING;
   if (ratio > 0 && ratio < 1e-4) return "< 0.01 %";

@@ -3,7 +3,7 @@
 const FIRST_ROWS = 200;
 const tooltip = document.getElementById("tooltip");
 const NUMBERS = [
-  "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "attainable", "fraction", "attainable_theoretical",
+  "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "compute_roof", "bandwidth_roof", "attainable", "fraction", "attainable_theoretical",
   "fraction_theoretical", "binding_fraction", "fma_share", "mix_roof", "lanes", "locality", "clock_profiled", "clock_max", "clock_ratio", "coverage",
 ];
 
@@ -17,14 +17,15 @@ function bindsLabel(id) {
   return LEVELS.has(id) ? levelLabel(id) : (roof && roof.label) || id;
 }
 
-const SOURCE_TEXTS = { binding: "binding: the report's counters", derived: "derived from other counters", embedded: "embedded: the report's own chart" };
+const SOURCE_TEXTS = { binding: "binding: the report's counters", opcodes: "opcodes: counts of executed opcodes", derived: "derived from other counters", embedded: "embedded: the report's own chart" };
 
 /** Where a number comes from. */
 function originOf(column, point) {
   if (column === "work" || column === "traffic") return SOURCE_TEXTS[point.source] || point.source;
   if (column.endsWith("_theoretical")) return "theoretical roof";
   if (column === "attainable" || column === "fraction") return point.roof_origin ? `${point.roof_origin} roof` : "";
-  if (column === "binding_fraction") return point.binds ? `bound by ${bindsLabel(point.binds)}` : "";
+  if (column === "binding_fraction") return point.binds ? `lowest roof: ${bindsLabel(point.binds)}` : "";
+  if (column === "compute_roof" || column === "bandwidth_roof") return "at the clock of its launches";
   if (column === "fma_share") return "fused among floating-point instructions";
   if (column === "mix_roof") return `${formatPercent((1 + point.fma_share) / 2)} of the compute roof`;
   if (column === "locality") return point.locality_to ? `traffic over that of ${levelLabel(point.locality_to)}` : "";
@@ -34,11 +35,44 @@ function originOf(column, point) {
 
 function columnLabel(column) {
   const names = { seconds: "time", fraction: "% of attainable", binding_fraction: "% of lowest roof", fraction_theoretical: "% of theoretical", attainable_theoretical: "attainable, theoretical",
-    fma_share: "FMA share", mix_roof: "FMA-mix ceiling" };
+    compute_roof: "compute roof", bandwidth_roof: "bandwidth roof", fma_share: "FMA share", mix_roof: "FMA-mix ceiling" };
   return names[column] || column.replace(/_/g, " ");
 }
 
 /* The table */
+
+const JUDGED = KERNELS.some((kernel) => kernel.verdict);
+
+/** By what a kernel could at most be faster; nothing where its tensor work is unknown. */
+function gain(kernel) {
+  return known(kernel.speedup) && !kernel.verdict.startsWith("tensor") ? kernel.speedup : null;
+}
+
+function gainText(kernel) {
+  const value = gain(kernel);
+  return value === null ? "\u2013" : value >= 100 ? ">100x" : `${value < 9.95 ? value.toFixed(1) : Math.round(value)}x`;
+}
+
+function verdictColumns(text, number) {
+  const show = (row) => element("span", { title: row.kernel.reason || null }, row.kernel.verdict);
+  return [
+    { ...text("verdict", "Verdict", (row) => row.kernel.verdict), show },
+    number("gain", "Gain", (row) => gain(row.kernel), (row) => gainText(row.kernel), { title: "By what the kernel could at most be faster until its nearest known limit is full" }),
+  ];
+}
+
+/** What hardware says of a kernel beside its dots. */
+function usageFacts(kernel) {
+  const share = (value, text) => (known(value) ? text : "");
+  const levels = [...LEVELS.keys()].map((id) => [id, kernel[`bandwidth_${id}`], kernel[`fraction_${id}`]]).filter(([, rate, part]) => known(rate) || known(part));
+  return [
+    ["verdict", kernel.verdict], ["gain", gain(kernel) === null ? "" : gainText(kernel)], ["reason", kernel.reason],
+    ["busiest", share(kernel.busiest_fraction, `${kernel.busiest_unit} ${formatPercent(kernel.busiest_fraction)}`)],
+    ...levels.map(([id, rate, part]) => [levelLabel(id), [known(rate) ? formatValue(rate, "byte/s", 3) : "", known(part) ? formatPercent(part) : ""].filter(Boolean).join(", ")]),
+    ["occupancy", [share(kernel.occupancy, formatPercent(kernel.occupancy)), share(kernel.occupancy_theoretical, `of ${formatPercent(kernel.occupancy_theoretical)}`)].join(" ").trim()],
+    ["waves", share(kernel.waves, String(Number((kernel.waves || 0).toPrecision(3))))],
+  ];
+}
 
 function tableColumns() {
   const kernels = ROWS.map((row) => row.kernel);
@@ -56,12 +90,13 @@ function tableColumns() {
     text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)),
     number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second")),
     number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share)),
+    ...(JUDGED ? verdictColumns(text, number) : []),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     number("performance", "Performance", (row) => row.first.performance, (row) => formatColumn("performance", row.first)),
     number("binding_fraction", "% of roof", (row) => row.first.binding_fraction, barCell),
     ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
     ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
-    text("binds", "Binds", (row) => bindsLabel(row.first.binds)),
+    ...(JUDGED ? [] : [text("binds", "Binds", (row) => bindsLabel(row.first.binds))]),
   ];
 }
 
@@ -164,7 +199,7 @@ function kernelFacts(kernel) {
   const entries = [
     ["step", kernel.label], ["report", kernel.report], ["launch", kernel.launch >= 0 ? String(kernel.launch) : ""], ["launches", kernel.launches > 1 ? String(kernel.launches) : ""],
     ["kind", kernel.kind], ["grid", kernel.grid], ["block", kernel.block], ["NVTX", kernel.nvtx], ["time", formatValue(kernel.seconds, "second")],
-    ["share", formatPercent(kernel.time_share)], ["SM clock", formatValue(kernel.clock_profiled, "hertz")], ["lacks", kernel.missing], ["notes", kernel.notes],
+    ["share", formatPercent(kernel.time_share)], ["SM clock", formatValue(kernel.clock_profiled, "hertz")], ...usageFacts(kernel), ["lacks", kernel.missing], ["notes", kernel.notes],
   ];
   const parts = entries.filter(([, value]) => value && value !== MISSING);
   return element("div", { class: "facts" }, ...parts.map(([label, value]) => element("span", {}, element("span", { class: "muted" }, `${label} `), value)));
@@ -205,22 +240,20 @@ function pointTip(point) {
   const entries = NUMBERS.filter((column) => column !== "coverage" || point.coverage !== 1)
     .filter((column) => known(point[column]) || column === "fraction")
     .map((column) => [columnLabel(column), formatColumn(column, point), originOf(column, point)]);
-  if (point.binds) entries.push(["binds", bindsLabel(point.binds), ""]);
+  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "gain", "busiest", "occupancy"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
+  entries.push(...facts.filter(([, value]) => value).map(([label, value]) => [label, value, ""]));
   const step = kernel.step >= 0 ? `${kernel.label} \u00b7 ` : "";
   const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : `${kernel.launches} launches`;
   return [
     element("div", { class: "title" }, shorten(kernel.kernel, 120)),
     element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${step}${where}`),
-    definitions(entries), ...note("metrics", point.metrics), ...note("notes", point.notes),
+    definitions(entries), ...note("reason", kernel.reason), ...note("metrics", point.metrics), ...note("notes", [point.notes, kernel.notes].filter(Boolean).join("; ")),
   ];
 }
 
 function roofTip(roof) {
-  const entries = [["value", formatValue(roof.value, roof.unit), roof.origin]];
-  if (known(roof.value_min) && known(roof.value_max) && roof.value_max > roof.value_min) {
-    const spread = `${formatValue(roof.value_min, roof.unit)} to ${formatValue(roof.value_max, roof.unit)}`;
-    entries.push(["range", spread, roof.merged > 1 ? `over ${roof.merged} reports` : "over launches"]);
-  }
+  const entries = [["value", roofValue(roof), roof.origin]];
+  if (roof.wide) entries.push(["range", "over launches", roof.merged > 1 ? `of ${roof.merged} reports` : "their clocks differ"]);
   if (known(roof.clock)) entries.push(["clock", formatValue(roof.clock, "hertz"), roof.clock_basis]);
   entries.push(["source", roof.source, ""]);
   return [element("div", { class: "title" }, roof.label || roof.roof), definitions(entries), ...note("from", roof.metrics), ...note("notes", roof.notes)];

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.bands import Band
 from ncu_roofline.rendering.style import (
     APART,
     DEFAULT_UNIT,
@@ -62,7 +64,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Roof:
-    """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall."""
+    """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall.
+
+    Where launches ran at clocks that differ, a roof is a band: ``measured`` and ``theoretical`` are its upper edge, ``lows``
+    has its lower one by origin.
+    """
 
     id: str
     kind: str
@@ -71,6 +77,7 @@ class Roof:
     unit: str
     measured: float
     theoretical: float
+    lows: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -81,6 +88,11 @@ class Roof:
     def values(self) -> tuple[float, ...]:
         """All that are given, measured first."""
         return tuple(value for value in (self.measured, self.theoretical) if not math.isnan(value))
+
+    def band(self, origin: str) -> Band:
+        """The lowest and highest value of an origin; both NaN where it is not given."""
+        high = getattr(self, origin)
+        return Band(self.lows.get(origin, high), high)
 
 
 @dataclass(frozen=True)
@@ -99,10 +111,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown."""
+    """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name."""
 
     label: str
     share: float
+    mark: str = ""
+
+    @property
+    def marked(self) -> str:
+        """The name with its mark."""
+        return f"{self.label} {self.mark}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -130,15 +148,25 @@ def column(frames: Frames, name: str, label: str) -> list[Any]:
     return values
 
 
+def optional(frames: Frames, name: str, label: str, missing: Any) -> list[Any]:
+    """A column that not every view has: ``missing`` in each row where the frame ``name`` lacks it."""
+    columns = table(frames, name)
+    return column(frames, name, label) if label in columns else [missing] * len(columns[next(iter(columns))])
+
+
 def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
     """Some columns of the frame ``name``, row by row, as Python values."""
     return zip(*(column(frames, name, label) for label in labels), strict=True)
 
 
-def chart(frames: Frames, limit: int = MAX_KERNELS) -> Chart:
-    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels."""
+def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> Chart:
+    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels.
+
+    ``marks`` by label of a kernel go behind its name.
+    """
     series, labels = _series(frames)
     kernels, total = largest(frames, "kernels", labels, {one.kernel for _, _, one in series}, limit)
+    kernels = tuple(replace(kernel, mark=marks.get(kernel.label, "")) for kernel in kernels)
     drawn = {kernel.label for kernel in kernels}
     groups: dict[tuple[str, str], list[tuple[str, Series]]] = {}
     for device, unit, one in series:
@@ -255,12 +283,12 @@ def _goes(kind: str, owner: str, precisions: set[str]) -> bool:
 
 
 def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[Roof]:
-    """The roofs of one GPU for some precisions; of several reports the highest value, as their clocks differ."""
-    values: dict[tuple[str, str], dict[str, float]] = {}
+    """The roofs of one GPU for some precisions, over all of its launches and reports."""
+    bands: dict[tuple[str, str], dict[str, Band]] = {}
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
     owners: dict[tuple[str, str], str] = {}
-    columns = ("device", "roof", "kind", "level", "precision", "label", "unit", "origin", "value")
-    for owner, roof, kind, level, precision, label, roof_unit, origin, value in rows(frames, "roofs", *columns):
+    columns = ("device", "roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
+    for owner, roof, kind, level, precision, label, roof_unit, origin, value, low, high in rows(frames, "roofs", *columns):
         if owner != device or not 0 < value < math.inf:
             continue
         if not (
@@ -271,14 +299,18 @@ def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list
             continue
         owners[kind, roof] = precision
         about[kind, roof] = (level, clean(label), roof_unit)
-        by_origin = values.setdefault((kind, roof), {})
-        by_origin[origin] = max(value, by_origin.get(origin, 0.0))
+        by_origin = bands.setdefault((kind, roof), {})
+        by_origin[origin] = Band.of(value, low, high).joined(by_origin.get(origin))
     if "mixed" in precisions:
-        values = {key: value for key, value in values.items() if key in _tops(values, owners)}
-    return [
-        Roof(roof, kind, *about[kind, roof], *(by_origin.get(origin, math.nan) for origin in ("measured", "theoretical")))
-        for (kind, roof), by_origin in values.items()
-    ]
+        tops = _tops({key: {origin: band.high for origin, band in found.items()} for key, found in bands.items()}, owners)
+        bands = {key: found for key, found in bands.items() if key in tops}
+    return [_roof(roof, kind, about[kind, roof], by_origin) for (kind, roof), by_origin in bands.items()]
+
+
+def _roof(roof: str, kind: str, about: tuple[str, str, str], bands: Mapping[str, Band]) -> Roof:
+    measured, theoretical = (bands[origin].high if origin in bands else math.nan for origin in ("measured", "theoretical"))
+    lows = {origin: band.low for origin, band in bands.items() if band.wide}
+    return Roof(roof, kind, *about, measured, theoretical, lows)
 
 
 def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[str, str], str]) -> set[tuple[str, str]]:

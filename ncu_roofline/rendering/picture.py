@@ -8,16 +8,20 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.drawing import draw_panel, explain
-from ncu_roofline.rendering.legend import ROW, draw_legend, legend_of
+from ncu_roofline.rendering.legend import ROW, Legend, draw_legend, legend_of
 from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
 from ncu_roofline.rendering.panels import MAX_KERNELS, Chart, Frames, chart
 from ncu_roofline.rendering.plan import Measure, PanelPlan, Sizes, plan_panel, view_of
 from ncu_roofline.rendering.style import THEMES, Theme
+from ncu_roofline.rendering.usage import MARK, usages
+from ncu_roofline.rendering.usage_bars import BESIDE, Bars, bar_notes, bars
+from ncu_roofline.rendering.usage_chart import bar_place, bars_height, draw_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +32,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 15.0, 29.0  # around each panel
 _HEIGHTS = {1: 268.0, 2: 196.0}  # of the axes, by panels side by side
 _TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
 _DIRECT = 5  # up to so many kernels are named at their dots
-_NOTE_LINES = 4
+_NOTE_LINES = 7
+_LINE = 8.6  # points from one note to the next
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "text.usetex": False,
@@ -88,39 +93,79 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    colours, data = THEMES[theme], chart(roofline, top)
+    colours, marks = THEMES[theme], {one.kernel: MARK for one in usages(roofline).values() if one.tensor_unknown}
+    data = chart(roofline, top, marks)
+    beside = any(panel.series for panel in data.panels)
+    shown = bars(roofline, min(top, BESIDE) if beside else top)
+    if shown.rows and not beside:
+        data = replace(data, panels=())
     made = Figure(figsize=(_WIDTH / 72, 5), dpi=DPI, facecolor=colours.ground)
     measure = measurer(FigureCanvasAgg(made))
-    across = 1 if len(data.panels) == 1 else 2
-    plans, direct = _plans(data, measure, across)
-    outside = sum(plan.outside for plan in plans)
-    notes = wrapped(
-        captions.footnotes(roofline, data, outside) + _unlabelled(plans, direct), _NOTE, _WIDTH - 12, _NOTE_LINES, measure
-    )
+    plans, direct = _plans(data, measure) if data.panels else ([], True)
     legend = legend_of(data, measure, direct, _WIDTH)
-    down = -(-len(plans) // across)
-    panel_height = _HEIGHTS[across] + _TOP + _BOTTOM
-    head, foot = 34.0 if len(plans) > 1 else 24.0, 18.0 + ROW * legend.down + 3 * bool(legend.down) + 8.6 * len(notes) + 6
-    height = head + down * panel_height + foot
-    made.set_size_inches(_WIDTH / 72, height / 72)
-    sheet = _sheet(made, height)
-    _header(
-        sheet, height, _default_title(data, title, captions.name_of(roofline)), captions.subtitle(roofline), colours, measure
-    )
-    for index, plan in enumerate(plans):
-        row, column = divmod(index, across)
-        left = _LEFT + column * (_WIDTH / across)
-        bottom = height - head - row * panel_height - _TOP - _HEIGHTS[across]
-        axes = made.add_axes(
-            (left / _WIDTH, bottom / height, plan.view.width / _WIDTH, plan.view.height / height), facecolor=colours.ground
-        )
-        draw_panel(axes, plan, data, colours)
-    if not any(plan.panel.series for plan in plans):
+    outside = sum(plan.outside for plan in plans)
+    said = [*captions.footnotes(roofline, data, outside), *bar_notes(shown), *_unlabelled(plans, direct)]
+    notes = wrapped(said, _NOTE, _WIDTH - 12, _NOTE_LINES, measure)
+    page = _page(data, plans, shown, legend, len(notes))
+    made.set_size_inches(_WIDTH / 72, page.height / 72)
+    sheet = _sheet(made, page.height)
+    name = captions.name_of(roofline) if data.panels else "Utilisation"
+    _header(sheet, page.height, _default_title(data, title, name), captions.subtitle(roofline), colours, measure)
+    _draw_panels(made, page, plans, data, colours)
+    if data.panels and not beside:
         explain(made.axes[-1], captions.explanation(roofline), colours)
-    draw_legend(sheet, foot, legend, data, colours, measure)
+    if shown.rows:
+        place = bar_place(shown, page.foot, _WIDTH)
+        axes = made.add_axes(_parts(place, page.height), facecolor=colours.ground)
+        draw_bars(sheet, axes, page.foot, shown, "Kernels without dots" if beside else "Kernels by time", colours, measure)
+    if data.panels:
+        draw_legend(sheet, page.foot + bars_height(shown) + page.key, legend, data, colours, measure)
     for index, line in enumerate(notes):
-        put_text(sheet, 6, 4 + 8.6 * (len(notes) - 1 - index), line, _NOTE, colours.faint, va="bottom")
+        put_text(sheet, 6, 4 + _LINE * (len(notes) - 1 - index), line, _NOTE, colours.faint, va="bottom")
     return made
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Heights in points, from the top: ``head`` of the titles, ``down`` rows of panels, ``key``, bars, ``foot`` of notes."""
+
+    height: float
+    head: float
+    across: int
+    down: int
+    key: float
+    foot: float
+
+
+def _page(data: Chart, plans: Sequence[PanelPlan], shown: Bars, legend: Legend, notes: int) -> _Page:
+    across = _across(data)
+    down = -(-len(plans) // across)  # rounded up
+    head = 34.0 if len(plans) > 1 or not plans else 24.0
+    key = 18.0 + ROW * legend.down + 3 * bool(legend.down) if plans else 0.0
+    foot = _LINE * notes + 6
+    height = head + down * (_HEIGHTS[across] + _TOP + _BOTTOM) + key + bars_height(shown) + foot
+    return _Page(height, head, across, down, key, foot)
+
+
+def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: Chart, colours: Theme) -> None:
+    panel_height = _HEIGHTS[page.across] + _TOP + _BOTTOM
+    for index, plan in enumerate(plans):
+        row, column = divmod(index, page.across)
+        left = _LEFT + column * (_WIDTH / page.across)
+        bottom = page.height - page.head - row * panel_height - _TOP - _HEIGHTS[page.across]
+        place = _parts((left, bottom, plan.view.width, plan.view.height), page.height)
+        draw_panel(made.add_axes(place, facecolor=colours.ground), plan, data, colours)
+
+
+def _parts(place: tuple[float, float, float, float], height: float) -> tuple[float, float, float, float]:
+    """Left, bottom, width and height in points as parts of the figure."""
+    left, bottom, width, tall = place
+    return left / _WIDTH, bottom / height, width / _WIDTH, tall / height
+
+
+def _across(data: Chart) -> int:
+    """Panels side by side."""
+    return 1 if len(data.panels) == 1 else 2
 
 
 def _default_title(data: Chart, title: str, name: str) -> str:
@@ -132,8 +177,9 @@ def _default_title(data: Chart, title: str, name: str) -> str:
     return f"{name}, {next(iter(panels))}" if len(data.panels) == 1 and panels else name
 
 
-def _plans(data: Chart, measure: Measure, across: int) -> tuple[list[PanelPlan], bool]:
+def _plans(data: Chart, measure: Measure) -> tuple[list[PanelPlan], bool]:
     """Plans of all panels, and whether kernels are named at their dots: if few and all find room there."""
+    across = _across(data)
     width = _WIDTH / across - _LEFT - _RIGHT
     sizes = Sizes() if across == 1 else Sizes(roof=5.6, number=5.0, marker=4.2)
     few = 0 < len(data.kernels) <= _DIRECT and len(data.panels) == 1

@@ -44,6 +44,14 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Area:
+    """The band of a roof whose launches ran at different clocks: corners in data values."""
+
+    corners: tuple[tuple[float, float], ...]
+    level: str
+
+
+@dataclass(frozen=True)
 class Label:
     """A text in its box (points); ``role`` is roof, ridge, mix, step, number or kernel; ``level`` gives its colour.
 
@@ -65,6 +73,7 @@ class PanelPlan:
     panel: Panel
     view: View
     lines: list[Line] = field(default_factory=list)
+    areas: list[Area] = field(default_factory=list)
     ridges: list[tuple[float, float, str]] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     unlabelled: list[str] = field(default_factory=list)
@@ -190,11 +199,18 @@ def _lines(plan: PanelPlan) -> None:
                 ends = None if math.isnan(value) else layout.diagonal(view, value, top)
                 if ends:
                     plan.lines.append(Line(ends, roof.kind, roof.level, origin, twin))
+                    below = layout.diagonal(view, roof.band(origin).low, top)
+                    if roof.band(origin).wide and below:
+                        plan.areas.append(Area((*ends, *reversed(below)), roof.level))
         for roof in compute:
             value = getattr(roof, origin)
             span = None if math.isnan(value) else layout.horizontal(view, value, steepest)
             if span:
                 plan.lines.append(Line(((span[0], value), (span[1], value)), roof.kind, "", origin))
+                low = max(roof.band(origin).low, view.y0)
+                if roof.band(origin).wide:
+                    start = (layout.horizontal(view, low, steepest) or span)[0]
+                    plan.areas.append(Area(((span[0], value), (span[1], value), (span[1], low), (start, low)), ""))
     for wall in panel.of_kind("wall"):
         plan.lines.append(Line(((wall.value, view.y0), (wall.value, view.y1)), "wall", wall.level, "theoretical"))
     if compute:
@@ -210,12 +226,12 @@ def roof_texts(roofs: Sequence[Roof]) -> list[str]:
     names = list(dict.fromkeys(roof.label or roof.id for roof in roofs))
     name = ", ".join(names) if len(", ".join(names)) <= 36 else f"{shorten(names[0], 30)} +{len(names) - 1}"
     name = shorten(name, 36)
-    value = format_value(first.value, first.unit, 3)
+    value = first.band("theoretical" if math.isnan(first.measured) else "measured").text(first.unit)
     if first.kind == "wall":  # its label says where it stands
         return [name, name.partition(":")[0]]
     texts = [f"{name} {value}", name]
     if len(first.values) == 2:
-        texts.insert(0, f"{name} {value} (theory {format_value(first.theoretical, first.unit, 3)})")
+        texts.insert(0, f"{name} {value} (theory {first.band('theoretical').text(first.unit)})")
     return texts
 
 
@@ -247,7 +263,7 @@ def _roof_labels(plan: PanelPlan, obstacles: Obstacles, measure: Measure, sizes:
 
 def _direct_names(kernels: Sequence[Kernel]) -> dict[str, str]:
     return {
-        kernel.label: f"{kernel.label} ({percent(kernel.share)})" if kernel.share > 0 else kernel.label for kernel in kernels
+        kernel.label: f"{kernel.marked} ({percent(kernel.share)})" if kernel.share > 0 else kernel.marked for kernel in kernels
     }
 
 

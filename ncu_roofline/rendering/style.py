@@ -61,7 +61,7 @@ THEMES = {
 # Shapes that stay apart at 5 points; kernels beyond these get a number too.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*", "h")
 
-_CORE_ORDER = ("fp64", "fp32", "fp16")
+_CORE_ORDER = ("fp64", "fp32", "fp16", "bf16", "int32")
 
 
 def level_order(levels: set[str]) -> list[str]:
@@ -132,7 +132,7 @@ def precision_label(precision: str) -> str:
 
 
 def precision_order(precision: str) -> tuple[int, str]:
-    """Sort key: core precisions from wide to narrow, then tensor types, "mixed" last."""
+    """Sort key: core precisions from wide to narrow, integers after them, then tensor types, "mixed" last."""
     if precision in _CORE_ORDER:
         return _CORE_ORDER.index(precision), precision
     return (len(_CORE_ORDER) + (precision == "mixed"), precision)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
+from ncu_roofline.rendering.bands import Band
 from ncu_roofline.rendering.panels import Frames, column, kernel_labels, rows
 from ncu_roofline.rendering.style import COUNTED, level_order, level_style, precision_label, precision_order
+from ncu_roofline.rendering.usage import Usage, by_time, tensor_caveat, usages
 from ncu_roofline.units import UNITS, format_value
 
 
@@ -17,7 +20,7 @@ class Row:
     """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second.
 
     ``step`` is -1 outside of sweeps; ``fma_share`` and ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where
-    unknown.
+    unknown.  ``usage`` is the kernel's own row: its verdict holds for all its precisions.
     """
 
     kernel: str
@@ -36,29 +39,31 @@ class Row:
     fma_share: float = math.nan
     mix_fraction: float = math.nan
     lanes: float = math.nan
+    usage: Usage | None = None
 
+    @property
+    def verdict(self) -> str:
+        """The kernel's verdict, "" in views that give none."""
+        return self.usage.verdict if self.usage else ""
 
-@dataclass(frozen=True)
-class Absent:
-    """A kernel without points, and why."""
-
-    kernel: str
-    launch: int
-    seconds: float
-    share: float
-    status: str
-    missing: str
+    @property
+    def gain(self) -> str:
+        """By what the kernel could at most be faster, "" where unknown."""
+        return self.usage.gain if self.usage else ""
 
 
 @dataclass(frozen=True)
 class RoofLine:
-    """A roof by its origins; NaN where not given."""
+    """A roof over the launches, by its origins."""
 
     device: str
     label: str
-    measured: float
-    theoretical: float
+    bands: Mapping[str, Band]
     unit: str
+
+    def text(self, origin: str) -> str:
+        """The value or range of an origin with its unit, "" where not given."""
+        return self.bands[origin].text(self.unit) if origin in self.bands else ""
 
 
 @dataclass(frozen=True)
@@ -69,34 +74,36 @@ class Summary:
     levels: tuple[str, ...]
     level_labels: tuple[str, ...]
     rows: tuple[Row, ...]
-    absent: tuple[Absent, ...]
+    absent: tuple[Usage, ...]
     roofs: tuple[RoofLine, ...]
     notes: tuple[str, ...]
+    usages: tuple[Usage, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the view gives verdicts."""
+        return any(one.verdict for one in self.usages)
 
 
 def summary(frames: Frames) -> Summary:
     """The rows of a Roofline, longest kernel first, its precisions together."""
     levels = level_order(set(column(frames, "points", "level")))
+    found = usages(frames)
+    notes = (tensor_caveat(frames), captions.clock_note(frames), captions.roof_note(frames), captions.source_note(frames))
     return Summary(
         captions.subtitle(frames),
         tuple(levels),
         tuple(level_style(level).label for level in levels),
-        tuple(_rows(frames)),
-        tuple(_absent(frames)),
+        tuple(_rows(frames, found)),
+        tuple(by_time(one for one in found.values() if one.status != "ok")),
         tuple(_roofs(frames)),
-        tuple(filter(None, (captions.clock_note(frames), captions.roof_note(frames), captions.source_note(frames)))),
+        tuple(filter(None, notes)),
+        tuple(by_time(found.values())),
     )
 
 
-def _shares(frames: Frames) -> dict[tuple[str, int, str, int], float]:
-    return {
-        (report, launch, kernel, step): share
-        for report, launch, kernel, step, share in rows(frames, "kernels", "report", "launch", "kernel", "step", "time_share")
-    }
-
-
-def _rows(frames: Frames) -> list[Row]:
-    labels, shares, bound = kernel_labels(frames), _shares(frames), _bound_labels(frames)
+def _rows(frames: Frames, found_usages: Mapping[tuple[str, int, str, int], Usage]) -> list[Row]:
+    labels, bound = kernel_labels(frames), _bound_labels(frames)
     found: dict[tuple[str, int, str, int, str], Row] = {}
     columns = ("report", "launch", "kernel", "step", "precision", "level", "intensity")
     more = (
@@ -116,12 +123,13 @@ def _rows(frames: Frames) -> list[Row]:
         row = found.get(key)
         if row is None:
             launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes = rest
+            usage = found_usages.get(key[:4])
             found[key] = row = Row(
                 kernel=labels[report, kernel],
                 launch=launch,
                 launches=launches,
                 seconds=seconds,
-                share=shares.get(key[:4], math.nan),
+                share=usage.share if usage else math.nan,
                 precision=precision,
                 intensity={},
                 performance=performance,
@@ -133,6 +141,7 @@ def _rows(frames: Frames) -> list[Row]:
                 fma_share=fma_share,
                 mix_fraction=performance / mix_roof if mix_roof else math.nan,
                 lanes=lanes,
+                usage=usage,
             )
         row.intensity[level] = intensity
     return _ordered(found)
@@ -162,46 +171,26 @@ def _bound_labels(frames: Frames) -> dict[str, str]:
     }
 
 
-def _absent(frames: Frames) -> list[Absent]:
-    labels = kernel_labels(frames)
-    found = [
-        Absent(labels[report, kernel], launch, seconds, share, status, clean(missing))
-        for report, kernel, launch, seconds, share, status, missing in rows(
-            frames, "kernels", "report", "kernel", "launch", "seconds", "time_share", "status", "missing"
-        )
-        if status != "ok"
-    ]
-    return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
-
-
 def _roofs(frames: Frames) -> list[RoofLine]:
-    """Compute roofs from high to low, then bandwidths; of several reports the highest value."""
-    values: dict[tuple[str, str], dict[str, float]] = {}
+    """Compute roofs from high to low, then bandwidths; each over all launches and reports."""
+    bands: dict[tuple[str, str], dict[str, Band]] = {}
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
     owners: dict[tuple[str, str], str] = {}
-    for device, roof, kind, precision, label, unit, origin, value in rows(
-        frames, "roofs", "device", "roof", "kind", "precision", "label", "unit", "origin", "value"
-    ):
-        by_origin = values.setdefault((device, roof), {})
-        by_origin[origin] = max(value, by_origin.get(origin, -math.inf))
+    columns = ("device", "roof", "kind", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
+    for device, roof, kind, precision, label, unit, origin, *values in rows(frames, "roofs", *columns):
+        by_origin = bands.setdefault((device, roof), {})
+        by_origin[origin] = Band.of(*values).joined(by_origin.get(origin))
         wall_of = precision_label(precision) if kind == "wall" and precision else ""
         owners[device, roof] = wall_of
         about[device, roof] = (kind, ", ".join(filter(None, (wall_of, clean(label) or roof))), unit)
     kinds = ("compute", "bandwidth", "wall")
-    order = sorted(
-        values,
-        key=lambda k: (k[0], kinds.index(about[k][0]) if about[k][0] in kinds else 9, owners[k], -max(values[k].values())),
-    )
-    return [
-        RoofLine(
-            key[0],
-            about[key][1],
-            values[key].get("measured", math.nan),
-            values[key].get("theoretical", math.nan),
-            about[key][2],
-        )
-        for key in order
-    ]
+
+    def place(key: tuple[str, str]) -> tuple[object, ...]:
+        kind = about[key][0]
+        highest = max(band.high for band in bands[key].values())
+        return key[0], kinds.index(kind) if kind in kinds else len(kinds), owners[key], -highest
+
+    return [RoofLine(key[0], about[key][1], bands[key], about[key][2]) for key in sorted(bands, key=place)]
 
 
 def intensity_text(value: float) -> str:

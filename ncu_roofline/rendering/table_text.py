@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 from ncu_roofline.model.names import shorten
-from ncu_roofline.rendering.text import columns_wide
 
 _GAP = "  "
 _NAME_MIN, _NAME_LAST = 16, 8
+
+
+def columns_wide(text: str) -> int:
+    """Columns that ``text`` takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 @dataclass(frozen=True)

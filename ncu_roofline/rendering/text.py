@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,7 +12,6 @@ from ncu_roofline.model.names import shorten
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames
 from ncu_roofline.rendering.summary import (
-    Absent,
     Row,
     Summary,
     intensity_text,
@@ -24,12 +22,16 @@ from ncu_roofline.rendering.summary import (
     summary,
     time_text,
 )
-from ncu_roofline.units import UNITS, format_value
+from ncu_roofline.rendering.table_text import columns_wide
+from ncu_roofline.rendering.usage import answers, reasons
+from ncu_roofline.rendering.usage_text import absent_lines
+from ncu_roofline.units import UNITS
 
 _GAP = "  "
 _KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN = 24, 14, 10
 _NARROW, _WIDTH_MIN = 90, 60
-_ABSENT_MOST, _STEP_MOST = 20, 20
+_STEP_MOST, _REASONS = 20, 5
+_CHEAP = 8  # columns this spare go before names get short
 ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
 _BOLD, _DIM, _GREEN, _YELLOW, _RED, _RESET = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m", "\33[0m"
 
@@ -56,25 +58,24 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     width = max(width, _WIDTH_MIN)
     blocks = [_wrapped(data.heading, width)]
     if data.rows:
-        blocks.append(_table(data, width, color))
+        blocks += [_table(data, width, color), absent_lines(roofline, data.absent, width)]
+    elif answers(roofline, data.absent):
+        blocks += [
+            absent_lines(roofline, data.absent, width),
+            _wrapped(captions.how_to_add(roofline), width),
+        ]
     else:
         blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
+        blocks.append(absent_lines(roofline, data.absent, width))
     blocks += [
+        [line for name, why in reasons(data.usages, _REASONS) for line in _wrapped(f"{name}: {why}", width, "  ")],
         _roofs(data, width, color),
-        _absent(roofline, data, width),
         [line for note in data.notes for line in _wrapped(note, width)],
     ]
-    notes = captions.row_notes(roofline, 8)
+    notes = [*captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
     blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
-
-
-def columns_wide(text: str) -> int:
-    """Columns that ``text`` takes in a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -89,23 +90,32 @@ def _columns(data: Summary, width: int) -> list[_Column]:
     if len(set(kernels)) < len(kernels):
         columns.append(_Column("launch", "", lambda row: str(row.launch) if row.launch >= 0 else ""))
     if any(row.launches > 1 for row in data.rows):
-        columns.append(_Column("launches", "", lambda row: str(row.launches), spare=9))
+        columns.append(_Column("launches", "", lambda row: str(row.launches), spare=11))
     columns += [
-        _Column("time", "", lambda row: time_text(row.seconds), spare=8),
-        _Column("share", "", lambda row: captions.percent(row.share), spare=7),
+        _Column("time", "", lambda row: time_text(row.seconds)),
+        _Column("share", "", lambda row: captions.percent(row.share)),
+        *(_verdicts() if data.judged else []),
         _Column(
             captions.kind_of_work(row.unit for row in data.rows),
             "",
             label_of,
             left=True,
-            spare=0 if len({row.precision for row in data.rows}) > 1 else 6,
+            spare=0 if len({row.precision for row in data.rows}) > 1 else 8,
         ),
     ]
     group = f"intensity [{intensity_unit(data)}]"
     outermost = len(data.levels) - 1
     for index, (level, label) in enumerate(zip(data.levels, data.level_labels, strict=True)):
-        columns.append(_Column(label, group, _intensity(level), spare=1 if index < outermost else 0))
+        columns.append(_Column(label, group, _intensity(level), spare=7 if index < outermost else 3))
     return [*columns, *_results(data, width)]
+
+
+def _verdicts() -> list[_Column]:
+    """What limits a kernel, and by what it could at most be faster."""
+    return [
+        _Column("verdict", "", lambda row: row.verdict, left=True),
+        _Column("gain", "", lambda row: row.gain, spare=6),
+    ]
 
 
 def _intensity(level: str) -> Callable[[Row], str]:
@@ -115,21 +125,23 @@ def _intensity(level: str) -> Callable[[Row], str]:
 def _results(data: Summary, width: int) -> list[_Column]:
     """Performance, share of the roof and what binds; the unit moves to the header where room is short."""
     units = {row.unit for row in data.rows}
-    performance = _Column("performance", "", performance_text)
+    performance = _Column("performance", "", performance_text, spare=2)
     if width < _NARROW:
         header = UNITS[f"{units.pop()}/s"].symbol if len(units) == 1 else "work/s"
-        performance = _Column(header, "", lambda row: performance_text(row).removesuffix(UNITS[f"{row.unit}/s"].symbol))
+        performance = _Column(
+            header, "", lambda row: performance_text(row).removesuffix(UNITS[f"{row.unit}/s"].symbol), spare=2
+        )
     mix = [
-        _Column("FMA", "", lambda row: share_text(row.fma_share), spare=10),
-        _Column("of mix", "", lambda row: share_text(row.mix_fraction), spare=11),
+        _Column("FMA", "", lambda row: share_text(row.fma_share), spare=12),
+        _Column("of mix", "", lambda row: share_text(row.mix_fraction), spare=13),
     ]
-    lanes = [_Column("lanes", "", lambda row: share_text(row.lanes), spare=5)]
+    lanes = [_Column("lanes", "", lambda row: share_text(row.lanes), spare=9)]
     return [
         performance,
-        _Column("of roof", "", lambda row: captions.percent(row.fraction)),
+        _Column("of roof", "", lambda row: captions.percent(row.fraction), spare=1),
         *(mix if any(row.fma_share >= 0 for row in data.rows) else []),
         *(lanes if any(row.lanes >= 0 for row in data.rows) else []),
-        _Column("bound by", "", lambda row: row.binds, left=True),
+        *([] if data.judged else [_Column("bound by", "", lambda row: row.binds, left=True)]),
     ]
 
 
@@ -138,7 +150,7 @@ def _table(data: Summary, width: int, color: bool) -> list[str]:
     columns = _columns(data, width)
     cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
     repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
-    for header in ("kernel", "step", "launch", "launches", "time", "share"):
+    for header in ("kernel", "step", "launch", "launches", "time", "share", "verdict", "gain"):
         if header in cells:
             cells[header] = ["" if again else text for again, text in zip(repeated, cells[header], strict=True)]
     columns, widths = _fit(columns, cells, width)
@@ -161,16 +173,20 @@ def _whose(row: Row) -> tuple[object, ...]:
 
 
 def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tuple[list[_Column], list[int]]:
-    """Columns and their widths: names are shortened first, then spare columns go, then names become very short."""
+    """Columns and their widths: names are shortened first, then spare columns go, then names become very short.
+
+    The cheap columns go for readable names, the others only for the shortest ones.
+    """
     natural = {column.header: max(len(column.header), *map(columns_wide, cells[column.header])) for column in columns}
     natural["step"] = min(natural.get("step", 0), _STEP_MOST)
-    natural["bound by"] = min(natural["bound by"], max(_BOUND_MIN, width // 7))
+    for header in ("bound by", "verdict"):
+        natural[header] = min(natural.get(header, 0), max(_BOUND_MIN, width // (7 if header == "bound by" else 4)))
     kept = list(columns)
-    for least in (_KERNEL_GOOD, _KERNEL_MIN):
+    for least, cheap in ((_KERNEL_GOOD, _CHEAP), (_KERNEL_MIN, 1)):
         least = min(least, natural["kernel"])
         while _room(kept, natural, width) < least:
             spare = max(kept, key=lambda column: column.spare)
-            if not spare.spare or (spare.spare == 1 and least > _KERNEL_MIN):
+            if spare.spare < cheap:
                 break
             kept.remove(spare)
     natural["kernel"] = min(natural["kernel"], max(_room(kept, natural, width), 8))
@@ -217,35 +233,17 @@ def _roofs(data: Summary, width: int, color: bool) -> list[str]:
     """The roofs of each GPU: measured beside theoretical where both are known."""
     lines = []
     several = len({roof.device for roof in data.roofs}) > 1
-    known = [name for name in ("measured", "theoretical") if any(getattr(roof, name) > 0 for roof in data.roofs)]
-    longest = min(max((columns_wide(roof.label) for roof in data.roofs), default=0), width - 32)
+    known = [name for name in ("measured", "theoretical") if any(roof.text(name) for roof in data.roofs)]
+    sizes = [max(14, *(columns_wide(roof.text(name)) for roof in data.roofs)) for name in known]
+    room = width - sum(size + len(_GAP) for size in sizes)
+    longest = min(max((columns_wide(roof.label) for roof in data.roofs), default=0), room)
     for device, roofs in groupby(data.roofs, key=lambda roof: roof.device):
-        heading = _GAP.join([f"{'roof':<{longest}}", *(f"{name:>14}" for name in known)])
+        heading = _GAP.join([f"{'roof':<{longest}}", *(f"{name:>{size}}" for name, size in zip(known, sizes, strict=True))])
         if several:
             lines += _wrapped(device, width)
         lines.append(_paint(heading, _BOLD, color))
         for roof in roofs:
-            values = [getattr(roof, name) for name in known]
-            texts = [f"{format_value(value, roof.unit, 3) if value == value else '':>14}" for value in values]
+            texts = [f"{roof.text(name):>{size}}" for name, size in zip(known, sizes, strict=True)]
             label = shorten(roof.label, longest)
             lines.append((label + " " * (longest - columns_wide(label)) + _GAP + _GAP.join(texts)).rstrip())
-    return lines
-
-
-def _absent(roofline: Frames, data: Summary, width: int) -> list[str]:
-    """Kernels without points: how many, why, how much time, and what their report lacks."""
-    lines: list[str] = []
-    by_status: dict[str, list[Absent]] = {}
-    for one in data.absent:
-        by_status.setdefault(one.status, []).append(one)
-    for status, members in by_status.items():
-        share = captions.of_the_time(one.share for one in members)
-        why = captions.why(roofline, status)
-        what = "kernel" if members[0].launch < 0 else "launch"
-        lines += _wrapped(f"{captions.plural(len(members), what)} {why}{share}:", width)
-        for one in members[:_ABSENT_MOST]:
-            text = f"  {one.kernel}, {time_text(one.seconds)}, {captions.percent(one.share)}"
-            lines += _wrapped(f"{text}; lacks {one.missing}" if one.missing else text, width, "    ")
-        if len(members) > _ABSENT_MOST:
-            lines.append(f"  and {len(members) - _ABSENT_MOST} more")
     return lines

@@ -11,6 +11,7 @@ from ncu_roofline.rendering.captions import of_the_time, percent, plural
 from ncu_roofline.rendering.panels import column, rows
 from ncu_roofline.rendering.style import precision_label
 from ncu_roofline.rendering.time_chart import TimeChart, TimeFrames
+from ncu_roofline.rendering.usage import tensor_caveat
 from ncu_roofline.units import format_value
 
 WHY = {
@@ -103,7 +104,7 @@ def _beyond(entries: Sequence[tuple[str, str]]) -> str:
 
 def footnotes(frames: TimeFrames, data: TimeChart, beyond: Sequence[tuple[str, str]] = ()) -> list[str]:
     """Sentences below the charts, the weightiest first; ``beyond`` has what lies outside the axes with its numbers."""
-    notes = [captions.clock_note(frames), latency_note(frames), overhead_note(frames)]
+    notes = [tensor_caveat(frames), captions.clock_note(frames), latency_note(frames), overhead_note(frames)]
     if len(data.kernels) < data.total:
         share = sum(kernel.share for kernel in data.kernels if math.isfinite(kernel.share))
         part = f" ({percent(share)} of the time)"
@@ -111,7 +112,13 @@ def footnotes(frames: TimeFrames, data: TimeChart, beyond: Sequence[tuple[str, s
     notes += absent_notes(frames)
     if data.devices_left_out:
         notes.append(f"{plural(data.devices_left_out, 'further GPU')} left out: render its reports apart.")
-    notes += [_beyond(beyond), *peak_notes(data), captions.roof_note(frames), *captions.row_notes(frames)]
+    notes += [
+        _beyond(beyond),
+        *peak_notes(data),
+        captions.roof_note(frames),
+        *captions.kernel_notes(frames),
+        *captions.row_notes(frames),
+    ]
     return [note for note in notes if note]
 
 

@@ -8,6 +8,7 @@ from ncu_roofline.rendering import captions, time_captions
 from ncu_roofline.rendering.markdown import escape, table
 from ncu_roofline.rendering.time_chart import TimeFrames
 from ncu_roofline.rendering.time_table import Texts, absent_columns, count_of, machine_columns, symbol_columns
+from ncu_roofline.rendering.usage import tensor_caveat
 
 
 def render_md(frames: TimeFrames, *, title: str = "") -> bytes:
@@ -22,8 +23,17 @@ def render_md(frames: TimeFrames, *, title: str = "") -> bytes:
         blocks += ["## Machines", _table(machines)]
     if count_of(absent):
         blocks += ["## Without symbol", _table(absent)]
-    notes = [captions.clock_note(frames), time_captions.latency_note(frames), time_captions.overhead_note(frames)]
-    notes = [note for note in (*notes, captions.roof_note(frames), *captions.row_notes(frames, 8)) if note]
+    notes = [
+        tensor_caveat(frames),
+        captions.clock_note(frames),
+        time_captions.latency_note(frames),
+        time_captions.overhead_note(frames),
+    ]
+    notes = [
+        note
+        for note in (*notes, captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames, 8))
+        if note
+    ]
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")

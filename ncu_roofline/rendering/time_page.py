@@ -14,6 +14,7 @@ from ncu_roofline.rendering.panels import column, kernel_labels
 from ncu_roofline.rendering.style import BOUNDS, level_style, precision_label, precision_order
 from ncu_roofline.rendering.time_chart import TimeFrames
 from ncu_roofline.rendering.time_table import Texts, absent_columns, count_of, machine_columns
+from ncu_roofline.rendering.usage import tensor_caveat
 from ncu_roofline.units import UNITS
 
 _SCRIPTS = ("page_format.js", "time_page_state.js", "time_page_charts.js", "time_page_table.js", "time_page.js")
@@ -92,6 +93,11 @@ def _table(columns: Sequence[Texts]) -> dict[str, Any] | None:
 
 
 def _notes(frames: TimeFrames) -> list[str]:
-    notes = [captions.clock_note(frames), time_captions.latency_note(frames), time_captions.overhead_note(frames)]
+    notes = [
+        tensor_caveat(frames),
+        captions.clock_note(frames),
+        time_captions.latency_note(frames),
+        time_captions.overhead_note(frames),
+    ]
     notes += [*time_captions.absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
-    return [clean(note) for note in (*notes, *captions.row_notes(frames, 8)) if note]
+    return [clean(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]

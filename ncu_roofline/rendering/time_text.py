@@ -10,6 +10,7 @@ from ncu_roofline.rendering.table_text import Cells, table_lines
 from ncu_roofline.rendering.text import ASCII
 from ncu_roofline.rendering.time_chart import TimeFrames
 from ncu_roofline.rendering.time_table import Texts, absent_columns, count_of, machine_columns, symbol_columns
+from ncu_roofline.rendering.usage import tensor_caveat
 
 _WIDTH_MIN = 60
 _ABSENT_MOST = 20
@@ -32,10 +33,21 @@ def text_table(frames: TimeFrames, *, width: int = 100, color: bool = False, asc
         blocks.append([line for part in time_captions.explanation(frames).splitlines() for line in _wrapped(part, width)])
     if count_of(absent):
         blocks.append(_absent(absent, width, color))
-    notes = [captions.clock_note(frames), time_captions.latency_note(frames), time_captions.overhead_note(frames)]
+    notes = [
+        tensor_caveat(frames),
+        captions.clock_note(frames),
+        time_captions.latency_note(frames),
+        time_captions.overhead_note(frames),
+    ]
     notes += [captions.roof_note(frames), captions.source_note(frames)]
     blocks.append([line for note in notes for line in _wrapped(note, width)])
-    blocks.append([line for note in captions.row_notes(frames, 8) for line in _wrapped(f"- {note}", width, "  ")])
+    blocks.append(
+        [
+            line
+            for note in [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
+            for line in _wrapped(f"- {note}", width, "  ")
+        ]
+    )
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
 

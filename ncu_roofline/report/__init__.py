@@ -1,4 +1,4 @@
-"""Reading and writing `.ncu-rep` files, the reports of Nsight Compute, with nothing of NVIDIA's installed."""
+"""Reading and writing `.ncu-rep` and `.ncu-repz` files, the reports of Nsight Compute, with nothing of NVIDIA's installed."""
 
 from __future__ import annotations
 

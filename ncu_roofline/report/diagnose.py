@@ -10,13 +10,14 @@ import os
 import struct
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import REPORT_SUFFIXES
 from ncu_roofline.report.schema import FORMAT_VERSION, MAGIC
 
 Data = bytes | mmap.mmap
 Path = str | os.PathLike[str]
 
-_PASS_REPORT = "Pass a .ncu-rep file as written by 'ncu -o'."
-_FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
+PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
+FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
 _UNPACK = "Unpack it and pass the .ncu-rep file inside."
 
 # First bytes of files that end up under the name of a report, with what they are and what to do.
@@ -26,12 +27,12 @@ _SIGNATURES = (
     (b"PK\x03\x04", "it is a zip archive", _UNPACK),
     (b"BZh", "it is compressed with bzip2", _UNPACK),
     (b"\xfd7zXZ\0", "it is compressed with xz", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "it is compressed with zstd", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
-    (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", _PASS_REPORT),
-    (b"\x7fELF", "it is an executable", _PASS_REPORT),
+    (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", PASS_REPORT),
+    (b"\x7fELF", "it is an executable", PASS_REPORT),
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
 )
+_SKIPPABLE = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
 _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 # Tags with which a block header can begin: its fields 1 to 10, each with its wire type.
 _HEADER_TAGS = frozenset((0x08, 0x10, 0x1A, 0x22, 0x28, 0x32, 0x38, 0x40, 0x48, 0x50))
@@ -45,12 +46,12 @@ def cannot_read(path: Path, reason: str, next_step: str) -> RooflineError:
 def cannot_open(path: Path, error: OSError | ValueError) -> RooflineError:
     """Why the operating system does not give us the file."""
     if isinstance(error, FileNotFoundError):
-        with_suffix = f"{os.fspath(path)}.ncu-rep"
-        if os.path.exists(with_suffix):
-            return cannot_read(path, "there is no such file", f"Did you mean {with_suffix}?")
+        for with_suffix in (f"{os.fspath(path)}{suffix}" for suffix in REPORT_SUFFIXES):
+            if os.path.exists(with_suffix):
+                return cannot_read(path, "there is no such file", f"Did you mean {with_suffix}?")
         return cannot_read(path, "there is no such file", "Check the path.")
     if isinstance(error, IsADirectoryError):
-        return cannot_read(path, "it is a folder", _PASS_REPORT)
+        return cannot_read(path, "it is a folder", PASS_REPORT)
     if isinstance(error, PermissionError):
         return cannot_read(path, "permission denied", "Check who may read it: what ncu wrote under sudo belongs to root.")
     return cannot_read(path, getattr(error, "strerror", None) or str(error), "Check the path.")
@@ -62,22 +63,25 @@ def not_a_report(path: Path, head: bytes, size: int) -> RooflineError:
         return cannot_read(path, "the file is empty", "Profile again: ncu writes the report when the application ends.")
     if MAGIC.startswith(head[: len(MAGIC)]):
         return cut_off_at_start(path, size)
+    if head[1:4] == _SKIPPABLE:
+        reason = "it begins with a skippable zstd frame, which ncu does not write"
+        return cannot_read(path, reason, "Unpack it with `zstd -d` and pass the .ncu-rep file inside.")
     for signature, reason, next_step in _SIGNATURES:
         if head.startswith(signature):
             return cannot_read(path, reason, next_step)
     if str(path).endswith(_NSYS_SUFFIXES):
-        return cannot_read(path, "it is a report of Nsight Systems, not of Nsight Compute", _PASS_REPORT)
+        return cannot_read(path, "it is a report of Nsight Systems, not of Nsight Compute", PASS_REPORT)
     start = head.lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return cannot_read(path, "it is a web page", "Download the raw file instead of the page that shows it.")
     if _is_text(head):
-        return cannot_read(path, "it is a text file, not an Nsight Compute report", _PASS_REPORT)
-    return cannot_read(path, f"it does not begin with {MAGIC!r} as every Nsight Compute report does", _PASS_REPORT)
+        return cannot_read(path, "it is a text file, not an Nsight Compute report", PASS_REPORT)
+    return cannot_read(path, f"it does not begin with {MAGIC!r} as every Nsight Compute report does", PASS_REPORT)
 
 
 def cut_off_at_start(path: Path, size: int) -> RooflineError:
     """A report that ends before its first block."""
-    return cannot_read(path, f"it is cut off after {size} bytes, before anything that was profiled", _FETCH_AGAIN)
+    return cannot_read(path, f"it is cut off after {size} bytes, before anything that was profiled", FETCH_AGAIN)
 
 
 def _is_text(head: bytes) -> bool:
@@ -96,12 +100,12 @@ def bad_version(path: Path, version: int) -> RooflineError:
         reason = f"its format version {version} is newer than version {FORMAT_VERSION}, which this program knows"
         return cannot_read(path, reason, "Update ncu-roofline.")
     reason = f"its format version {version} is older than version {FORMAT_VERSION}, which this program knows, or it is damaged"
-    return cannot_read(path, reason, _FETCH_AGAIN)
+    return cannot_read(path, reason, FETCH_AGAIN)
 
 
 def damaged(path: Path, offset: int, cause: str) -> RooflineError:
     """Bytes inside the file that make no sense."""
-    return cannot_read(path, f"it is damaged at byte {offset}: {cause}", _FETCH_AGAIN)
+    return cannot_read(path, f"it is damaged at byte {offset}: {cause}", FETCH_AGAIN)
 
 
 def bad_header(path: Path, data: Data, start: int, whole: int) -> RooflineError:
@@ -144,7 +148,7 @@ def _header_follows(data: Data, position: int) -> bool:
 
 def _cut_off(path: Path, offset: int, size: int, missing: int, whole: int) -> RooflineError:
     reason = f"it is cut off at byte {size}: the record at byte {offset} lacks {missing} bytes ({_before(whole)})"
-    return cannot_read(path, reason, _FETCH_AGAIN)
+    return cannot_read(path, reason, FETCH_AGAIN)
 
 
 def _not_a_block(path: Path, start: int, size: int, whole: int) -> RooflineError:

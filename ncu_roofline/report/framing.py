@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import stat
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import diagnose
+from ncu_roofline.report.compressed import ZSTD, is_compressed, unpacked
 from ncu_roofline.report.diagnose import Data
 from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
 
@@ -29,10 +31,14 @@ _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 @dataclass(frozen=True)
 class RawFile:
-    """The bytes of a file, mapped into memory where the system can, and errors that name it."""
+    """The bytes of a report, mapped into memory where the system can, and errors that name its file.
+
+    ``unpacked``: the file is compressed, and offsets count the bytes inside.
+    """
 
     path: str
     data: Data
+    unpacked: bool = False
 
     def close(self) -> None:
         """Give the mapping back; the bytes are gone then."""
@@ -57,7 +63,13 @@ class RawFile:
 
     def damaged(self, offset: int, cause: str) -> RooflineError:
         """The error for bytes at ``offset`` that make no sense."""
-        return diagnose.damaged(self.path, offset, cause)
+        return self.told(diagnose.damaged(self.path, offset, cause))
+
+    def told(self, error: RooflineError) -> RooflineError:
+        """An error that names offsets, with what they count."""
+        if not self.unpacked:
+            return error
+        return type(error)(error.what, error.path, f"{error.reason} (bytes of the unpacked file)", error.next_step)
 
 
 class Block(NamedTuple):
@@ -86,15 +98,25 @@ class Block(NamedTuple):
 
 
 def open_raw(path: str | os.PathLike[str]) -> RawFile:
-    """The bytes of the file ``path``; what can't be mapped, such as a pipe, is read.  Raises RooflineError."""
+    """The bytes of the report ``path``, unpacked; what can't be mapped, such as a pipe, is read.  Raises RooflineError."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
-                return RawFile(os.fspath(path), file.read())
-            return RawFile(os.fspath(path), mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                return _from_bytes(os.fspath(path), file.read())
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if not is_compressed(data[: len(ZSTD)]):
+                return RawFile(os.fspath(path), data)
+            data.close()
+            return RawFile(os.fspath(path), unpacked(path, file), unpacked=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise diagnose.cannot_open(path, error) from error
+
+
+def _from_bytes(path: str, data: bytes) -> RawFile:
+    if is_compressed(data):
+        return RawFile(path, unpacked(path, io.BytesIO(data)), unpacked=True)
+    return RawFile(path, data)
 
 
 def check_file_header(raw: RawFile) -> int:
@@ -130,16 +152,16 @@ def _block(raw: RawFile, start: int, whole: int) -> Block:
     length = _LENGTH.unpack_from(data, start)[0] if start + 4 <= size else 0
     payload = start + 4 + length
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
-        raise diagnose.bad_header(raw.path, data, start, whole)
+        raise raw.told(diagnose.bad_header(raw.path, data, start, whole))
     try:
         header = message("BlockHeader").FromString(data[start + 4 : payload])
     except damage_errors() as error:
-        raise diagnose.bad_header(raw.path, data, start, whole) from error
+        raise raw.told(diagnose.bad_header(raw.path, data, start, whole)) from error
     counts = tuple([getattr(header, counter) for counter in _COUNTERS])
     end = payload + header.payload_size
     records = _records(data, payload, end, sum(counts)) if end <= size else None
     if records is None:
-        raise diagnose.bad_payload(raw.path, data, (payload, end), counts, whole)
+        raise raw.told(diagnose.bad_payload(raw.path, data, (payload, end), counts, whole))
     return Block(start, payload, end, records, counts, header)
 
 

@@ -32,7 +32,7 @@ class Launch:
     """What a result says about itself besides metrics, sections and rules.
 
     ``grid`` is in blocks, ``block`` in threads (x, y, z), both None for anything but a single kernel.  ``created`` is in
-    seconds since 1970 (UTC), ``clock_locked`` says whether ncu had locked the clocks to base; None where the report is silent.
+    seconds since 1970 (UTC), ``clock_locked`` says whether ncu had locked the clocks; None where the report is silent.
     ``nvtx`` has the names of the NVTX ranges around it, outermost first.
     """
 

@@ -225,7 +225,7 @@ def _session_device(device: Any) -> Device:
 
 
 def read_report(path: str | os.PathLike[str]) -> Report:
-    """Open the report ``path``: a `.ncu-rep` of any release from 2019 on.
+    """Open the report ``path``: a `.ncu-rep` of any release from 2019 on, or a `.ncu-repz`, told apart by content.
 
     Reads the block headers only; the file is checked to be complete to its last byte.  Raises RooflineError, which says what
     the file is instead, or where it is damaged.

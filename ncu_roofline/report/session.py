@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_roofline.report.command_line import CommandLine, read_command_line
 from ncu_roofline.report.schema import text
 
 _NCU = "Nsight Compute"  # provider of the version; in full "Nsight Compute Target"
 _DRIVER = "Display Driver Version"
 _CUDA = "CUDA Version"
-# Options of ncu that take no value; all others do, so that the first word that is neither is the application.
-_SWITCHES = (
-    "--call-stack",
-    "--csv",
-    "--details-all",
-    "--disable-extra-suffixes",
-    "--disable-profiler-start-stop",
-    "-f",
-    "--force-overwrite",
-    "--null-stdin",
-    "--nvtx",
-    "--open-in-ui",
-    "--print-fp",
-    "--print-rule-details",
-    "--quiet",
-    "--support-32bit",
-    "--verbose",
-)
 
 
 @dataclass(frozen=True)
@@ -62,13 +44,14 @@ class Session:
     replay: str = ""
 
     @property
+    def command(self) -> CommandLine:
+        """The command line of ncu, read."""
+        return read_command_line(self.command_line)
+
+    @property
     def application(self) -> tuple[str, ...]:
         """The profiled application and its arguments, from the command line of ncu; empty if that was not recorded."""
-        words = _words(self.command_line)
-        position = 1
-        while position < len(words) and words[position].startswith("-"):
-            position += 1 if _is_whole(words[position]) else 2
-        return tuple(words[position:])
+        return self.command.application
 
 
 def read_process(message: Any) -> Process:
@@ -81,6 +64,7 @@ def read_session(message: Any, process: Process) -> Session:
     versions = tuple((text(v.provider), text(v.version)) for v in message.versions)
     system = message.target if message.HasField("target") else message.host
     command_line = text(message.command_line)
+    command = read_command_line(command_line)
     return Session(
         process=process if process != Process() else Process(message.process_id, text(message.executable.path)),
         host=text(system.name) or process.host,
@@ -91,8 +75,8 @@ def read_session(message: Any, process: Process) -> Session:
         cuda_version=_version(versions, _CUDA),
         versions=versions,
         command_line=command_line,
-        clock_control=text(message.settings.clock_control) or _option(command_line, "--clock-control"),
-        replay=text(message.settings.replay) or _option(command_line, "--replay-mode"),
+        clock_control=text(message.settings.clock_control) or command.value("--clock-control"),
+        replay=text(message.settings.replay) or command.value("--replay-mode"),
     )
 
 
@@ -102,26 +86,3 @@ def _version(versions: tuple[tuple[str, str], ...], provider: str) -> str:
 
 def _first_word(version: str) -> str:
     return version.split()[0] if version.split() else ""  # "2024.2.1.0 (build 34372528) (public-release)"
-
-
-def _words(command_line: str) -> list[str]:
-    try:
-        return shlex.split(command_line)
-    except ValueError:
-        return command_line.split()
-
-
-def _is_whole(word: str) -> bool:
-    """Whether the option ``word`` has no value or brings it along (``--set=full``, ``-c10``)."""
-    return word in _SWITCHES or "=" in word or (not word.startswith("--") and len(word) > 2)
-
-
-def _option(command_line: str, option: str) -> str:
-    """The value of ``option`` in the command line of ncu, or ""."""
-    words = _words(command_line)
-    for position, word in enumerate(words):
-        if word.startswith(f"{option}="):
-            return word[len(option) + 1 :]
-        if word == option and position + 1 < len(words):
-            return words[position + 1]
-    return ""

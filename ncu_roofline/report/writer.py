@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncu_roofline.files import write_atomically
+from ncu_roofline.report.compressed import as_named
 from ncu_roofline.report.framing import file_start, pack_block
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Dim3, device_of
 from ncu_roofline.report.metrics import Value
@@ -63,11 +64,11 @@ class ReportData:
 
 
 def write_report(path: str | os.PathLike[str], data: ReportData, *, overwrite: bool = False) -> None:
-    """Write ``data`` to the file ``path``, which appears only when it is complete.
+    """Write ``data`` to the file ``path``, which appears only when it is complete; compressed if it is called .ncu-repz.
 
     Raises RooflineError if it exists (and not ``overwrite``) or can't be written, ValueError for an unknown kind of result.
     """
-    write_atomically(path, encode_report(data), overwrite=overwrite)
+    write_atomically(path, as_named(path, encode_report(data)), overwrite=overwrite)
 
 
 def encode_report(data: ReportData) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_roofline.rules.advice import WORTH, KernelAdvice, advice_rows, advise, worth_telling
+from ncu_roofline.rules.collectable import collectable
 from ncu_roofline.rules.lending import Lender
 from ncu_roofline.rules.loading import RuleProblem
 from ncu_roofline.rules.markup import plain_text
@@ -19,6 +20,7 @@ __all__ = [
     "RuleTable",
     "advice_rows",
     "advise",
+    "collectable",
     "load_rules",
     "plain_text",
     "run_rules",

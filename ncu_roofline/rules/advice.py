@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ncu_roofline.model import Measurements, measurements_of
 from ncu_roofline.model.grouping import group
 from ncu_roofline.report import Report, RuleMessage
+from ncu_roofline.rules.collectable import collectable
 from ncu_roofline.rules.lending import Lender
 from ncu_roofline.rules.markup import plain_text
 from ncu_roofline.rules.outcome import SKIPPED, RuleOutcome
@@ -74,14 +75,19 @@ def advise(
             grid=str(m.grid[row]),
             block=str(m.block[row]),
             seconds=float(m.seconds[row]),
-            outcomes=rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only, known=lender.of(row)),
+            outcomes=tuple(
+                collectable(outcome, report.ncu_version)
+                for outcome in rules.run(
+                    report.kernels[int(m.launch[row])], collected_only=collected_only, known=lender.of(row)
+                )
+            ),
         )
         for row in watch(range(len(m)))
     )
 
 
 def worth_telling(advice: Sequence[KernelAdvice], share: float = WORTH) -> tuple[tuple[KernelAdvice, ...], int]:
-    """The advice without what is worth less than ``share`` of the run time of all these launches, and how many messages it lost.
+    """The advice without what is worth less than ``share`` of the run time of all these launches, and how many messages less.
 
     A message is worth the time of all launches of a kernel for which the rule says the same (its title), or the part of it that
     it promises to save.  What has no time, errors of rules and what they could not tell, stays.

@@ -29,8 +29,8 @@ class RuleSet:
     ) -> tuple[RuleOutcome, ...]:
         """Every rule on one kernel, parents first.
 
-        ``known`` is what a `Lender` knows of it, for rules of ours.  With ``collected_only``, rules of a section that the kernel
-        was not profiled with are skipped, as ncu does.
+        ``known`` is what a `Lender` knows of it, for rules of ours.  With ``collected_only``, rules of a section that the
+        kernel was not profiled with are skipped, as ncu does.
         """
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
         action, vault = IAction(kernel, known), IMessageVault()

@@ -85,7 +85,7 @@ def _check_peaks(architecture: Architecture, spec: Spec, file: str) -> None:
             parent = roof.rpartition(".")[0]
             reason = f"precision {parent!r} has no such roof" if parent in ids else "there is no such precision"
             bad(file, f"{key}.{roof}", reason)
-        if not spec.bindings(owner[roof], architecture.compute_capability):
+        if not owner[roof].opcodes and not spec.bindings(owner[roof], architecture.compute_capability):
             bad(file, f"{key}.{roof}", "no counter is bound for this precision on this compute capability")
 
 

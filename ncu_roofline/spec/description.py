@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ncu_roofline.formula import WeightedSum
@@ -11,6 +11,8 @@ from ncu_roofline.spec.validation import Capability
 
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
+
+_UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"
 
 UNITS_PER = {
     "sm": ("device__attribute_multiprocessor_count",),
@@ -64,7 +66,7 @@ class Precision:
     ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
-    roof, of its own id.
+    roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Precision:
     disjoint: bool = False
     pipes: tuple[tuple[Capability, Capability, str], ...] = ()
     on_request: bool = False
+    opcodes: bool = False
 
     def pipe(self, compute_capability: Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
@@ -128,6 +131,8 @@ class Architecture:
     ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
     ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
+    ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
+    ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
     """
 
     compute_capability: Capability
@@ -141,6 +146,8 @@ class Architecture:
     boards: tuple[BoardRule, ...] = ()
     notes: tuple[str, ...] = ()
     slices: Mapping[str, int] = field(default_factory=dict, hash=False)
+    caveat: str = ""
+    tensor_passes: int = 0
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""
@@ -177,6 +184,23 @@ class Spec:
         """The architecture of a compute capability, None if unknown."""
         found = (a for a in self.architectures if a.compute_capability == compute_capability)
         return next(found, None)
+
+    def stand_in(self, compute_capability: Capability) -> Architecture | None:
+        """What a chip is read as that nobody knows yet: the nearest older one with all counters, None if none is older.
+
+        It has the counters of that chip and none of its peaks: a roof then is one that the report's own counters state.
+        Systems on a chip stand for no other, as they lack counters that their neighbours have.
+        """
+        older = [a for a in self.architectures if a.compute_capability < compute_capability and not a.lacks]
+        if not older:
+            return None
+        nearest = max(older, key=lambda a: a.compute_capability)
+        caveat = _UNKNOWN.format(*compute_capability, *nearest.compute_capability)
+        return replace(nearest, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, caveat=caveat)
+
+    def read_as(self, compute_capability: Capability) -> Architecture | None:
+        """The architecture whose bindings read a chip: its own, else that which stands in for it."""
+        return self.architecture(compute_capability) or self.stand_in(compute_capability)
 
     def precision(self, precision_id: str) -> Precision:
         """The precision of an id; KeyError if there is none."""

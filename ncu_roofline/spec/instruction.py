@@ -86,9 +86,9 @@ class InstructionSpec:
         """The walls for one kind."""
         return tuple(wall for wall in self.walls if wall.kind == kind_id)
 
-    def needs(self, spec: Spec, capability: Capability, levels: tuple[str, ...]) -> tuple[str, ...]:
-        """What has to be counted for the dots of all instructions at these levels."""
-        names = [f"{counter}.sum" for counter in self.kind(EXECUTED).instructions[0].counters.counters()]
+    def needs(self, spec: Spec, capability: Capability, levels: tuple[str, ...], *, work: bool = True) -> tuple[str, ...]:
+        """What has to be counted for the traffic of these levels and, with ``work``, for all instructions."""
+        names = [f"{counter}.sum" for counter in self.kind(EXECUTED).instructions[0].counters.counters()] if work else []
         counted = spec.collect(capability, (), levels)
         return (*names, *(name for name in counted if name.endswith(".sum") and not name.startswith("gpu__time")))
 

@@ -71,18 +71,20 @@ def _precisions(file: Fields, origin: Origin) -> Iterator[Precision]:
         for roof in roofs:
             if roof not in ROOF_FACTORS:
                 fields.fail("roofs", f"{roof!r} is none of {', '.join(ROOF_FACTORS)}")
+        opcodes = fields.flag("opcodes")
         precision = Precision(
             id=fields.text("id"),
             label=fields.text("label"),
             kind=fields.text("kind", allowed=("core", "tensor")),
             unit=fields.text("unit", allowed=("flop", "op")),
             order=fields.integer("order"),
-            bindings=_bindings(fields, "sm"),
+            bindings=() if opcodes else _bindings(fields, "sm"),
             roofs=roofs,
             part_of=fields.text("part_of", ""),
             disjoint=fields.flag("disjoint"),
             on_request=fields.flag("on_request"),
             pipes=_pipes(fields.table("pipes")) if fields.has("pipes") else (),
+            opcodes=opcodes,
         )
         fields.finish()
         origin.add(origin.precisions, precision.id, fields)
@@ -150,6 +152,8 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
         notes=fields.texts("notes", required=False),
         slices={name: int(count) for name, count in fields.numbers("slices").items()} if fields.has("slices") else {},
+        caveat=fields.text("caveat", ""),
+        tensor_passes=fields.integer("tensor_passes") if fields.has("tensor_passes") else 0,
     )
     fields.finish()
     origin.add(origin.architectures, "{}.{}".format(*architecture.compute_capability), fields)

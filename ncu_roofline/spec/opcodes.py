@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import resources
+from itertools import product
 from typing import TYPE_CHECKING
 
-from ncu_roofline.spec.loading import read_fields
+from ncu_roofline.spec.description import Spec
+from ncu_roofline.spec.loading import load_spec, read_fields
 from ncu_roofline.spec.validation import Capability, Fields
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _WARPGROUP = 4
 """Warps that execute a wgmma instruction together."""
 _WARPGROUP_M, _LARGEST_N, _N_STEP = 64, 256, 8
 """M, the largest N and the unit of N of wgmma shapes (PTX ISA)."""
-_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?)*")
+_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*")
 _SPARSE = "SP"
 
 
@@ -37,9 +39,10 @@ class OpcodeWork:
     """What one execution does.
 
     ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's ("warp", tensor cores).
-    ``precision``: id without family and sparsity.  ``fused``: a fused multiply-add of CUDA cores.  ``family``: of `FAMILIES`,
-    "" for CUDA cores.  ``accumulator``: of `ACCUMULATORS`, "" for CUDA cores.  ``conversion``: counters count it as arithmetic
-    of this precision although it is none; its weight is 0.  ``proven`` is false where no report or GPU confirmed the weight.
+    ``precision``: id without family and sparsity.  ``fused``: a fused multiply-add of CUDA cores.  ``family``, one of
+    `FAMILIES`, and ``accumulator``, one of `ACCUMULATORS`, are "" for CUDA cores.  ``conversion``: counters count it as
+    arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
+    confirmed the weight.
     """
 
     precision: str
@@ -55,7 +58,7 @@ class OpcodeWork:
 
 @dataclass(frozen=True)
 class OpcodeRow:
-    """One row: patterns as (name, modifiers), and what fits them does.
+    """One row: patterns as (name, modifiers), without alternatives, and what fits them does.
 
     ``weight`` is 0 where the shape in the name says it; ``k`` are K of a wgmma shape, dense and sparse.
     """
@@ -70,10 +73,6 @@ class OpcodeRow:
     accumulator: str
     k: tuple[int, ...]
 
-    def fits(self, modifiers: tuple[str, ...], pattern: tuple[str, ...], compute_capability: Capability) -> bool:
-        """Whether these modifiers of an opcode hold the pattern's, on a chip the row is for."""
-        return self.covers(compute_capability) and _holds(modifiers, pattern)
-
     def covers(self, compute_capability: Capability) -> bool:
         """Whether the row is for chips of this compute capability."""
         return any(since <= compute_capability <= until for since, until in self.ranges)
@@ -82,11 +81,13 @@ class OpcodeRow:
 class OpcodeTable:
     """All rows, in the order in which they are tried; any text may be asked for."""
 
-    def __init__(self, rows: tuple[OpcodeRow, ...], shapes: Mapping[str, int], unknown: tuple[str, ...]) -> None:
-        """``shapes``: as spelled in opcodes -> M N K; ``unknown``: patterns of names that do work even where no row fits."""
+    def __init__(
+        self, rows: tuple[OpcodeRow, ...], shapes: Mapping[str, int], neutral: tuple[str, ...], unknown: tuple[str, ...]
+    ) -> None:
+        """``shapes``: as spelled in opcodes -> M N K; ``neutral``: modifiers of products that change neither size nor type;
+        ``unknown``: patterns of names that do work even where no row fits."""
         self.rows = rows
-        self._shapes = shapes
-        self._unknown = unknown
+        self._shapes, self._neutral, self._unknown = shapes, frozenset(neutral), unknown
         self._by_name: dict[str, list[tuple[tuple[str, ...], OpcodeRow]]] = {}
         for row in rows:
             for name, modifiers in row.patterns:
@@ -102,22 +103,27 @@ class OpcodeTable:
         return self._known(opcode, compute_capability)[1] if len(opcode) <= LONGEST else False
 
     def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
-        name, *rest = opcode.split(".")
-        modifiers = tuple(rest)
+        name, *modifiers = opcode.split(".")
         for pattern, row in self._by_name.get(name, ()):
-            if not row.fits(modifiers, pattern, compute_capability):
+            left = _left(modifiers, pattern) if row.covers(compute_capability) else None
+            if left is None:
                 continue
-            if row.does == "nothing":
-                return None, False
-            work = self._work(row, modifiers)
-            return work, work is None
+            if row.does == "products":
+                work = self._products(row, left)
+                return work, work is None
+            conversion = row.does == "conversion"
+            nothing = row.does == "nothing"
+            return None if nothing else OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=conversion), False
         return None, any(fnmatchcase(name, pattern) for pattern in self._unknown)
 
-    def _work(self, row: OpcodeRow, modifiers: tuple[str, ...]) -> OpcodeWork | None:
-        if row.does in ("arithmetic", "conversion"):
-            return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion")
-        sparse = _SPARSE in modifiers
-        weight = row.weight or (self._warpgroup(row, modifiers, sparse) if row.k else self._warp(modifiers))
+    def _products(self, row: OpcodeRow, left: list[str]) -> OpcodeWork | None:
+        """``left``: modifiers that the pattern does not name; None if they are more than a shape and neutral ones."""
+        sparse = _SPARSE in left
+        others = [word for word in left if word not in self._neutral]
+        if row.weight:
+            weight = 0.0 if others else row.weight
+        else:
+            weight = self._of_shape(row, others[0], sparse) if len(others) == 1 else 0.0
         if not weight:
             return None
         return OpcodeWork(
@@ -130,26 +136,26 @@ class OpcodeTable:
             proven=row.family != "wgmma",
         )
 
-    def _warp(self, modifiers: tuple[str, ...]) -> float:
-        """2 M N K of the first modifier that is a shape, spelled 16816 or 16x8x16; 0 if none is."""
-        return next((2.0 * self._shapes[word] for word in modifiers if word in self._shapes), 0.0)
-
-    @staticmethod
-    def _warpgroup(row: OpcodeRow, modifiers: tuple[str, ...], sparse: bool) -> float:
-        """A warp's share of 2 M N K of a shape spelled 64x128x16; 0 if there is none such for these types."""
-        ks = row.k[1:2] if sparse else row.k[:1]
-        for word in modifiers:
-            for k in ks:
-                for n in range(_N_STEP, _LARGEST_N + 1, _N_STEP):
-                    if word == f"{_WARPGROUP_M}x{n}x{k}":
-                        return 2.0 * _WARPGROUP_M * n * k / _WARPGROUP
+    def _of_shape(self, row: OpcodeRow, shape: str, sparse: bool) -> float:
+        """2 M N K of a shape, for wgmma (64x128x16) a warp's share of it; 0 if there is none such for these types."""
+        if row.family != "wgmma":
+            return 2.0 * self._shapes.get(shape, 0)
+        for k in row.k[1:2] if sparse else row.k[:1]:
+            for n in range(_N_STEP, _LARGEST_N + 1, _N_STEP):
+                if shape == f"{_WARPGROUP_M}x{n}x{k}":
+                    return 2.0 * _WARPGROUP_M * n * k / _WARPGROUP
         return 0.0
 
 
-def _holds(modifiers: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether the pattern's words stand among the modifiers in this order."""
-    left = iter(modifiers)
-    return all(any(_same(word, wanted) for word in left) for wanted in pattern)
+def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
+    """What modifiers hold beside the pattern's, which must be among them in order; None if they are not."""
+    left, wanted = [], list(reversed(pattern))
+    for word in modifiers:
+        if wanted and _same(word, wanted[-1]):
+            wanted.pop()
+        else:
+            left.append(word)
+    return None if wanted else left
 
 
 def _same(word: str, wanted: str) -> bool:
@@ -159,21 +165,21 @@ def _same(word: str, wanted: str) -> bool:
 @lru_cache(maxsize=1)
 def load_opcodes() -> OpcodeTable:
     """The table that comes with the package, read once."""
-    return read_opcodes(resources.files("ncu_roofline") / "data")
+    return read_opcodes(resources.files("ncu_roofline") / "data", load_spec())
 
 
-def read_opcodes(folder: Traversable) -> OpcodeTable:
+def read_opcodes(folder: Traversable, spec: Spec) -> OpcodeTable:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
     fields = read_fields(folder / FILE, FILE)
-    shapes = fields.table("shapes")
-    unknown = fields.table("unknown")
-    table = [(_row(one), one) for one in fields.tables("rows")]
-    names = unknown.texts("names")
+    shapes, modifiers, unknown = (fields.table(key) for key in ("shapes", "modifiers", "unknown"))
+    known = {precision.id for precision in spec.precisions}
+    table = [(_row(one, known), one) for one in fields.tables("rows")]
+    neutral, names = modifiers.texts("products"), unknown.texts("names")
     products = {spelling: product for digits in shapes.names() for spelling, product in _products(shapes, digits)}
-    for one in (fields, shapes, unknown):
+    for one in (fields, shapes, modifiers, unknown):
         one.finish()
     _check_reachable(table)
-    return OpcodeTable(tuple(row for row, _ in table), products, names)
+    return OpcodeTable(tuple(row for row, _ in table), products, neutral, names)
 
 
 def _products(shapes: Fields, digits: str) -> Iterator[tuple[str, int]]:
@@ -185,12 +191,12 @@ def _products(shapes: Fields, digits: str) -> Iterator[tuple[str, int]]:
         yield spelling, math.prod(sizes)
 
 
-def _row(fields: Fields) -> OpcodeRow:
+def _row(fields: Fields, known: set[str]) -> OpcodeRow:
     does = fields.text("does", "arithmetic", allowed=DOES)
     products = does == "products"
     family = fields.text("family", allowed=FAMILIES) if products else ""
     row = OpcodeRow(
-        patterns=tuple(_pattern(fields, text) for text in fields.texts("opcodes")),
+        patterns=tuple(pattern for text in fields.texts("opcodes") for pattern in _patterns(fields, text)),
         ranges=fields.ranges("capabilities"),
         does=does,
         precision="" if does == "nothing" else fields.text("precision"),
@@ -201,6 +207,8 @@ def _row(fields: Fields) -> OpcodeRow:
         k=fields.integers("k") if family == "wgmma" else (),
     )
     fields.finish()
+    if row.precision and row.precision not in known:
+        fields.fail("precision", f"there is no precision {row.precision!r}")
     if not row.patterns:
         fields.fail("opcodes", "must name at least one opcode")
     if family == "wgmma" and not 1 <= len(row.k) <= 2:
@@ -210,11 +218,12 @@ def _row(fields: Fields) -> OpcodeRow:
     return row
 
 
-def _pattern(fields: Fields, text: str) -> tuple[str, tuple[str, ...]]:
+def _patterns(fields: Fields, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """One for each choice of alternatives."""
     if not _PATTERN.fullmatch(text):
         fields.fail("opcodes", f"{text!r} is no opcode with modifiers")
     name, *modifiers = text.split(".")
-    return name, tuple(modifiers)
+    return ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
 
 
 def _check_reachable(table: list[tuple[OpcodeRow, Fields]]) -> None:
@@ -222,6 +231,6 @@ def _check_reachable(table: list[tuple[OpcodeRow, Fields]]) -> None:
     for index, (row, fields) in enumerate(table):
         for name, modifiers in row.patterns:
             for earlier, _ in table[:index]:
-                hides = any(other == name and _holds(modifiers, words) for other, words in earlier.patterns)
+                hides = any(other == name and _left(modifiers, words) is not None for other, words in earlier.patterns)
                 if hides and all(any(a <= since and until <= b for a, b in earlier.ranges) for since, until in row.ranges):
                     fields.fail("opcodes", f"{'.'.join((name, *modifiers))} can never fit, a row before it takes it")

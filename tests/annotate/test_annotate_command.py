@@ -12,6 +12,7 @@ import pytest
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.cli.test_bad_input import BAD, HOSTILE
 from tests.factory import A100, complete, kernel, report
+from tests.report.frames import packed, zstd
 
 
 @pytest.fixture
@@ -47,6 +48,22 @@ def test_what_is_printed(run: Command, source: Path, folder: Path) -> None:
     assert rows["advice"].strip() == "0 messages of 0 rules"
     assert "ncu-roofline explain" in lines[-1]
     assert source.read_bytes() == before
+
+
+def test_compressed_in_and_out(run: Command, source: Path, folder: Path, tmp_path: Path) -> None:
+    compressed = tmp_path / "in.ncu-repz"
+    compressed.write_bytes(packed(source.read_bytes()))
+    for target in ("plain.ncu-rep", "out.ncu-repz", "again.ncu-repz"):
+        assert run("annotate", compressed, "-o", folder / target).code == 0
+    plain, frame = (folder / "plain.ncu-rep").read_bytes(), (folder / "out.ncu-repz").read_bytes()
+    assert zstd().decompress(frame) == plain
+    assert frame == (folder / "again.ncu-repz").read_bytes()
+    # What is annotated already is annotated anew, the same.
+    assert run("annotate", folder / "out.ncu-repz", "-o", folder / "twice.ncu-rep").code == 0
+    assert (folder / "twice.ncu-rep").read_bytes() == plain
+    assert_refused(run("annotate", compressed, "-o", folder / "out.ncu-repz"), folder / "out.ncu-repz")
+    assert run("annotate", compressed, "-o", folder / "plain.ncu-rep", "--force").code == 0
+    assert_no_leftovers(folder, "again.ncu-repz", "out.ncu-repz", "plain.ncu-rep", "twice.ncu-rep")
 
 
 def test_rules_speak(run: Command, source: Path, folder: Path) -> None:

@@ -20,6 +20,7 @@ from ncu_roofline.report.framing import check_file_header, file_start, frame, op
 from ncu_roofline.report.schema import MAGIC, message
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, NO_WORK, complete, kernel, report, timing, traffic
+from tests.report.frames import SKIPPABLE, by_hand, packed
 
 READING = {
     "show": ("show",),
@@ -129,6 +130,15 @@ BAD: dict[str, Callable[[bytes, Path], bytes]] = {
     "payload size beyond the end": lambda data, path: with_payload_size(data, path, 10**9),
     "future version": lambda data, path: of_version(data, path, 8),
     "far future version": lambda data, path: of_version(data, path, 2**32 - 1),
+    "zstd cut off": lambda data, _: packed(data)[:-20],
+    "zstd with garbage behind": lambda data, _: packed(data) + b"garbage",
+    "zstd twice in one file": lambda data, _: packed(data) * 2,
+    "zstd behind a skippable frame": lambda data, _: SKIPPABLE + packed(data),
+    "zstd of a report cut off": lambda data, _: packed(data[: len(data) * 2 // 3]),
+    "zstd of text": lambda *_: packed(b"a roofline, they said\n"),
+    "zstd of 100 GB of zeros": lambda *_: by_hand(bytes(9), 100 * 10**9),
+    "zstd of 100 GB, it says": lambda data, _: by_hand(data[:9999], 0, size=100 * 10**9),
+    "zstd with a huge window": lambda data, _: by_hand(data[:9999], 0, window_log=31),
 }
 
 
@@ -139,6 +149,17 @@ def test_damaged_files(run: Command, tmp_path: Path, folder: Path, whole: bytes,
     path.write_bytes(BAD[bad](whole, path))
     outcome, _ = execute(run, name, path, folder)
     assert_refused(outcome, path)
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_compressed_report_says_the_same(run: Command, tmp_path: Path, folder: Path, whole: bytes, name: str) -> None:
+    path = tmp_path / "r.ncu-repz"
+    path.write_bytes(whole)
+    plain, _ = execute(run, name, path, folder)
+    path.write_bytes(packed(whole))
+    outcome, _ = execute(run, name, path, folder)
+    assert outcome == plain
+    assert (outcome.code, bool(outcome.out)) == (0, True)
 
 
 @EVERY_COMMAND

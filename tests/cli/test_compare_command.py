@@ -38,10 +38,13 @@ def test_the_table(run: Command, pair: tuple[Path, Path]) -> None:
     assert outcome.err == ""
     lines = outcome.out.splitlines()
     assert lines[0] == "after.ncu-rep against before.ncu-rep (baseline)"
-    assert lines[1].startswith("slower by 83.3 %, 5 ms lost: 6 ms -> 11 ms (most by main_loop +5 ms")
+    said = " ".join(" ".join(lines[1:4]).split())
+    assert said.startswith("slower by 100 %, 5 ms lost: 5 ms -> 10 ms (most by main_loop +5 ms). New: 1 ms (fresh). Gone: 1 ms")
+    assert "In all: 2 launches, 6 ms -> 2 launches, 11 ms. 3 kernels: 1 slower, 1 added, 1 removed." in said
     row = next(line for line in lines if line.startswith("main_loop"))
     assert "5 ms -> 10 ms  +100.0 %" in row
-    assert row.split()[-9:] == ["=", "+100.0", "%", "-50.0", "%", "3.2", "%", "dram", "slower"]
+    assert "=  +100.0 %  -50.0 %    3.2 %  " in row
+    assert row.endswith("slower")
     assert any(line.startswith("gone") and line.endswith("removed") for line in lines)
     assert any(line.startswith("fresh") and line.endswith("added") for line in lines)
 
@@ -52,8 +55,8 @@ def test_lines_fit_the_width(run: Command, tmp_path: Path, pair: tuple[Path, Pat
     more = report(tmp_path / "more.ncu-rep", *[long] * 3)
     outcome = run("compare", *pair, more, "--width", width, "--fail-if", "fraction < 0.9 * baseline")
     assert max(map(len, outcome.out.splitlines())) <= width
-    if width >= 100:
-        assert all(header in outcome.out for header in ("kernel", "time", "FLOP", "DRAM B", "of roof", "bound by", "verdict"))
+    kept = ("kernel", "launches", "time/launch", "change", "of roof", "outcome") if width >= 100 else ()
+    assert all(header in outcome.out for header in (*kept, *(("FLOP", "DRAM B", "total time") if width >= 200 else ())))
 
 
 # Threshold -> exit code without and with --strict; `gone` and `fresh` lack what the other report has.
@@ -86,13 +89,90 @@ def test_what_tripped_and_with_which_numbers(run: Command, pair: tuple[Path, Pat
     assert "Thresholds: 1 tripped, 1 passed, 4 not evaluated." in outcome.out
 
 
+@pytest.fixture
+def repeated(tmp_path: Path) -> tuple[Path, Path]:
+    """One launch of a kernel, and two that are as fast."""
+    one = kernel(complete(), "void k()")
+    return report(tmp_path / "one.ncu-rep", one), report(tmp_path / "two.ncu-rep", one, one)
+
+
+SAME_PER_LAUNCH = (
+    "time > 1.05 * baseline",
+    "time < 0.95 * baseline",
+    "cycles != baseline",
+    "flops != baseline",
+    "flops.fp64 != baseline",
+    "bytes.dram != baseline",
+    "bandwidth.l2 > 1.01 * baseline",
+    "intensity.dram != baseline",
+    "performance < 0.99 * baseline",
+    "fraction < 0.99 * baseline",
+)
+TWICE_IN_ALL = ("time.total", "flops.total", "flops.total.fp64", "bytes.total.dram", "launches")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_another_number_of_launches_is_neither_slower_nor_faster(
+    run: Command, repeated: tuple[Path, Path], turned: bool
+) -> None:
+    paths = repeated[::-1] if turned else repeated
+    ratio = 0.5 if turned else 2
+    words = [word for text in SAME_PER_LAUNCH for word in ("--fail-if", text)]
+    outcome = run("compare", *paths, *words, "--strict")
+    assert outcome.code == 0
+    text = " ".join(outcome.out.split())
+    assert "the same within 2.0 %: 1 ms -> 1 ms, per launch" in text or "2 ms -> 2 ms, per launch" in text
+    counts = "2 launches, 2 ms -> 1 launch, 1 ms" if turned else "1 launch, 1 ms -> 2 launches, 2 ms"
+    assert f"In all: {counts}. 1 kernel: 1 same." in text
+    assert ("2 -> 1" if turned else "1 -> 2") in text
+    for name in TWICE_IN_ALL:
+        assert run("compare", *paths, "--fail-if", f"{name} == {ratio} * baseline").code == 1, name
+
+
+def test_another_number_of_launches_in_every_format(run: Command, tmp_path: Path, repeated: tuple[Path, Path]) -> None:
+    (row,) = json.loads(run("compare", *repeated, "--json").out)["kernels"]
+    assert (row["launches_before"], row["launches"], row["outcome"]) == (1, 2, "same")
+    assert (row["seconds"], row["total_seconds"]) == pytest.approx((1e-3, 2e-3))
+    assert (row["work"], row["total_work"]) == (1e9, 2e9)
+    lines = run("compare", *repeated, "-o", "-", "--format", "csv").out.splitlines()
+    (cells,) = csv.DictReader(lines)
+    assert (cells["seconds"], cells["total_seconds"], cells["outcome"]) == ("0.001", "0.002", "same")
+    markdown = run("compare", *repeated, "-o", "-", "--format", "md").out
+    assert "| kernel | launches | total time | time/launch |" in markdown
+    assert "| k | 1 -&#62; 2 | 1 ms -&#62; 2 ms | 1 ms -&#62; 1 ms | \\= |" in markdown
+    run("compare", *repeated, "--fail-if", "time > 1.05 * baseline", "--junit", target := tmp_path / "junit.xml")
+    (case,) = ElementTree.parse(target).getroot().iter("testcase")
+    assert (case.get("time"), list(case)) == ("0.001000000", [])
+
+
+def test_nothing_in_common(run: Command, tmp_path: Path) -> None:
+    """No change of time, no exit code 0, and no JUnit file that passes."""
+    seconds = {"a": 1e-3, "b": 0.3}
+    paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(seconds=time), f"void {n}()")) for n, time in seconds.items()]
+    outcome = run("compare", *paths)
+    assert outcome.code == 1
+    assert "nothing in common: no kernel of one report is in the other. New: 300 ms (b). Gone: 1 ms (a)." in outcome.out
+    assert "slower" not in outcome.out
+    assert len(outcome.err.splitlines()) == 1
+    assert "nothing in common with" in outcome.err
+    (summary,) = json.loads(run("compare", *paths, "--json").out)["summary"]
+    assert (summary["outcome"], summary["time_change"], summary["seconds"]) == ("nothing in common", None, None)
+    target = tmp_path / "junit.xml"
+    assert run("compare", *paths, "--fail-if", "time > 1", "--junit", target).code == 1
+    root = ElementTree.parse(target).getroot()
+    check_junit(root)
+    assert (root.get("tests"), root.get("errors")) == ("3", "1")
+    assert root.find(".//error") is not None
+
+
 def test_json_says_it_on_standard_error(run: Command, pair: tuple[Path, Path]) -> None:
     outcome = run("compare", *pair, "--json", "--fail-if", "time > 1.05 * baseline")
     document = json.loads(outcome.out)
     assert outcome.code == 1
     assert document["view"] == "comparison"
     assert [row["result"] for row in document["thresholds"]] == ["tripped", "not evaluated", "not evaluated"]
-    assert document["summary"][0]["seconds"] == pytest.approx(11e-3)
+    assert document["summary"][0]["seconds"] == pytest.approx(10e-3)
+    assert document["summary"][0]["total_seconds"] == pytest.approx(11e-3)
     assert document["kernels"][0]["seconds_saved"] == pytest.approx(-5e-3)
     assert document["kernels"][1]["time_change"] is None
     assert {row["level"] for row in document["levels"]} == {"", "l1", "l2", "dram"}
@@ -329,7 +409,7 @@ def test_the_spread_of_ceilings_is_noise_between_gpus(run: Command, tmp_path: Pa
     h100 = {**H100, "device__attribute_global_memory_bus_width": 10240}
     report(paths[1], kernel(complete(h100)))
     words = ("--ceilings", ceilings(tmp_path / "c.json", spread), "--json")
-    assert [row["verdict"] for row in json.loads(run("compare", *paths, *words).out)["kernels"]] == [verdict]
+    assert [row["outcome"] for row in json.loads(run("compare", *paths, *words).out)["kernels"]] == [verdict]
 
 
 def test_help_names_every_quantity(run: Command) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.cli.inputs import SUFFIXES, expand
+from ncu_roofline.cli.inputs import expand
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import REPORT_SUFFIXES
 
 
 @pytest.fixture
@@ -81,4 +82,12 @@ def test_words_that_mean_nothing(folder: Path, word: str, reason: str) -> None:
 
 
 def test_suffixes() -> None:
-    assert SUFFIXES == (".ncu-rep", ".nsight-cuprof-report")
+    assert REPORT_SUFFIXES == (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+
+
+def test_compressed_reports_are_found(tmp_path: Path) -> None:
+    for name in ("b10.ncu-repz", "b9.ncu-repz", "a.ncu-rep", "c.ncu-repzz", "d.zst"):
+        (tmp_path / name).write_bytes(b"")
+    found = [os.path.basename(path) for path in expand([str(tmp_path)])]
+    assert found == ["a.ncu-rep", "b9.ncu-repz", "b10.ncu-repz"]
+    assert [os.path.basename(path) for path in expand([str(tmp_path / "b*")])] == ["b9.ncu-repz", "b10.ncu-repz"]

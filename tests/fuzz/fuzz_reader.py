@@ -38,6 +38,7 @@ from ncu_roofline.report import (
 from ncu_roofline.report.framing import file_start, frame, open_raw, scan
 from ncu_roofline.report.schema import message
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, timing, traffic
+from tests.report.frames import packed
 from tests.sections.section_factory import chart, one, per_second, point, roof, section
 
 TOO_SLOW = 10.0  # seconds for one small report
@@ -198,9 +199,15 @@ def damaged(seed: int, iteration: int, wholes: Sequence[bytes], blocks: Sequence
     """The damaged report of an iteration, and what was done to it."""
     generator = random.Random(f"{seed}:{iteration}")
     number, mutation = generator.randrange(len(wholes)), generator.choice(MUTATIONS)
-    if generator.random() < 0.25:
+    kind = generator.random()
+    if kind < 0.1:
+        return f"{mutation.__name__} of a frame", mutation(packed(wholes[number]), generator)
+    if kind < 0.3:
         return mutation.__name__, mutation(wholes[number], generator)
-    return f"{mutation.__name__} inside", mutate_inside(blocks[number], mutation, generator)
+    inside = mutate_inside(blocks[number], mutation, generator)
+    if kind < 0.4:
+        return f"{mutation.__name__} inside, in a frame", packed(inside)
+    return f"{mutation.__name__} inside", inside
 
 
 def fuzz(seconds: float, seed: int, first: int = 0) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline import roofline
 from ncu_roofline.report import read_report
+from ncu_roofline.report.compressed import is_compressed
 from tests.fuzz import fuzz_reader
 
 SCRIPT = Path(fuzz_reader.__file__)
@@ -31,6 +32,15 @@ def test_samples_hold_what_the_reader_knows(tmp_path: Path) -> None:
             charts += len(roofline(report, source="embedded").points)
     assert kinds == {"kernel", "range", "graph", "cmdlist"}
     assert min(points, charts, said) > 0
+
+
+def test_frames_are_damaged_too(tmp_path: Path) -> None:
+    wholes = fuzz_reader.samples()
+    blocks = [fuzz_reader.blocks_of(whole, tmp_path / "x") for whole in wholes]
+    made = [fuzz_reader.damaged(6, iteration, wholes, blocks) for iteration in range(300)]
+    framed = [what for what, data in made if is_compressed(data)]
+    assert any(what.endswith("of a frame") for what in framed)
+    assert any(what.endswith("inside, in a frame") for what in framed)
 
 
 def test_a_fixed_seed_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:

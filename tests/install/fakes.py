@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ncu_roofline.install.machine import Machine
+from tests.report.frames import packed
 
 NCU = r'''#!{python}
 """Lists sections as ncu does, deploys "stock" files at its first start, runs applications; FAKE_NCU says what goes wrong."""
@@ -104,7 +105,10 @@ if scenario in ("no kernel", "permission", "busy", "mystery") or (code and scena
     say("==WARNING== No kernels were profiled.")
     sys.exit(code)
 say('==PROF== Profiling "kernel" - 0: 0%....50%....100% - 4 passes')
-shutil.copy(r"{report}", value("-o") + ".ncu-rep")
+name, suffix = value("-o"), ".ncu-repz" if tuple(map(int, VERSION.split(".")[:2])) >= (2026, 3) else ".ncu-rep"
+if not name.endswith((".ncu-rep", ".ncu-repz")):
+    name += suffix
+shutil.copy(r"{compressed}" if name.endswith("z") else r"{report}", name)
 say("==PROF== Disconnected from process 1")
 sys.exit(code)
 '''
@@ -148,7 +152,10 @@ def fake_ncu(folder: Path, version: str = "2024.2.0.0") -> Path:
     stock.mkdir(parents=True)
     (stock / "Stock.section").write_text('Identifier: "Stock"\n', encoding="utf-8")
     (stock / "StockRule.py").write_text("def apply(handle): pass\n", encoding="utf-8")
-    text = NCU.replace("{python}", sys.executable).replace("{version}", version).replace("{report}", str(REPORT))
+    compressed = folder / "report.zst"
+    compressed.write_bytes(packed(REPORT.read_bytes()))
+    text = NCU.replace("{python}", sys.executable).replace("{version}", version)
+    text = text.replace("{report}", str(REPORT)).replace("{compressed}", str(compressed))
     return program(folder / "ncu", text)
 
 

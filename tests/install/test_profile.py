@@ -15,6 +15,7 @@ from ncu_roofline.install.failures import FAILURES, explain, find_failure
 from ncu_roofline.install.machine import Machine
 from ncu_roofline.install.ncu import Ncu
 from ncu_roofline.install.replay import passes_text
+from ncu_roofline.report.compressed import ZSTD
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.install.conftest import rendered_once
 from tests.install.fakes import H100, fake_ncu, fake_smi, program, with_driver
@@ -146,6 +147,98 @@ def test_nothing_is_overwritten(app: Path, run: Command, bin_folder: Path) -> No
     assert run("profile", "-o", "mine", "--force", "--", app, "0").code == 0
     assert "-f" in calls(bin_folder)[-1]
     assert Path("mine.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("version", "named", "written"),
+    [
+        ("2024.2.0.0", "mine", "mine.ncu-rep"),
+        ("2024.2.0.0", "mine.ncu-rep", "mine.ncu-rep"),
+        ("2025.4.0.0", "mine", "mine.ncu-rep"),
+        ("2025.4.0.0", "mine.ncu-repz", "mine.ncu-repz"),
+        ("2026.3.0.0", "mine", "mine.ncu-repz"),
+        ("2026.3.1.0", "mine.ncu-rep", "mine.ncu-rep"),
+        ("2026.3.1.0", "mine.ncu-repz", "mine.ncu-repz"),
+    ],
+)
+def test_either_suffix(
+    version: str, named: str, written: str, machine: Machine, bin_folder: Path, app: Path, run: Command
+) -> None:
+    fake_ncu(bin_folder, version)
+    with_driver(machine)
+    outcome = run("profile", "-o", named, "--", app, "0")
+    assert outcome.code == 0, outcome
+    assert f"Wrote {written} (1 kernels)" in outcome.err
+    assert_no_leftovers(Path(), written, "mine.html")
+    assert Path(written).read_bytes().startswith(ZSTD) == written.endswith("z")
+    assert_refused(run("profile", "-o", named, "--", app, "0"), written)
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_release_that_does_not_compress(app: Path, run: Command) -> None:
+    outcome = run("profile", "-o", "mine.ncu-repz", "--", app, "0")
+    assert_refused(outcome, "mine.ncu-repz", code=2)
+    assert "2024.2.0.0 does not compress reports, as releases from 2025.4 on do" in outcome.err
+    Path("mine.ncu-repz").write_text("of another ncu, and not in the way")
+    assert run("profile", "-o", "mine", "--", app, "0").code == 0
+
+
+def test_the_report_of_an_earlier_run_is_not_this_one(ready: Machine, app: Path, run: Command) -> None:
+    assert run("profile", "-o", "mine", "--", app, "0").code == 0
+    page = Path("mine.html").read_bytes()
+    set_env(ready, FAKE_NCU="no kernel")
+    outcome = run("profile", "-o", "mine", "--force", "--", app, "0")
+    assert outcome.code == 1
+    assert "no kernel was profiled" in outcome.err
+    assert "Wrote" not in outcome.err
+    assert Path("mine.html").read_bytes() == page
+
+
+def test_a_report_in_the_other_form_is_not_this_one(machine: Machine, bin_folder: Path, app: Path, run: Command) -> None:
+    fake_ncu(bin_folder, "2026.3.0.0")
+    with_driver(machine)
+    Path("mine.ncu-rep").write_text("an old one")
+    assert_refused(run("profile", "-o", "mine", "--", app, "0"), "mine.ncu-rep")
+    outcome = run("profile", "-o", "mine", "--force", "--", app, "0")
+    assert (outcome.code, "Wrote mine.ncu-repz" in outcome.err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "control", "passed", "said"),
+    [
+        ("2024.2.0.0", None, None, "locked to base, as ncu 2024.2.0.0 does"),
+        ("2025.4.0.0", None, None, "locked to base, as ncu 2025.4.0.0 does"),
+        ("2025.4.0.0", "boost", "boost", "locked to boost, not left free"),
+        ("2026.1.0.0", None, None, "locked to boost, as ncu 2026.1.0.0 does"),
+        ("2026.1.0.0", "base", "base", "locked to base, not left free"),
+        ("2026.1.0.0", "none", "none", "left free"),
+    ],
+)
+def test_clocks_by_release(
+    version: str,
+    control: str | None,
+    passed: str | None,
+    said: str,
+    machine: Machine,
+    bin_folder: Path,
+    app: Path,
+    run: Command,
+) -> None:
+    fake_ncu(bin_folder, version)
+    with_driver(machine)
+    options = ("--clock-control", control) if control else ()
+    outcome = run("profile", *options, "--", app, "0")
+    assert outcome.code == 0, outcome
+    assert said in outcome.err
+    words = calls(bin_folder)[-1]
+    assert (words[words.index("--clock-control") + 1] if "--clock-control" in words else None) == passed
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_release_without_boost(app: Path, run: Command) -> None:
+    outcome = run("profile", "--clock-control", "boost", "--", app, "0")
+    assert_refused(outcome, "boost", code=2)
+    assert "2024.2.0.0 does not know it, as releases from 2025.4 on do" in outcome.err
 
 
 @pytest.mark.usefixtures("ready")

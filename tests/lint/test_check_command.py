@@ -120,7 +120,7 @@ def test_our_own_sections_are_the_default(
     monkeypatch.setattr("ncu_roofline.cli.check_command.folder", folder)
     assert main(["check"]) == 0
     assert asked == ["sections"]
-    assert capsys.readouterr().out.startswith("1 file checked for 13 chips")
+    assert capsys.readouterr().out.startswith("1 file checked for 14 chips")
 
 
 @pytest.mark.parametrize(

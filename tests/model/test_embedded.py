@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ncu_roofline import read_report, roofline
 from ncu_roofline.sections import evaluate_charts, parse_section
-from tests.factory import A100, NO_WORK, flops, kernel, report, timing, traffic
+from tests.factory import A100, NO_WORK, V100, Metrics, flops, kernel, report, timing, traffic
 from tests.sections.section_factory import chart, one, per_second, point, roof, section
 
 
@@ -79,6 +80,93 @@ def test_half_precision_is_corrected_in_ours_and_noted_in_the_chart(tmp_path: Pa
     row = roofline(path, source="embedded").points.iloc[0]
     assert row["performance"] == pytest.approx(4 * 1.41e9)  # as drawn
     assert "2x too low" in row["notes"]
+
+
+def test_each_dot_stands_under_the_roof_of_its_own_precision(real_reports: dict[str, Path]) -> None:
+    """The stock chart holds FP64 and FP32: on A100 and V100 FP64 has half the peak of FP32."""
+    seen = 0
+    for path in real_reports.values():
+        for _, row in roofline(path, source="embedded").points.iterrows():
+            own, half = (f"sm__sass_thread_inst_executed_op_{one}fma_pred_on.sum.peak_sustained" for one in "df")
+            with read_report(path) as opened:
+                metrics = opened.kernels[row["launch"]].metrics
+            name = own if row["precision"] == "fp64" else half
+            expected = 2 * metrics[name] * metrics["sm__cycles_elapsed.avg.per_second"]  # type: ignore[operator]
+            assert row["compute_roof"] == pytest.approx(expected), path
+            assert row["attainable"] == pytest.approx(min(expected, row["intensity"] * row["bandwidth_roof"]))
+            seen += row["precision"] == "fp64"
+    assert seen > 50
+
+
+X512 = [f"derived__{unit}__inst_executed_pipe_tensor_x512" for unit in ("sm", "smsp")]
+
+
+def counted_by_instructions(path: Path, device: Metrics) -> Path:
+    """A report with the tensor chart of the releases from 2021.3 to 2024.1, and nothing else that counts work."""
+    peak, work = X512
+    clock = "smsp__cycles_elapsed.avg.per_second"
+    dots = point(per_second(work, clock=clock), one("dram__bytes.sum.per_second"))
+    lines = roof(per_second(peak), per_second("dram__bytes.sum.peak_sustained", clock="dram__cycles_elapsed.avg.per_second"))
+    data = section(chart(points=(dots,), roofs=(lines,)), identifier=b"SpeedOfLight_HierarchicalTensorRooflineChart")
+    metrics: Metrics = {
+        **device,
+        **timing(),
+        peak: 40960.0,
+        work: 4096.0,
+        clock: 1.41e9,
+        "dram__bytes.sum.per_second": 1e11,
+        "dram__bytes.sum.peak_sustained": 1280.0,
+        "dram__cycles_elapsed.avg.per_second": 1.2e9,
+    }
+    return report(path, kernel(metrics, sections=(data,)), ncu_version="2023.1.1.0")
+
+
+@pytest.mark.parametrize(("device", "right"), [(V100, True), (A100, False)])
+def test_tensor_instructions_are_no_operations(tmp_path: Path, device: Metrics, right: bool) -> None:
+    """The dot and its roof are drawn as the viewer does, with what is wrong with them; nothing else takes them for work."""
+    path = counted_by_instructions(tmp_path / "r.ncu-rep", device)
+    result = roofline(path, source="embedded")
+    row = result.points.iloc[0]
+    assert row["performance"] == pytest.approx(4096 * 1.41e9)
+    assert row["fraction"] == pytest.approx(4096 * 1.41e9 / (40960 * 1.41e9))
+    caveat = "counts 512 operations per tensor instruction, which holds for V100 only"
+    compute = result.roofs[result.roofs["kind"] == "compute"].iloc[0]
+    for notes in (row["notes"], compute["notes"]):
+        assert (caveat in notes) != right
+    assert roofline(path).points.empty
+
+
+def test_work_counted_by_larger_instructions_stays_unknown(tmp_path: Path) -> None:
+    """DMMA x 512 is FP64 work on A100; Hopper has larger instructions, so there nobody knows."""
+    work = "derived__sm__inst_executed_pipe_tensor_op_dmma_x512"
+    data = section(chart(points=(point(per_second(work), one("dram__bytes.sum.per_second")),)))
+    found = {}
+    for major in (8, 9):
+        metrics: Metrics = {**A100, **timing(), work: 512.0, "dram__bytes.sum.per_second": 1e11}
+        metrics["device__attribute_compute_capability_major"] = major
+        points = roofline(report(tmp_path / f"{major}.ncu-rep", kernel(metrics, sections=(data,)))).points
+        found[major] = points["precision"].tolist()
+    assert found == {8: ["tensor.fp64"], 9: []}
+
+
+def test_the_roof_of_l2_is_that_of_its_slices(real_reports: dict[str, Path]) -> None:
+    """Releases of 2023 count what the ports of L1 read; 48 slices of A10G x 32 B x 1.241 GHz are not their 80 x 32 B."""
+    path = real_reports["a10g-ncu2023.1-roofline-1.ncu-rep"]
+    with read_report(path) as opened:
+        clocks = [kernel.metrics["lts__cycles_elapsed.avg.per_second"] for kernel in opened.kernels]
+    rows: Any = roofline(path).points
+    rows = rows[rows["level"] == "l2"]
+    assert rows["bandwidth_roof"].tolist() == pytest.approx([48 * 32 * float(one) for one in clocks])  # type: ignore[arg-type]
+    assert rows["bandwidth_roof"].tolist() == pytest.approx([1.91e12] * 4, rel=0.01)
+    assert set(rows["source"]) == {"embedded"}
+    assert all("loads only (return path)" in notes for notes in rows["notes"])
+
+
+def test_the_roof_of_l2_is_that_of_its_slices_in_a_made_up_report(tmp_path: Path) -> None:
+    read = {"l1tex__m_xbar2l1tex_read_bytes.sum": 10**9, "l1tex__m_xbar2l1tex_read_bytes.sum.peak_sustained": 108 * 64.0}
+    metrics: Metrics = {**A100, **timing(clock=1e9), **NO_WORK, **flops("d", fma=10**9), **read}
+    rows = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points
+    assert rows[rows["level"] == "l2"]["bandwidth_roof"].tolist() == pytest.approx([80 * 64 * 1e9])
 
 
 def test_options_that_contradict_each_other(tmp_path: Path) -> None:

@@ -234,9 +234,9 @@ def test_coverage_tells_what_an_aggregate_leaves_out(tmp_path: Path) -> None:
 
 
 def test_unknown_chip_and_missing_time_are_named(tmp_path: Path) -> None:
-    future = {**complete(), "device__attribute_compute_capability_major": 42}
+    pascal = {**complete(), "device__attribute_compute_capability_major": 6}
     timeless = {k: v for k, v in complete().items() if "time" not in k and "cycles" not in k}
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(future), kernel(timeless), kernel(complete())))
+    result = roofline(report(tmp_path / "r.ncu-rep", kernel(pascal), kernel(timeless), kernel(complete())))
     assert result.kernels["status"].tolist() == ["unknown-chip", "no-time", "ok"]
     assert set(result.points["launch"]) == {2}
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.model import Roofline
 from ncu_roofline.models import columns
 from ncu_roofline.models.comparison import Comparison, Settings, compare
+from ncu_roofline.rendering import render
 from ncu_roofline.report import KernelData
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
 
@@ -61,7 +63,7 @@ def test_known_changes_of_time_bytes_and_flops(make: Make) -> None:
     after = {**complete(seconds=2e-3), **flops("d", fma=250_000_000), **traffic(10**9, 500_000_000 // 32, 500_000_000)}
     result = compare(make(slower(1e-3)), make(kernel(after)))
     row = only(result)
-    assert (row["verdict"], row["matched"], row["time_basis"]) == ("slower", "configuration", "raw")
+    assert (row["outcome"], row["matched"], row["time_basis"]) == ("slower", "configuration", "raw")
     assert (row["seconds_before"], row["seconds"]) == pytest.approx((1e-3, 2e-3))
     assert row["time_change"] == pytest.approx(1.0)
     assert row["seconds_saved"] == pytest.approx(-1e-3)
@@ -82,20 +84,23 @@ def test_the_application(make: Make) -> None:
     others = [kernel(complete(), "void other()"), kernel(complete(seconds=4e-3), "void gone()")]
     result = compare(make(slower(1e-3), *others), make(slower(3e-3), others[0], kernel(complete(), "void fresh()")))
     row = result.summary.iloc[0]
-    assert (row["seconds_before"], row["seconds"]) == pytest.approx((6e-3, 5e-3))
-    assert row["speedup"] == pytest.approx(1.2)
-    assert row["seconds_saved"] == pytest.approx(1e-3)
-    assert (row["matched"], row["added"], row["removed"], row["verdict"]) == (2, 1, 1, "faster")
+    # What both have, what only one has, and all: three pairs of times, and only the first is compared.
+    assert (row["seconds_before"], row["seconds"]) == pytest.approx((2e-3, 4e-3))
+    assert (row["seconds_removed"], row["seconds_added"]) == pytest.approx((4e-3, 1e-3))
+    assert (row["total_seconds_before"], row["total_seconds"]) == pytest.approx((6e-3, 5e-3))
+    assert (row["speedup"], row["time_change"]) == pytest.approx((0.5, 1.0))
+    assert row["seconds_saved"] == pytest.approx(-2e-3)
+    assert (row["matched"], row["added"], row["removed"], row["relaunched"], row["outcome"]) == (2, 1, 1, 0, "slower")
     # The largest change of time comes first, whichever way it goes.
     assert result.kernels["kernel"].tolist() == ["gone", "kernel", "fresh", "other"]
-    assert result.kernels["verdict"].tolist() == ["removed", "slower", "added", "same"]
+    assert result.kernels["outcome"].tolist() == ["removed", "slower", "added", "same"]
     assert result.kernels["seconds_saved"].tolist() == pytest.approx([4e-3, -2e-3, -1e-3, 0])
     assert math.isnan(result.kernels["time_change"][0])
     whole = at(result, "", "dram", row=-1)
-    assert (whole["traffic_before"], whole["traffic"]) == (750e6, 750e6)
+    assert (whole["traffic_before"], whole["traffic"]) == (500e6, 500e6)
 
 
-def test_launches_of_one_kernel_are_summed_like_a_roofline_by_kernel(make: Make, tmp_path: Path) -> None:
+def test_rates_of_launches_are_those_of_a_roofline_by_kernel(make: Make, tmp_path: Path) -> None:
     launches = [slower(1e-3), kernel({**COMPUTE_BOUND, **timing(2e-3)}), slower(4e-3, **{"dram__bytes.sum": 10**9})]
     path = report(tmp_path / "three.ncu-rep", *launches)
     by_kernel = roofline(path, by="kernel").points
@@ -111,11 +116,103 @@ def test_launches_of_one_kernel_are_summed_like_a_roofline_by_kernel(make: Make,
         assert row["binds_before"] == point["binds"]
 
 
+def test_launches_are_compared_one_by_one_and_totals_told_apart(make: Make) -> None:
+    """Three launches against one: median, mean and sum are three numbers."""
+    before = make(slower(1e-3), slower(2e-3), kernel({**complete(seconds=6e-3), **flops("d", fma=2_000_000_000)}))
+    after = make(slower(2e-3, **{"dram__bytes.sum": 500_000_000}))
+    result = compare(before, after)
+    row, summary = only(result), result.summary.iloc[0]
+    assert (row["launches_before"], row["launches"]) == (3, 1)
+    assert (row["seconds_before"], row["seconds"]) == pytest.approx((2e-3, 2e-3))
+    assert (row["total_seconds_before"], row["total_seconds"]) == pytest.approx((9e-3, 2e-3))
+    assert (row["work_before"], row["work"]) == pytest.approx((2e9, 1e9))
+    assert (row["total_work_before"], row["total_work"]) == pytest.approx((6e9, 1e9))
+    assert row["performance_before"] == pytest.approx(6e9 / 9e-3)
+    dram = at(result, "", "dram")
+    assert (dram["traffic_before"], dram["traffic"]) == (250e6, 500e6)
+    assert (dram["total_traffic_before"], dram["total_traffic"]) == (750e6, 500e6)
+    # The application: one launch of 2 ms stands for the baseline's three, 9 ms -> 3 x 2 ms; its bytes and FLOPs likewise.
+    assert (summary["seconds_before"], summary["seconds"]) == pytest.approx((9e-3, 6e-3))
+    assert summary["relaunched"] == 1
+    assert summary["seconds_saved"] == pytest.approx(3e-3)
+    assert row["seconds_saved"] == pytest.approx(3e-3)
+    assert (summary["total_seconds_before"], summary["total_seconds"]) == pytest.approx((9e-3, 2e-3))
+    assert (summary["work_before"], summary["work"]) == pytest.approx((6e9, 3e9))
+    whole = at(result, "fp64", "dram", row=-1), at(result, "", "dram", row=-1)
+    assert (whole[1]["traffic_before"], whole[1]["traffic"]) == pytest.approx((750e6, 1500e6))
+    assert (whole[0]["intensity_before"], whole[0]["intensity"]) == pytest.approx((8.0, 2.0))
+    assert "3 -> 1 launches, compared per launch" in row["notes"]
+    assert "differs in 1 of 1 kernels" in summary["notes"]
+
+
+COUNTS = {"fewer": ((1e-3,) * 4, (1e-3,)), "more": ((1e-3,), (1e-3,) * 4), "one slower": ((1e-3,) * 2, (1e-3, 1e-3, 3e-3))}
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_another_number_of_launches_is_no_change_of_time(make: Make, case: str) -> None:
+    before, after = (make(*map(slower, times)) for times in COUNTS[case])
+    row = only(compare(before, after))
+    assert (row["outcome"], row["time_change"]) == ("same", 0.0)
+    # What the median does not show is told: the mean of 1, 1 and 3 ms is 1.67 ms.
+    assert ("the mean of its launches changed by +66.7%" in row["notes"]) == (case == "one slower")
+
+
+def test_other_numbers_of_launches_at_another_clock(make: Make) -> None:
+    before, after = make(clocked(COMPUTE_BOUND, 1e-3, 1.0e9)), make(*[clocked(COMPUTE_BOUND, 1e-3 / 1.4, 1.4e9)] * 3)
+    result = compare(before, after)
+    row, summary = only(result), result.summary.iloc[0]
+    assert (row["outcome"], row["seconds_normalised"]) == ("same", pytest.approx(1e-3))
+    assert row["total_seconds_normalised"] == pytest.approx(3e-3)
+    assert row["cycles"] == pytest.approx(row["cycles_before"])
+    assert (summary["seconds"], summary["seconds_normalised"]) == pytest.approx((1e-3 / 1.4, 1e-3))
+    assert (summary["outcome"], summary["seconds_saved"]) == ("same", pytest.approx(0.0, abs=1e-12))
+
+
+def test_nothing_in_common(make: Make) -> None:
+    result = compare(make(kernel(complete(), "void a()")), make(kernel(complete(seconds=0.3), "void b()")))
+    summary = result.summary.iloc[0]
+    assert (summary["outcome"], summary["matched"], summary["added"], summary["removed"]) == ("nothing in common", 0, 1, 1)
+    assert (summary["seconds_removed"], summary["seconds_added"]) == pytest.approx((1e-3, 0.3))
+    for column in ("seconds_before", "seconds", "seconds_normalised", "time_change", "speedup", "seconds_saved", "work"):
+        assert math.isnan(summary[column]), column
+    assert -1 not in set(result.levels["row"])
+
+
+def test_kernels_without_times_are_not_in_the_sum(make: Make) -> None:
+    timeless = {name: value for name, value in complete().items() if not name.startswith("gpu__time")}
+    before = make(slower(1e-3), kernel(complete(seconds=5e-3), "void other()"))
+    summary = compare(before, make(slower(1e-3), kernel(timeless, "void other()"))).summary.iloc[0]
+    assert (summary["seconds_before"], summary["seconds"]) == pytest.approx((1e-3, 1e-3))
+    assert summary["outcome"] == "same"
+    assert summary["total_seconds_before"] == pytest.approx(6e-3)
+    assert "1 of 2 kernels have no run time in one of the reports" in summary["notes"]
+
+
+def judged(one: Roofline, *verdicts: str) -> Roofline:
+    """The Roofline with these verdicts on its kernels."""
+    column = np.empty(len(verdicts), dtype=object)
+    column[:] = verdicts
+    return replace(one, kernel_columns={**one.kernel_columns, "verdict": column})
+
+
+def test_the_verdict_on_a_group_is_that_of_most_of_its_time(make: Make) -> None:
+    before = judged(make(slower(1e-3), slower(3e-3), slower(1e-3)), "latency", "memory: L2", "latency")
+    after = judged(make(slower(1e-3)), "compute: FP64 FMA")
+    row = only(result := compare(before, after))
+    assert (row["verdict_before"], row["verdict"]) == ("memory: L2", "compute: FP64 FMA")
+    assert "memory: L2 -> compute: FP64 FMA" in render(result, "text", width=200).decode()
+    assert "memory: L2 -&#62; compute: FP64 FMA" in render(result, "md").decode()
+    alike = judged(make(*[slower(1e-3)] * 3), *["latency"] * 3)
+    assert only(compare(alike, alike))["verdict"] == "latency"
+    apart = compare(before, judged(make(kernel(complete(), "void other()")), "latency")).kernels
+    assert sorted(zip(apart["verdict_before"], apart["verdict"], strict=True)) == [("", "latency"), ("memory: L2", "")]
+
+
 def test_in_order_each_launch_meets_its_own(make: Make) -> None:
     before, after = make(slower(1e-3), slower(2e-3)), make(slower(1e-3), slower(3e-3), slower(5e-3))
     result = compare(before, after, settings=Settings(in_order=True))
     assert result.kernels["occurrence"].tolist() == [2, 1, 0]
-    assert result.kernels["verdict"].tolist() == ["added", "slower", "same"]
+    assert result.kernels["outcome"].tolist() == ["added", "slower", "same"]
     assert compare(before, after).kernels["launches"].tolist() == [3]
 
 
@@ -137,7 +234,7 @@ def test_how_kernels_are_matched(make: Make, case: str) -> None:
     before, after = (sized(kernel(complete(), text), size) for text, size in ((name, grid), (new_name, new_grid)))
     result = compare(make(before), make(after)).kernels
     if not how:
-        assert sorted(result["verdict"]) == ["added", "removed"]
+        assert sorted(result["outcome"]) == ["added", "removed"]
         return
     assert result["matched"].tolist() == [how]
     assert ("matched" in result["notes"][0]) == (how != "configuration")
@@ -156,7 +253,7 @@ def test_configurations_are_matched_before_names(make: Make) -> None:
 def test_overloads_are_not_guessed(make: Make) -> None:
     before = make(kernel(complete(), "void k(int *)"), kernel(complete(), "void k(float *)"))
     result = compare(before, make(kernel(complete(), "void k(double *)"))).kernels
-    assert sorted(result["verdict"]) == ["added", "removed", "removed"]
+    assert sorted(result["outcome"]) == ["added", "removed", "removed"]
 
 
 # Seconds of the launches before and after, and what they say; the spread is 1.4826 * MAD / median of each.
@@ -174,7 +271,7 @@ NOISE = {
 def test_noise(make: Make, case: str) -> None:
     before, after, verdict = NOISE[case]
     row = only(compare(make(*map(slower, before)), make(*map(slower, after))))
-    assert row["verdict"] == verdict
+    assert row["outcome"] == verdict
 
 
 def test_the_spread_is_robust_and_adds_in_squares(make: Make) -> None:
@@ -204,11 +301,11 @@ def test_times_at_one_clock(make: Make, case: str) -> None:
     row = only(compare(before, after))
     assert row["seconds"] == pytest.approx(1e-3 / 1.4)
     assert row["seconds_normalised"] == pytest.approx(1e-3 * scale)
-    assert (row["time_basis"], row["verdict"]) == (basis, verdict)
+    assert (row["time_basis"], row["outcome"]) == (basis, verdict)
     assert row["cycles"] == pytest.approx(row["cycles_before"])
     assert "clocks differ (1 and 1.4 GHz)" in row["notes"]
     raw = only(compare(before, after, settings=Settings(times="raw")))
-    assert (raw["time_basis"], raw["verdict"]) == ("raw", "faster")
+    assert (raw["time_basis"], raw["outcome"]) == ("raw", "faster")
     summary = compare(before, after).summary.iloc[0]
     assert summary["seconds_normalised"] == pytest.approx(1e-3 * scale)
     assert "1 of 1 kernels" in summary["notes"]
@@ -242,26 +339,26 @@ def test_a_sum_lacking_one_launch_is_missing(make: Make) -> None:
     lacking = {name: value for name, value in complete().items() if name != "dram__bytes.sum"}
     result = compare(make(slower(1e-3), kernel(lacking)), make(slower(1e-3)))
     assert math.isnan(at(result, "", "dram")["traffic_before"])
-    assert at(result, "", "l1")["traffic_before"] == 2e9
+    assert (at(result, "", "l1")["traffic_before"], at(result, "", "l1")["total_traffic_before"]) == (1e9, 2e9)
 
 
 def test_different_gpus_are_compared_by_their_share_of_the_roof(make: Make) -> None:
     result = compare(make(slower(1e-3)), make(kernel(complete(H100, seconds=1e-4, clock=1.98e9))))
     row, summary = only(result), result.summary.iloc[0]
-    assert (row["matched"], row["verdict"]) == ("device", "closer")
+    assert (row["matched"], row["outcome"]) == ("device", "closer")
     assert math.isnan(row["seconds_normalised"])
     assert math.isnan(summary["speedup"])
     for notes in (row["notes"], summary["notes"]):
         assert "times are not comparable" in notes
     spread = Settings(roof_spreads={"dram": 20.0})
-    assert only(compare(make(slower(1e-3)), make(kernel(complete(H100, seconds=1e-4))), settings=spread))["verdict"] == "same"
+    assert only(compare(make(slower(1e-3)), make(kernel(complete(H100, seconds=1e-4))), settings=spread))["outcome"] == "same"
 
 
 def test_one_kernel_on_two_gpus(make: Make) -> None:
     both = [kernel(complete(A100)), kernel(complete(H100))]
     result = compare(make(*both), make(*both[::-1])).kernels
     assert result["matched"].tolist() == ["configuration"] * 2
-    assert result["verdict"].tolist() == ["same"] * 2
+    assert result["outcome"].tolist() == ["same"] * 2
 
 
 def test_three_reports(make: Make) -> None:
@@ -294,7 +391,12 @@ def test_levels_and_precisions_can_be_chosen(make: Make) -> None:
 def test_applications(tmp_path: Path) -> None:
     paths = [report(tmp_path / f"{name}.ncu-rep", slower(1e-3), kernel(complete(), "void b()")) for name in ("x", "y")]
     row = only(compare(*(roofline(path, by="application") for path in paths)))
-    assert (row["name"], row["launches"], row["verdict"]) == ("application", 2, "same")
+    assert (row["name"], row["launches"], row["outcome"]) == ("application", 2, "same")
+    more = report(tmp_path / "z.ncu-rep", *[slower(1e-3)] * 3, kernel(complete(), "void b()"))
+    row = only(compare(*(roofline(path, by="application") for path in (paths[0], more))))
+    # One run is compared with one run, whatever it launches.
+    assert (row["seconds_before"], row["seconds"]) == pytest.approx((2e-3, 4e-3))
+    assert (row["outcome"], row["notes"]) == ("slower", "")
 
 
 def test_a_short_name_means_one_kernel_in_all_reports(make: Make) -> None:
@@ -324,17 +426,21 @@ def test_real_reports(real_reports: dict[str, Path], pair: tuple[str, str]) -> N
     before, after = (roofline(real_reports[f"{name}.ncu-rep"]) for name in pair)
     result = compare(before, after)
     summary = result.summary.iloc[0]
-    assert summary["seconds_before"] == pytest.approx(before.kernels["seconds"].sum())
-    assert summary["seconds"] == pytest.approx(after.kernels["seconds"].sum())
+    assert summary["total_seconds_before"] == pytest.approx(before.kernels["seconds"].sum())
+    assert summary["total_seconds"] == pytest.approx(after.kernels["seconds"].sum())
     assert result.kernels["launches_before"].sum() == len(before.kernels)
     assert result.kernels["launches"].sum() == len(after.kernels)
-    assert result.kernels["seconds_saved"].sum() == pytest.approx(summary["seconds_saved"])
+    matched = result.kernels[result.kernels["matched"] != ""]
+    if matched.empty:
+        assert (summary["outcome"], summary["matched"]) == ("nothing in common", 0)
+    else:
+        assert matched["seconds_saved"].sum() == pytest.approx(summary["seconds_saved"])
 
 
 def test_a_report_is_the_same_as_itself(real_reports: dict[str, Path]) -> None:
     one = roofline(real_reports["a100-ncu2022.4-full-1.ncu-rep"])
     result = compare(one, one)
-    assert set(result.kernels["verdict"]) == {"same"}
+    assert set(result.kernels["outcome"]) == {"same"}
     assert result.summary["speedup"][0] == pytest.approx(1.0)
 
 

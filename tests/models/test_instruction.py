@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def without(name: str, *names: str) -> factory.Metrics:
 
 
 L1_L2_DRAM = ("l1tex__t_bytes.sum", "lts__t_sectors_srcunit_tex.sum", "dram__bytes.sum")
-UNKNOWN = {**v100(), "device__attribute_compute_capability_major": 88}
+UNKNOWN = {**v100(), "device__attribute_compute_capability_major": 6}
 
 
 @pytest.mark.parametrize(
@@ -174,10 +175,17 @@ def test_every_launch_is_listed_with_a_reason(tmp_path: Path, metrics: factory.M
     assert result.kernels[["status", "missing"]].to_numpy().tolist() == [[status, missing]]
     assert (len(result.points) > 0) == (status == "ok")
     assert not (result.points["performance"] == 0).any()
-    if status == "unknown-chip":
-        assert result.to_collect == ()
-    else:
-        assert result.to_collect == ("smsp__inst_executed.sum", *L1_L2_DRAM)
+    counters = dict(zip(("inst", "l1", "l2", "dram"), ("smsp__inst_executed.sum", *L1_L2_DRAM), strict=True))
+    lacking = [] if status == "unknown-chip" else missing.split()
+    assert result.to_collect == tuple(counters[name] for name in lacking)
+
+
+def test_only_metrics_that_some_launch_lacks_are_to_be_collected(tmp_path: Path) -> None:
+    """A level that another counter tells lacks nothing (the demo's L2 counts the requests of all units)."""
+    other = {**without("smsp__inst_executed.sum", "lts__t_sectors_srcunit_tex.sum"), "lts__t_bytes.sum": 1e9}
+    assert made(tmp_path, other).to_collect == ("smsp__inst_executed.sum",)
+    demo = resources.files("ncu_roofline") / "data" / "demo" / "gpp-v100.ncu-rep"
+    assert instruction_roofline(str(demo)).to_collect == ("smsp__inst_executed.sum",)
 
 
 def test_filters(tmp_path: Path) -> None:

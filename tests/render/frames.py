@@ -136,7 +136,7 @@ def _typed(rows: list[dict[str, Any]], declared: Sequence[columns.Column]) -> pd
 
 
 def _roof_rows(
-    chip: Chip, precisions: Sequence[str], levels: Sequence[str], measured: bool, report: str
+    chip: Chip, precisions: Sequence[str], levels: Sequence[str], measured: bool, report: str, clocks_differ: float
 ) -> list[dict[str, Any]]:
     where = {"report": report, "device": chip.device, "compute_capability": chip.compute_capability}
     origins = [("theoretical", 1.0, chip.clock_profiled, "profiled", "binding", "sm__cycles_elapsed.avg.per_second")]
@@ -146,6 +146,7 @@ def _roof_rows(
     for origin, factor, clock, basis, source, metrics in origins:
         common = {**where, "origin": origin, "clock": clock, "clock_basis": basis, "source": source, "metrics": metrics}
         scale = factor if origin == "measured" else chip.clock_profiled / chip.clock_max
+        spread = 0.0 if origin == "measured" else clocks_differ / 2
         for precision in precisions:
             for name, peak in chip.compute.get(precision, {}).items():
                 value = peak * scale
@@ -160,8 +161,8 @@ def _roof_rows(
                         "label": label,
                         "value": value,
                         "unit": unit,
-                        "value_min": value * 0.99,
-                        "value_max": value * 1.01,
+                        "value_min": value * (1 - spread),
+                        "value_max": value * (1 + spread),
                     }
                 )
         for level in levels:
@@ -175,8 +176,8 @@ def _roof_rows(
                     "label": LEVEL_LABELS[level],
                     "value": value,
                     "unit": "byte/s",
-                    "value_min": value * 0.99,
-                    "value_max": value * 1.01,
+                    "value_min": value * (1 - spread if level not in ("dram", "system") else 1),
+                    "value_max": value * (1 + spread if level not in ("dram", "system") else 1),
                 }
             )
     return rows
@@ -208,6 +209,36 @@ def _point_rows(
             base, chip, precision, performance * share, {k: v / share for k, v in traffic.items()}, roofs, origin
         )
     return rows
+
+
+def _usage(chip: Chip, levels: Sequence[str], rng: random.Random) -> dict[str, Any]:
+    """What the hardware says of a kernel's units: shares of their peaks, the busiest of them, and the verdict on them."""
+    shares = {level: rng.uniform(0.02, 0.9) for level in levels}
+    shares["sm"] = rng.uniform(0.05, 0.7)
+    busiest = max(shares, key=lambda unit: shares[unit])
+    label = "SM" if busiest == "sm" else LEVEL_LABELS[busiest]
+    full = shares[busiest] >= 0.6
+    verdict = f"{'compute' if busiest == 'sm' else 'memory'}: {label}" if full else "latency"
+    occupancy = rng.uniform(0.1, 0.5)
+    state = f"nothing is full: nearest is {label} at {shares[busiest]:.0%} busy; occupancy {occupancy:.0%} of 50 % possible"
+    return {
+        **{f"fraction_{unit}": share for unit, share in shares.items()},
+        **{f"bandwidth_{level}": shares[level] * chip.bandwidth[level] for level in levels},
+        "busiest_unit": label, "busiest_fraction": shares[busiest], "limit": busiest, "limit_fraction": shares[busiest],
+        "verdict": verdict, "speedup": 1 / shares[busiest], "occupancy": occupancy, "occupancy_theoretical": 0.5,
+        "waves": rng.uniform(0.3, 40), "ipc": rng.uniform(0.1, 3), "issue_fraction": rng.uniform(0.05, 0.6),
+        "reason": f"{label} at {shares[busiest]:.0%} busy; at most {1 / shares[busiest]:.1f}x faster" if full else state,
+    }  # fmt: skip
+
+
+def _unknown_tensor(kernel: dict[str, Any], points: list[dict[str, Any]]) -> None:
+    """Make the tensor work of a kernel unknown: what binds it is withheld."""
+    kernel["verdict"] = "tensor work unknown"
+    kernel["reason"] = "the tensor pipe was active in 43 % of the cycles but its operations were not collected"
+    kernel["tensor_active"] = 0.43
+    kernel["notes"] = "; ".join(filter(None, [kernel["notes"], "tensor cores were busy in 43% of the cycles"]))
+    for row in points:
+        row.update(binds="", binding_fraction=NAN)
 
 
 def _mix(precision: str, peak: float) -> dict[str, float]:
@@ -296,13 +327,18 @@ def make_roofline(
     clocks: bool = True,
     seed: int = 1,
     report: str = "sample.ncu-rep",
+    usage: bool = True,
+    tensor_unknown: int = 0,
+    clocks_differ: float = 0.0,
 ) -> FakeRoofline:
     """A roofline of ``n_kernels`` kernels with points, plus ``zero_flop`` copies and ``missing`` kernels without metrics.
 
     Every kernel works in the first precision, every second one in the others too; those get a "mixed" row with ``mixed``.
+    Of the first ``tensor_unknown`` kernels nobody counted the tensor work; without ``usage`` nothing is known of units and
+    verdicts; theoretical roofs range over ``clocks_differ`` times their value.
     """
-    gpu, rng = CHIPS[chip], random.Random(seed)
-    roofs = _typed(_roof_rows(gpu, precisions, levels, measured, report), columns.ROOFS)
+    gpu, rng, of_units = CHIPS[chip], random.Random(seed), random.Random(seed + 1000)
+    roofs = _typed(_roof_rows(gpu, precisions, levels, measured, report, clocks_differ), columns.ROOFS)
     clock = {
         "clock_profiled": gpu.clock_profiled,
         "clock_max": gpu.clock_max,
@@ -328,7 +364,6 @@ def make_roofline(
         if status == "ok":
             rows = _point_rows(base, gpu, precisions if index % 2 == 0 else precisions[:1], roofs, levels, rng)
         composite = _mixed(rows, levels) if mixed and len({row["precision"] for row in rows}) > 1 else []
-        points += rows + composite
         work = {"ok": sum(row["work"] for row in rows if row["level"] == levels[0]), "zero-flop": 0.0}.get(status, NAN)
         kernels.append(
             {
@@ -342,9 +377,13 @@ def make_roofline(
                 "work": work,
                 "status": status,
                 "missing": "fp64 l2" if status == "no-work-metrics" else "",
-                "notes": "SM clock 0.78 of its maximum while profiled" if clocks and clock["clock_ratio"] < 0.9 else "",
+                "notes": "profiled at less than 90% of the maximum clock" if clocks and clock["clock_ratio"] < 0.9 else "",
+                **(_usage(gpu, levels, of_units) if usage else {}),
             }
         )
+        if index < tensor_unknown:
+            _unknown_tensor(kernels[-1], rows + composite)
+        points += rows + composite
     total = sum(row["seconds"] for row in kernels)
     for row in kernels:
         row["time_share"] = row["seconds"] / total

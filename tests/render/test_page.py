@@ -20,6 +20,7 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.rendering import page
 from ncu_roofline.rendering.page_data import clean, clean_block, embed_json, number
 from ncu_roofline.rendering.page_facts import facts, percent
+from ncu_roofline.units import format_value
 from tests.render.frames import FakeRoofline, make_roofline
 
 HOSTILE = "<img src=x onerror=alert(1)></script><!--\u2028{{7*7}}{% x %}<b>\"'&amp; \x00\x1b[31m\u202e\ud800"
@@ -185,7 +186,7 @@ def test_sections_in_words() -> None:
     advice = [{"kernel": "k", "rule": "Verdict", "type": "optimization", "title": "DRAM binds", "text": "56 %"}]
     markup = Markup(page.render_html(make_roofline(3, missing=2), explanations=explanations, advice=advice))
     ids = {attributes.get("id") for _, attributes in markup.elements}
-    assert {"zero-flop", "lacks", "advice", "reading", "provenance"} <= ids
+    assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= ids
     assert "ncu --metrics lts__t_bytes.sum ./app" in markup.text
     assert "2 launches" in markup.text
     assert "no counters of operations" in markup.text
@@ -201,30 +202,44 @@ def test_entries_may_lack_keys() -> None:
 def test_absent_sections() -> None:
     markup = Markup(page.render_html(make_roofline(3, zero_flop=0, clocks=False)))
     ids = {attributes.get("id") for _, attributes in markup.elements}
-    assert not {"zero-flop", "lacks", "advice"} & ids
+    assert not {"usage", "lacks", "notes", "advice"} & ids
     assert "maximum SM clock" not in markup.text
 
 
 def test_no_points_is_explained() -> None:
-    cases = {
-        "Every kernel here runs without floating-point work": make_roofline(0, zero_flop=3),
-        "says what to collect": make_roofline(0, zero_flop=0, missing=3),
+    missing = make_roofline(0, zero_flop=0, missing=3, usage=False)
+    missing.kernels["seconds"] = float("nan")
+    for sentence, roofline in {
+        "says what to collect": missing,
         "There is no kernel here": make_roofline(0, zero_flop=0),
-    }
-    for sentence, roofline in cases.items():
+    }.items():
         assert sentence in Markup(page.render_html(roofline)).text
 
 
-def test_zero_flop_kernels_are_summed_by_name() -> None:
+@pytest.mark.parametrize("usage", [True, False])
+def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
+    roofline = make_roofline(0, zero_flop=2, missing=1, usage=usage)
+    text = Markup(page.render_html(roofline)).text
+    assert "No kernel can be drawn" not in text
+    assert "Kernels without dots" in text
+    assert "of it on the chart" not in text
+    for word in ("transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share"):
+        assert word in text
+    headers = {header for header, _ in facts(roofline)["usage"]["headers"]}
+    assert ({"Verdict", "Gain", "Busiest", "L2", "Occupancy", "Waves", "Reason"} <= headers) == usage
+
+
+def test_launches_without_dots_are_summed_by_name() -> None:
     roofline = make_roofline(1, zero_flop=130)
     roofline.kernels.loc[roofline.kernels["kernel"] == "transpose_1", "kernel"] = "transpose_0"
-    totals = facts(roofline)["zero_flop"]
-    assert len(totals) == 101  # 129 names: the longest hundred and one row for the rest
-    assert sum(total.launches for total in totals) == 130
-    assert next(total for total in totals if total.label == "transpose_0").launches == 2
-    assert totals[-1].label == "29 more kernels"
-    expected = roofline.kernels.query("status == 'zero-flop'")["seconds"].sum()
-    assert sum(total.seconds for total in totals) == pytest.approx(expected)
+    table = facts(roofline)["usage"]
+    assert len(table["rows"]) == 100  # of 129 names
+    assert table["more"].startswith("29 more kernels, ")
+    headers = [header for header, _ in table["headers"]]
+    rows = {row["kernel"]: dict(zip(headers, (text for text, _ in row["cells"]), strict=True)) for row in table["rows"]}
+    assert rows["transpose_0"]["Launches"] == "2"
+    seconds = roofline.kernels.loc[roofline.kernels["kernel"] == "transpose_0", "seconds"].sum()
+    assert rows["transpose_0"]["Time"] == format_value(seconds, "second", 3)
 
 
 def test_unknown_times_stay_unknown() -> None:
@@ -232,9 +247,27 @@ def test_unknown_times_stay_unknown() -> None:
     roofline.kernels["seconds"] = float("nan")
     roofline.kernels["time_share"] = float("nan")
     words = facts(roofline)
-    assert words["zero_flop"][0].time == "n/a"
-    assert words["zero_flop"][0].percent == "n/a"
+    assert [text for text, _ in words["usage"]["rows"][0]["cells"][:2]] == ["n/a", "n/a"]
     assert [label for label, _ in words["tiles"]] == ["kernels", "launches"]
+
+
+def test_tensor_work_that_nobody_counted_is_told_at_the_top() -> None:
+    told = Markup(page.render_html(make_roofline(3, tensor_unknown=1)))
+    assert "tensor-unknown" in {attributes.get("id") for _, attributes in told.elements}
+    assert "missing from the work shown: gpp_kernel" in told.text
+    assert next(row["verdict"] for row in rows(told, "kernels")) == "tensor work unknown"
+    assert "tensor-unknown" not in {a.get("id") for _, a in Markup(page.render_html(make_roofline(3))).elements}
+
+
+def test_bars_of_the_page() -> None:
+    roofline = make_roofline(2, zero_flop=40)
+    usage = Markup(page.render_html(roofline)).data["usage"]
+    assert [unit["label"] for unit in usage["units"]] == ["SM", "L1", "L2", "DRAM"]
+    assert (len(usage["rows"]), usage["total"]) == (30, 40)
+    longest = roofline.kernels[roofline.kernels.status == "zero-flop"].nlargest(1, "seconds").iloc[0]
+    assert usage["rows"][0]["kernel"] == longest.kernel
+    wanted = [longest.fraction_sm, longest.fraction_l1, longest.fraction_l2, longest.fraction_dram]
+    assert usage["rows"][0]["shares"] == pytest.approx(wanted)
 
 
 def test_percent() -> None:

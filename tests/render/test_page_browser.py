@@ -339,14 +339,85 @@ def test_hostile_texts_show_literally(open_page: Open) -> None:
 
 
 def test_without_points(open_page: Open) -> None:
-    page = open_page(make_roofline(0, zero_flop=2))
-    assert "without floating-point work" in page.locator("section.empty").inner_text()
+    unknown = make_roofline(0, zero_flop=2, usage=False)
+    unknown.kernels["seconds"] = float("nan")
+    page = open_page(unknown)
+    assert "No kernel can be drawn" in page.locator("section.empty").inner_text()
     assert lines(page) == 10
     assert page.locator("#table").is_hidden()
     nothing = make_roofline(0, zero_flop=0)
     bare = open_page(FakeRoofline(nothing.points, nothing.roofs.iloc[:0], nothing.kernels))
     assert bare.locator("#app").is_hidden()
     assert "There is no kernel here" in bare.locator("section.empty").inner_text()
+
+
+def bar_widths(page: Page) -> list[float]:
+    """Percent of peak of each bar drawn, trace by trace, measured against the axis."""
+    found: list[float] = page.evaluate(
+        """() => {
+            const area = document.querySelector("#usage-chart .nsewdrag, #usage-chart .bglayer .bg").getBoundingClientRect();
+            return [...document.querySelectorAll("#usage-chart .barlayer .point path")]
+                .map((path) => 100 * path.getBoundingClientRect().width / area.width);
+        }"""
+    )
+    return found
+
+
+def test_bars_instead_of_the_chart(open_page: Open) -> None:
+    roofline = make_roofline(0, zero_flop=3)
+    page = open_page(roofline)
+    assert page.locator("#app").is_hidden()
+    kernels = roofline.kernels.sort_values("seconds", ascending=False)
+    expected = [100 * share for unit in ("sm", "l1", "l2", "dram") for share in kernels[f"fraction_{unit}"]]
+    assert bar_widths(page) == pytest.approx(expected, abs=0.6)
+    ticks = page.locator("#usage-chart .xtick text").all_text_contents()
+    assert ticks == ["0", "20", "40", "60", "80", "100"]
+    assert page.locator("#usage-chart .ytick text").all_text_contents() == kernels["kernel"].tolist()
+    assert page.locator("#usage-chart .xtitle").text_content() == "% of peak"
+    before = page.evaluate("getComputedStyle(document.querySelector('#usage-chart .barlayer .point path')).fill")
+    page.locator("#theme").click()
+    after = page.evaluate("getComputedStyle(document.querySelector('#usage-chart .barlayer .point path')).fill")
+    assert before != after
+    assert page.locator("#usage tbody tr").count() == 3
+
+
+def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:
+    roofline = make_roofline(4, zero_flop=2, tensor_unknown=1)
+    page = open_page(roofline)
+    assert page.locator("#usage-chart .barlayer .point").count() == 8
+    header = page.evaluate("[...document.querySelectorAll('#table th .sort')].map((cell) => cell.dataset.sort)")
+    assert "binds" not in header
+    kernels = roofline.kernels.set_index("kernel")
+    shown = dict(zip(table(page), table(page, header.index("verdict")), strict=True))
+    assert shown == {name: kernels.verdict[name] for name in shown}
+    gains = dict(zip(table(page), table(page, header.index("gain")), strict=True))
+    assert gains["smooth_kernel"] == f"{kernels.speedup['smooth_kernel']:.1f}x"
+    assert gains["gpp_kernel"] == "\u2013"  # its tensor work is unknown
+    page.mouse.move(*place(page, "smooth_kernel", "dram"))
+    page.locator("#tooltip").wait_for(state="visible")
+    tip = page.locator("#tooltip").inner_text()
+    assert kernels.verdict["smooth_kernel"] in tip
+    assert kernels.reason["smooth_kernel"] in tip
+    page.locator("#table tbody tr", has_text="gpp_kernel").click()
+    assert kernels.reason["gpp_kernel"] in page.locator("#details").inner_text()
+
+
+def test_bands_hold_each_launch(open_page: Open) -> None:
+    roofline = make_roofline(3, clocks_differ=0.3, measured=False)
+    point = roofline.points[(roofline.points["kernel"] == "smooth_kernel") & (roofline.points["level"] == "dram")].iloc[0]
+    page = open_page(roofline)
+    bands = page.evaluate(
+        "chart.data.filter((trace) => trace.meta === 'band').map((trace) => [Math.min(...trace.y), Math.max(...trace.y)])"
+    )
+    assert len(bands) == 4
+    compute = roofline.roofs[roofline.roofs["roof"] == "fp64.fma"].iloc[0]
+    assert any((low, high) == pytest.approx((compute["value_min"], compute["value_max"])) for low, high in bands)
+    assert compute["value_min"] <= point["compute_roof"] <= compute["value_max"]
+    page.mouse.move(*place(page, "smooth_kernel", "dram"))
+    page.locator("#tooltip").wait_for(state="visible")
+    assert f"{point['compute_roof'] / 1e12:.4g} TFLOP/s" in page.locator("#tooltip").inner_text()
+    listed = page.locator("#roofs").inner_text()
+    assert f"{compute['value_min'] / 1e12:.4g} to {compute['value_max'] / 1e12:.4g} TFLOP/s" in listed
 
 
 def test_without_roofs_and_with_missing_numbers(open_page: Open) -> None:

@@ -263,7 +263,8 @@ def test_unknown_glyphs_and_long_names_and_titles() -> None:
 
 
 def test_an_empty_roofline_says_why_and_shows_the_roofs() -> None:
-    roofline = make_roofline(0, missing=2)
+    roofline = make_roofline(0, missing=2, usage=False)
+    roofline.kernels["seconds"] = math.nan
     plan = plan_of(roofline)
     assert len([line for line in plan.lines if line.kind == "bandwidth"]) == 6
     _, texts = drawn(roofline)
@@ -282,7 +283,7 @@ def test_notes_and_subtitle() -> None:
     roofline = make_roofline(2, missing=1)
     notes = captions.footnotes(roofline, chart(roofline))
     assert notes[0] == "Profiled at 0.78 of the maximum SM clock: the application may run faster without the profiler."
-    assert any(note.startswith("1 kernel without floating-point operations, ") for note in notes)
+    assert any(note.startswith("1 kernel without floating-point work, ") for note in notes)
     assert any(note.startswith("1 kernel without metrics of floating-point work, ") for note in notes)
     assert "Roofs: theoretical at profiled clock 1.09 GHz, measured at clock 1.41 GHz." in notes
     parts = [
@@ -345,7 +346,7 @@ def test_ids_read_well() -> None:
 
 
 def test_png() -> None:
-    data = render(make_roofline(2), "png")
+    data = render(make_roofline(2, zero_flop=0), "png")
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", data[16:24])
     assert width == 1145

@@ -287,7 +287,7 @@ class TestTables:
             "3.00\N{MULTIPLICATION SIGN}",
         ):
             assert cell in stream, cell
-        assert "copy      without floating-point operations" in text
+        assert "copy      without floating-point work" in text
         assert "Launch latency: 4.2 \N{MICRO SIGN}s (given)." in text
         assert "2 of 10 symbols bound by launch overhead" in text
 

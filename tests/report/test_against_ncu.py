@@ -52,6 +52,7 @@ def _raw_page(ncu: Path, report: Path, home: Path) -> Printed:
     done = subprocess.run(words, capture_output=True, env={**os.environ, "HOME": str(home)}, check=False)
     if done.returncode != 0:
         return []
+    csv.field_size_limit(2**31 - 1)  # a cell may hold every instance of a metric
     header, _units, *rows = csv.reader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline=""))
     return [dict(zip(header, row, strict=True)) for row in rows]
 

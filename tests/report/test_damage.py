@@ -26,7 +26,7 @@ NOT_REPORTS = {
     "html": (b"\n<!DOCTYPE html>\n<html></html>", "it is a web page"),
     "gzip": (b"\x1f\x8b\x08\x00data", "compressed with gzip. Unpack"),
     "zip": (b"PK\x03\x04data", "zip archive. Unpack"),
-    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed with zstd"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "zstd frame goes on"),
     "sqlite": (b"SQLite format 3\0" + bytes(100), "SQLite database"),
     "csv": (b'"ID","Process ID","Process Name"\n', "CSV that 'ncu --csv' printed"),
     "elf": (b"\x7fELF\x02\x01", "an executable"),

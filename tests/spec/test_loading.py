@@ -9,10 +9,25 @@ import sys
 import pytest
 
 from ncu_roofline.formula import WeightedSum
-from ncu_roofline.spec import Binding, load_spec
+from ncu_roofline.spec import Binding, load_instructions, load_spec
 from ncu_roofline.spec.validation import expand
 
-CAPABILITIES = ((7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1))
+CAPABILITIES = (
+    (7, 0),
+    (7, 2),
+    (7, 5),
+    (8, 0),
+    (8, 6),
+    (8, 7),
+    (8, 9),
+    (9, 0),
+    (10, 0),
+    (10, 3),
+    (10, 7),
+    (11, 0),
+    (12, 0),
+    (12, 1),
+)
 
 
 def test_every_architecture_is_described() -> None:
@@ -83,7 +98,13 @@ def test_tensor_precisions_by_chip() -> None:
     assert found[8, 9] == ampere | {"fp8"}
     assert found[9, 0] == ampere - {"int4"} | {"fp8"}
     assert found[10, 0] == found[11, 0] == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8fp6fp4", "fp4"}
-    assert found[10, 3] == found[12, 0] == found[12, 1] == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8", "fp6fp4", "fp4"}
+    assert (
+        found[10, 3]
+        == found[10, 7]
+        == found[12, 0]
+        == found[12, 1]
+        == {"fp64", "tf32", "bf16", "fp16", "int8", "fp8", "fp6fp4", "fp4"}
+    )
 
 
 def test_packed_fp32_counts_where_it_exists() -> None:
@@ -140,7 +161,7 @@ def test_no_dense_work_against_a_sparse_peak() -> None:
 
 def test_fabric_traffic_is_a_last_resort() -> None:
     spec = load_spec()
-    for capability in ((8, 0), (9, 0), (10, 0), (10, 3)):
+    for capability in ((8, 0), (9, 0), (10, 0), (10, 3), (10, 7)):
         for binding in spec.bindings(spec.level("l2"), capability):
             if set(binding.counters.counters()) & {"lts__t_bytes", "lts__t_sectors"}:
                 assert binding.source == "derived"
@@ -154,6 +175,19 @@ def test_summands_count_nothing_twice() -> None:
     names = ("fp32", "tensor.fp16", "tensor.fp16.mma", "tensor.fp16.sparse", "tensor.fp16.wgmma.sparse")
     assert spec.summands(dict.fromkeys(names, plain)) == ("fp32", "tensor.fp16", "tensor.fp16.sparse")
     assert spec.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")
+
+
+def test_opcodes_only_precisions_are_never_collected() -> None:
+    spec = load_spec()
+    only = [p.id for p in spec.precisions if p.opcodes]
+    assert only == ["bf16", "int32"]
+    for architecture in spec.architectures:
+        capability = architecture.compute_capability
+        assert not any(spec.bindings(spec.precision(name), capability) for name in only)
+        assert spec.collect(capability, only, ["l2"]) == spec.collect(capability, [], ["l2"])
+        assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of each instruction issued
+    a100 = spec.architecture((8, 0))
+    assert (a100.peak("bf16.fma"), a100.peak("bf16.nofma"), a100.peak("fp16.fma")) == (256, 128, 512)
 
 
 def test_unknown_ids() -> None:

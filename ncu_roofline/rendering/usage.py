@@ -1,0 +1,255 @@
+"""What the frame of kernels says of each kernel beside its dots: verdict and reason, and how full the units of the GPU were."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.panels import Frames, kernel_labels, optional, rows
+from ncu_roofline.rendering.style import LEVELS, level_style, view_of
+from ncu_roofline.units import format_value
+from ncu_roofline.verdict import TENSOR_UNKNOWN
+
+SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
+MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
+_NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
+_NAMED = 5  # kernels that a sentence names
+
+_TEXTS = ("verdict", "reason", "busiest_unit")
+_NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
+_KEY = ("report", "launch", "kernel", "step")
+_ROW = ("label", "launches", "seconds", "time_share", "status", "missing", "notes")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says."""
+
+    report: str
+    launch: int
+    step: int
+    kernel: str
+    step_label: str
+    launches: int
+    seconds: float
+    share: float
+    status: str
+    missing: str
+    notes: str
+    verdict: str = ""
+    reason: str = ""
+    speedup: float = math.nan
+    busiest_unit: str = ""
+    busiest_fraction: float = math.nan
+    bandwidths: dict[str, float] = field(default_factory=dict)
+    fractions: dict[str, float] = field(default_factory=dict)
+    occupancy: float = math.nan
+    occupancy_theoretical: float = math.nan
+    waves: float = math.nan
+
+    @property
+    def tensor_unknown(self) -> bool:
+        """Whether tensor cores worked and nobody counted what."""
+        return self.verdict == TENSOR_UNKNOWN
+
+    @property
+    def gain(self) -> str:
+        """By what the kernel could at most be faster, ``1.9x``; "" where unknown or where its tensor work is."""
+        return "" if self.tensor_unknown else gain_text(self.speedup)
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything but its time is known of what it kept busy."""
+        return bool(self.bandwidths or self.fractions or self.busiest_unit) or math.isfinite(self.occupancy)
+
+    @property
+    def name(self) -> str:
+        """The kernel with the step of its sweep."""
+        return f"{self.kernel}, {self.step_label}" if self.step_label else self.kernel
+
+    @property
+    def marked(self) -> str:
+        """The name, with a mark where tensor work is unknown."""
+        return f"{self.name} {MARK}" if self.tensor_unknown else self.name
+
+
+def usages(frames: Frames) -> dict[tuple[str, int, str, int], Usage]:
+    """(report, launch, kernel id, step) -> its row, in the order of the frame."""
+    labels = kernel_labels(frames)
+    texts = [optional(frames, "kernels", name, "") for name in _TEXTS]
+    numbers = [optional(frames, "kernels", name, math.nan) for name in _NUMBERS]
+    bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
+    fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
+    found = {}
+    for index, (report, launch, kernel, step, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
+        label, launches, seconds, share, status, missing, notes = rest
+        verdict, reason, unit = (clean(column[index]) for column in texts)
+        speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
+        known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
+        found[report, launch, kernel, step] = Usage(
+            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status,
+            clean(missing), notes, verdict, reason, speedup, unit, busiest,
+            _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
+            occupancy, theoretical, waves,
+        )  # fmt: skip
+    return found
+
+
+def _finite(values: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def by_time(found: Iterable[Usage]) -> list[Usage]:
+    """The longest first; what has no time comes last."""
+    return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
+
+
+def without_dots(frames: Frames) -> list[Usage]:
+    """Rows of the kernels that have no points, the longest first."""
+    return by_time(one for one in usages(frames).values() if one.status != "ok")
+
+
+def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
+    """Whether a table of kernels without points says something: in the roofline view a time is enough."""
+    return view_of(frames) == "roofline" and any(one.measured or math.isfinite(one.seconds) for one in absent)
+
+
+def per_kernel(found: Iterable[Usage]) -> list[Usage]:
+    """Launches of a kernel as one row, the longest first: bandwidths and shares over their time.
+
+    The verdict is the one that holds for most of the time; what else is said is said of the longest launch with it.
+    """
+    groups: dict[tuple[str, int], list[Usage]] = {}
+    for one in found:
+        groups.setdefault((one.kernel, one.step), []).append(one)
+    return by_time(_together(members) for members in groups.values())
+
+
+def _together(members: Sequence[Usage]) -> Usage:
+    """One row for some launches of a kernel."""
+    if len(members) == 1:
+        return members[0]
+    seconds = defaultdict[str, float](float)
+    for one in members:
+        seconds[one.verdict] += one.seconds if math.isfinite(one.seconds) else 0.0
+    verdict = max(seconds, key=lambda text: seconds[text])
+    longest = by_time(one for one in members if one.verdict == verdict)[0]
+    return replace(
+        longest,
+        launches=sum(one.launches for one in members),
+        seconds=_sum(one.seconds for one in members),
+        share=_sum(one.share for one in members),
+        bandwidths=_means([(one.bandwidths, one.seconds) for one in members]),
+        fractions=_means([(one.fractions, one.seconds) for one in members]),
+    )
+
+
+def _sum(values: Iterable[float]) -> float:
+    known = [value for value in values if math.isfinite(value)]
+    return sum(known) if known else math.nan
+
+
+def _means(found: Sequence[tuple[dict[str, float], float]]) -> dict[str, float]:
+    """Means over the time of the launches that know a unit."""
+    means = {}
+    for unit in {unit for values, _ in found for unit in values}:
+        known = [(values[unit], seconds if seconds > 0 else 0.0) for values, seconds in found if unit in values]
+        weight = sum(seconds for _, seconds in known)
+        even = sum(value for value, _ in known) / len(known)
+        means[unit] = sum(value * seconds for value, seconds in known) / weight if weight > 0 else even
+    return means
+
+
+def unit_label(unit: str) -> str:
+    """SM, L1, L2, DRAM ..."""
+    return "SM" if unit == SM else level_style(unit).label
+
+
+def percent(share: float) -> str:
+    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
+    if not math.isfinite(share):
+        return "n/a"
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
+
+
+def units_of(found: Iterable[Usage]) -> list[str]:
+    """The units of which some row knows the share: the SMs first, then levels from the inside outwards."""
+    present = {unit for one in found for unit in one.fractions}
+    return [unit for unit in (SM, *LEVELS) if unit in present]
+
+
+def listed(names: Iterable[str], most: int = _NAMED) -> str:
+    """``a, b and 3 more``, each name once."""
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - most} more" if len(distinct) > most else ""
+    return ", ".join(distinct[:most]) + more
+
+
+def tensor_caveat(frames: Frames, mark: str = "") -> str:
+    """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
+    names = [one.name for one in by_time(usages(frames).values()) if one.tensor_unknown]
+    if not names:
+        return ""
+    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names)}.".strip()
+
+
+def reasons(found: Iterable[Usage], most: int) -> list[tuple[str, str]]:
+    """(kernel, why it is as fast as it is) of the longest ``most``; where its launches differ, of the longest one."""
+    longest: dict[str, Usage] = {}
+    different = set()
+    for one in by_time(one for one in found if one.reason):
+        if longest.setdefault(one.name, one).reason != one.reason:
+            different.add(one.name)
+    return [
+        (f"{name} (launch {one.launch})" if name in different and one.launch >= 0 else name, one.reason)
+        for name, one in list(longest.items())[:most]
+    ]
+
+
+def gain_text(speedup: float) -> str:
+    """By what a kernel could at most be faster: 1.9x; "" where unknown."""
+    if not math.isfinite(speedup):
+        return ""
+    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < 100 else ">100x"
+
+
+def levels_of(found: Sequence[Usage]) -> list[str]:
+    """Levels of which some row knows its share or moves some of its bytes, innermost first."""
+    present = set(units_of(found))
+    for one in found:
+        largest = max(one.bandwidths.values(), default=0.0)
+        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
+    return [level for level in LEVELS if level in present]
+
+
+def busiest_text(one: Usage) -> str:
+    """The busiest unit and its share: ``L2 85.1 %``."""
+    share = f" {percent(one.busiest_fraction)}" if math.isfinite(one.busiest_fraction) else ""
+    return f"{one.busiest_unit}{share}" if one.busiest_unit else ""
+
+
+def occupancy_text(one: Usage) -> str:
+    """Achieved of theoretical occupancy, as far as known: ``43 of 50 %``."""
+    achieved, possible = (100 * value for value in (one.occupancy, one.occupancy_theoretical))
+    if math.isfinite(achieved) and math.isfinite(possible):
+        return f"{achieved:.0f} of {possible:.0f} %"
+    if math.isfinite(possible):
+        return f"at most {possible:.0f} %"
+    return f"{achieved:.0f} %" if math.isfinite(achieved) else ""
+
+
+def waves_text(one: Usage) -> str:
+    """Waves of blocks in three digits."""
+    return "" if not math.isfinite(one.waves) else f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
+
+
+def level_text(one: Usage, level: str) -> str:
+    """Bandwidth with its unit and share of its peak, as far as known: ``512 GB/s, 43.1 %``."""
+    rate, share = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
+    parts = [format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
+    return ", ".join([*parts, percent(share)] if math.isfinite(share) else parts)

@@ -1,0 +1,234 @@
+"""The command line of ncu as a report records it: the user's options, and the application behind them.
+
+Source of the options: ``ncu --help`` of 2020.3, 2022.3, 2024.1 and 2024.2.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PureWindowsPath
+
+_SHORT = {
+    "-c": "--launch-count",
+    "-f": "--force-overwrite",
+    "-h": "--help",
+    "-i": "--import",
+    "-k": "--kernel-name",
+    "-o": "--export",
+    "-p": "--port",
+    "-s": "--launch-skip",
+    "-v": "--version",
+}
+# Options without a value.  Any other is taken to have one, also where this version does not know it.
+_SWITCHES = frozenset(
+    (
+        "--call-stack",
+        "--csv",
+        "--details-all",
+        "--disable-extra-suffixes",
+        "--disable-profiler-start-stop",
+        "--force-overwrite",
+        "--help",
+        "--list-chips",
+        "--list-metrics",
+        "--list-rules",
+        "--list-sections",
+        "--list-sets",
+        "--null-stdin",
+        "--nvtx",
+        "--open-in-ui",
+        "--print-fp",
+        "--print-rule-details",
+        "--query-metrics",
+        "--quiet",
+        "--section-folder-restore",
+        "--support-32bit",
+        "--verbose",
+        "--version",
+    )
+)
+# What is collected, where results go and how they are printed; whole names or, with a dash at the end, how names begin.
+_REPLACED = (
+    "--apply-rules",
+    "--chips",
+    "--csv",
+    "--details-all",
+    "--disable-extra-suffixes",
+    "--export",
+    "--force-overwrite",
+    "--help",
+    "--import",
+    "--list-",
+    "--log-file",
+    "--metrics",
+    "--open-in-ui",
+    "--page",
+    "--print-",
+    "--query-",
+    "--quiet",
+    "--resolve-source-file",
+    "--rule",
+    "--section",
+    "--section-",
+    "--set",
+    "--verbose",
+    "--version",
+)
+# With values: ncu takes the beginning of a name for the name where no other begins so (``--target-p all``).
+_WITH_VALUE = frozenset(
+    (
+        *(name for name in _REPLACED if not name.endswith("-") and name not in _SWITCHES),
+        "--app-replay-buffer",
+        "--app-replay-match",
+        "--app-replay-mode",
+        "--cache-control",
+        "--call-stack-type",
+        "--check-exit-code",
+        "--clock-control",
+        "--config-file",
+        "--config-file-path",
+        "--devices",
+        "--filter-mode",
+        "--graph-profiling",
+        "--hostname",
+        "--import-source",
+        "--injection-path-32",
+        "--injection-path-64",
+        "--kernel-id",
+        "--kernel-name",
+        "--kernel-name-base",
+        "--kernel-regex",
+        "--kernel-regex-base",
+        "--kill",
+        "--launch-count",
+        "--launch-skip",
+        "--launch-skip-before-match",
+        "--max-connections",
+        "--mode",
+        "--nvtx-exclude",
+        "--nvtx-include",
+        "--pm-sampling-buffer-size",
+        "--pm-sampling-interval",
+        "--pm-sampling-max-passes",
+        "--port",
+        "--preload-library",
+        "--print-details",
+        "--print-kernel-base",
+        "--print-metric-instances",
+        "--print-metric-name",
+        "--print-nvtx-rename",
+        "--print-source",
+        "--print-summary",
+        "--print-units",
+        "--profile-from-start",
+        "--query-metrics-collection",
+        "--query-metrics-mode",
+        "--range-filter",
+        "--range-replay-options",
+        "--rename-kernels",
+        "--rename-kernels-export",
+        "--rename-kernels-path",
+        "--replay-mode",
+        "--sampling-buffer-size",
+        "--sampling-interval",
+        "--sampling-max-passes",
+        "--section-folder",
+        "--section-folder-recursive",
+        "--source-folders",
+        "--target-processes",
+        "--target-processes-filter",
+        "--warp-sampling-buffer-size",
+        "--warp-sampling-interval",
+        "--warp-sampling-max-passes",
+    )
+)
+_KNOWN = _SWITCHES | _WITH_VALUE
+_PROGRAMS = ("ncu", "nv-nsight-cu-cli")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of ncu: its full name, and the words in which it was given (name and value, or both in one)."""
+
+    name: str
+    words: tuple[str, ...]
+
+    @property
+    def value(self) -> str:
+        """What was given for it, "" for a switch."""
+        if len(self.words) > 1:
+            return self.words[1]
+        word = self.words[0]
+        return word.partition("=")[2] if word.startswith("--") else word[2:]
+
+    @property
+    def replaced(self) -> bool:
+        """Whether it says what is collected, where results go or how they are printed, which another command says anew."""
+        return any(self.name == one or (one.endswith("-") and self.name.startswith(one)) for one in _REPLACED)
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The options of ncu in their order, and the application with its arguments (empty if that was not recorded)."""
+
+    options: tuple[Option, ...] = ()
+    application: tuple[str, ...] = ()
+
+    def value(self, name: str) -> str:
+        """What was given for the option of this full name, "" for nothing."""
+        return next((option.value for option in self.options if option.name == name), "")
+
+
+def read_command_line(line: str) -> CommandLine:
+    """The words of a recorded command line; "" gives an empty one.
+
+    An option that this version does not know is taken to have a value, unless that begins with a dash or the option brings one
+    along (``--new=1``).
+    """
+    words = _words(line)
+    position = _after_program(words)
+    options = []
+    while position < len(words) and words[position].startswith("-"):
+        option = _option(words[position], words[position + 1 :][:1])
+        position += len(option.words)
+        options.append(option)
+    return CommandLine(tuple(options), tuple(words[position:]))
+
+
+def _words(line: str) -> list[str]:
+    """Words as a shell has them, but a backslash stays: the record is what ncu got, after the shell."""
+    reader = shlex.shlex(line, posix=True, punctuation_chars=False)
+    reader.whitespace_split, reader.commenters, reader.escape = True, "", ""
+    try:
+        return list(reader)
+    except ValueError:  # an open quote
+        return line.split()
+
+
+def _after_program(words: list[str]) -> int:
+    """Where the options begin: behind the path of ncu, which may hold blanks."""
+    for position, word in enumerate(words):
+        if PureWindowsPath(word).stem in _PROGRAMS:
+            return position + 1
+        if word.startswith("-"):
+            break
+    return 1
+
+
+def _option(word: str, following: list[str]) -> Option:
+    if not word.startswith("--"):
+        name = _SHORT.get(word[:2], word[:2])
+        whole = len(word) > 2
+    else:
+        name, equals, _ = word.partition("=")
+        name, whole = _full(name), bool(equals)
+    known_to_have_one = name in _WITH_VALUE
+    if whole or name in _SWITCHES or not following or (following[0].startswith("-") and not known_to_have_one):
+        return Option(name, (word,))
+    return Option(name, (word, following[0]))
+
+
+def _full(name: str) -> str:
+    begun = [known for known in _KNOWN if known.startswith(name)]
+    return begun[0] if len(begun) == 1 and name not in _KNOWN else name

@@ -1,0 +1,154 @@
+"""`.ncu-repz`: the bytes of a report in one frame of zstd (RFC 8878), as ncu writes it from 2025.4 on.
+
+ncu itself goes by the suffix of a file; here reading goes by its first bytes, and writing by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import mmap
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.report import diagnose
+from ncu_roofline.report.schema import MAGIC
+
+SUFFIX = ".ncu-repz"
+ZSTD = b"\x28\xb5\x2f\xfd"
+
+# The largest reports known have hundreds of MB.  What is longer than this is refused, as a frame of a few kB may hold 100 GB:
+# with `zstd -d` its owner can unpack it, and plain files have no limit.
+_MOST_BYTES = 2_000_000_000
+# Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
+_MOST_WINDOW = 27
+_CHUNK = 1 << 20
+_LEVEL = 3  # zstd's own default
+_UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
+
+
+def is_compressed(head: bytes) -> bool:
+    """Whether a file that begins with ``head`` is a zstd frame."""
+    return head.startswith(ZSTD)
+
+
+def unpacked(path: str | os.PathLike[str], file: BinaryIO) -> mmap.mmap:
+    """The bytes inside the one frame of ``file``, in a nameless temporary file that is mapped into memory.
+
+    Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.  Raises RooflineError, which calls
+    the file ``path``, where it is no whole frame of a report, too large, or can't be read or unpacked.
+    """
+    try:
+        with tempfile.TemporaryFile(prefix="ncu-roofline-") as target:
+            for chunk in _inside(path, file):
+                target.write(chunk)
+            target.flush()
+            return mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        reason = f"it can't be unpacked to a temporary file ({error.strerror or error})"
+        next_step = "Set TMPDIR to a folder with space that you may write to."
+        raise diagnose.cannot_read(path, reason, next_step) from error
+
+
+def _inside(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
+    """The chunks of a frame, as far as a report may be in it."""
+    size = 0
+    for chunk in _Frame(path, file):
+        if size == 0 and not MAGIC.startswith(chunk[: len(MAGIC)]):
+            break
+        size += len(chunk)
+        if size > _MOST_BYTES:
+            raise _too_large(path, f"more than {_MOST_BYTES / 1e9:g} GB")
+        yield chunk
+    if size == 0:
+        reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
+        raise diagnose.cannot_read(path, reason, diagnose.PASS_REPORT)
+
+
+def as_named(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterable[bytes]:
+    """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame if it is called .ncu-repz."""
+    return _packed(path, chunks) if os.fspath(path).endswith(SUFFIX) else chunks
+
+
+def _packed(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterator[bytes]:
+    zstd = _zstd("Cannot write", path)
+    parameter = zstd.CompressionParameter
+    compressor = zstd.ZstdCompressor(options={parameter.compression_level: _LEVEL, parameter.checksum_flag: 1})
+    for chunk in chunks:
+        yield compressor.compress(chunk)
+    yield compressor.flush()
+
+
+class _Frame:
+    """What a frame holds, in chunks of bounded size; iterating raises RooflineError if it is not whole or not alone."""
+
+    def __init__(self, path: str | os.PathLike[str], file: BinaryIO) -> None:
+        self._path, self._file = path, file
+        self._read = 0
+        self._zstd = _zstd("Cannot read", path)
+
+    def __iter__(self) -> Iterator[bytes]:
+        data = self._next()
+        self._check_size(data)
+        options = {self._zstd.DecompressionParameter.window_log_max: _MOST_WINDOW}
+        decompressor = self._zstd.ZstdDecompressor(options=options)
+        while not decompressor.eof:
+            if decompressor.needs_input and not data:
+                reason = f"it is cut off after {self._read} bytes: its zstd frame goes on"
+                raise diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
+            try:
+                chunk = decompressor.decompress(data, _CHUNK)
+            except self._zstd.ZstdError as error:
+                raise self._damaged(str(error)) from error
+            if chunk:
+                yield chunk
+            data = self._next() if decompressor.needs_input and not decompressor.eof else b""
+        self._check_end(decompressor.unused_data)
+
+    def _next(self) -> bytes:
+        try:
+            data = self._file.read(_CHUNK)
+        except OSError as error:
+            raise diagnose.cannot_open(self._path, error) from error
+        self._read += len(data)
+        return data
+
+    def _check_size(self, head: bytes) -> None:
+        """Refuse at once what says itself that it is too large."""
+        try:
+            said = self._zstd.get_frame_info(head).decompressed_size
+        except self._zstd.ZstdError:  # the decompressor says why
+            return
+        if said is not None and said > _MOST_BYTES:
+            raise _too_large(self._path, f"{said / 1e9:.3g} GB")
+
+    def _check_end(self, behind: bytes) -> None:
+        size = self._read - len(behind)
+        behind = behind or self._next()
+        if behind:
+            reason = f"its zstd frame ends at byte {size}, and more follows: files were joined, or it is damaged"
+            raise diagnose.cannot_read(self._path, reason, "Pass the reports as separate files, or copy the file again.")
+
+    def _damaged(self, said: str) -> RooflineError:
+        if "too much memory" in said:
+            reason = f"its zstd frame wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory"
+            return diagnose.cannot_read(self._path, reason, _UNPACK.format(os.path.basename(os.fspath(self._path))))
+        reason = f"its zstd frame is damaged before byte {self._read} ({said.rpartition(': ')[2]})"
+        return diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
+
+
+def _too_large(path: str | os.PathLike[str], amount: str) -> RooflineError:
+    reason = f"unpacked it has {amount}, and .ncu-repz files are read up to {_MOST_BYTES / 1e9:g} GB"
+    return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
+
+
+def _zstd(what: str, path: str | os.PathLike[str]) -> Any:
+    """Python's zstd module: part of Python from 3.14 on.  Only .ncu-repz files need it."""
+    try:
+        return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    except ImportError as error:
+        reason = f"Python's zstd module can't be loaded ({error})"
+        raise RooflineError(what, path, reason, "Install it: pip install backports.zstd.") from error

@@ -1,0 +1,260 @@
+"""What `ncu-roofline explain` proposes: the user's own options, what the GPU and the release can count, and section sets."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.lint.chips import OK, chip, passes
+from ncu_roofline.lint.nvperf import libraries
+from ncu_roofline.model.collecting import Wanted, tensor_metrics
+from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
+from ncu_roofline.model.opcodes import THREADS, WARPS
+from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.sections.schema import messages
+from ncu_roofline.spec import Architecture, load_spec
+from ncu_roofline.spec.sets import LAST
+from tests.cli.command import Command
+from tests.factory import A100, H100, Metrics, complete, kernel, timing
+
+BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+TURING: Metrics = {
+    **A100,
+    "device__attribute_display_name": "NVIDIA GeForce GTX 1660 Ti",
+    "device__attribute_compute_capability_major": 7,
+    "device__attribute_compute_capability_minor": 5,
+}
+CHIPS = [(one, name) for one in load_spec().architectures for name in one.chips]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def made(path: Path, *kernels: KernelData, version: str = "2024.1.0.0", line: str = "ncu -o out ./app", **session: str) -> Path:
+    write_report(path, ReportData(kernels, Session(ncu_version=version, command_line=line, **session)), overwrite=True)
+    return path
+
+
+def bare(device: Metrics = A100, **extra: Any) -> KernelData:
+    """Times only."""
+    return kernel({**device, **timing()}, **extra)
+
+
+def explained(run: Command, path: Path, *words: str) -> dict[str, Any]:
+    (document,) = json.loads(run("explain", path, "--json", *words).out)
+    return dict(document)
+
+
+def metrics_of(document: dict[str, Any]) -> set[str]:
+    return set(shlex.split(document["command"])[2].split(","))
+
+
+def section(identifier: str) -> bytes:
+    return bytes(messages()["Section"](identifier=identifier.encode(), display_name=b"x").SerializeToString())
+
+
+class TestOwnOptions:
+    def test_they_stay_and_replaced_ones_go(self, run: Command, tmp_path: Path) -> None:
+        line = "ncu --set full -f -o mine --clock-control none -c 3 --target-processes all -k regex:a|b --cache-control=none"
+        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=f"{line} mpirun ./app"))["command"]
+        words = shlex.split(command)
+        assert words[3:5] == ["-o", "r-roofline"]
+        own = ["--clock-control", "none", "-c", "3", "--target-processes", "all", "-k", "regex:a|b", "--cache-control=none"]
+        assert words[5:] == [*own, "mpirun", "./app"]
+        assert "'regex:a|b'" in command
+
+    def test_a_filter_of_explain_takes_the_place_of_the_own_one(self, run: Command, tmp_path: Path) -> None:
+        line = "ncu -k regex:x --kernel-name-base mangled -s 9 -c 3 --devices 0 -o out ./app"
+        path = made(tmp_path / "r.ncu-rep", bare(name="void f(int)"), line=line)
+        words = shlex.split(explained(run, path, "--kernel", "f")["command"])
+        assert words[3:] == ["--kernel-name", "regex:f", "-o", "r-roofline", "-c", "3", "--devices", "0", "./app"]
+
+    def test_settings_without_a_command_line(self, run: Command, tmp_path: Path) -> None:
+        path = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="None", replay="application")
+        words = shlex.split(explained(run, path)["command"])
+        assert words[5:] == ["--clock-control", "none", "--replay-mode", "application", "./app"]
+        odd = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="; rm", replay="?")
+        assert shlex.split(explained(run, odd)["command"])[5:] == ["./app"]
+
+    def test_attached(self, run: Command, tmp_path: Path) -> None:
+        line = "ncu --mode attach --hostname 10.0.0.1 -o out"
+        words = shlex.split(explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"])
+        assert words[5:] == ["--mode", "attach", "--hostname", "10.0.0.1"]
+
+
+class TestChips:
+    def test_no_tensor_counters_where_there_are_no_tensor_cores(self, run: Command, tmp_path: Path) -> None:
+        path = made(tmp_path / "r.ncu-rep", bare(TURING))
+        one = explained(run, path, "--precision", "fp64,tensor")
+        assert not any("tensor" in name for name in metrics_of(one))
+        assert [p["id"] for p in one["precisions"]] == ["fp64"]
+        assert "compute capability 7.5 has no counters for tensor (TU116 and TU117 have no tensor cores)" in one["notes"]
+        rtx = {**TURING, "device__attribute_display_name": "NVIDIA GeForce RTX 2060"}
+        one = explained(run, made(tmp_path / "s.ncu-rep", bare(rtx)), "--precision", "fp64,tensor")
+        assert any("ops_path_tensor" in name for name in metrics_of(one))
+
+    @pytest.mark.parametrize(
+        ("capability", "fill"), [((7, 2), "sysmem"), ((8, 7), "device"), ((11, 0), "sysmem"), ((12, 1), "device")]
+    )
+    def test_systems_on_a_chip_are_asked_for_what_stands_for_dram(
+        self, run: Command, tmp_path: Path, capability: tuple[int, int], fill: str
+    ) -> None:
+        major, minor = capability
+        device = {
+            **A100,
+            "device__attribute_compute_capability_major": major,
+            "device__attribute_compute_capability_minor": minor,
+        }
+        one = explained(run, made(tmp_path / "r.ncu-rep", bare(device)))
+        names = metrics_of(one)
+        assert f"lts__d_sectors_fill_{fill}.sum" in names
+        assert not any(name.startswith("dram__") for name in names)
+        assert "dram" in one["missing"]
+        # A lower bound is all that there is: with it nothing is left to ask for.
+        whole = {**device, **dict.fromkeys(names, 1e6)}
+        again = explained(run, made(tmp_path / "s.ncu-rep", kernel(whole)))
+        assert (again["missing"], again["partial"], again["command"]) == ([], [], "")
+
+    @pytest.mark.parametrize(("architecture", "name"), CHIPS, ids=[name for _, name in CHIPS])
+    def test_every_name_is_one_of_the_chip(self, architecture: Architecture, name: str) -> None:
+        found = chip(name)
+        if found is None:
+            pytest.skip(f"no libnvperf_host here knows {name}")
+        product = "NVIDIA GeForce GTX 1660 Ti" if name in ("TU116", "TU117") else ""
+        spec = load_spec()
+        own = [p for p in spec.precisions if spec.bindings(p, architecture.compute_capability)]
+        if product:
+            own = [p for p in own if not p.id.startswith("tensor")]
+        levels = [level for level in spec.levels if spec.bindings(level, architecture.compute_capability)]
+        wanted = Wanted(((architecture, product),), tuple(own), tuple(levels))
+        names = [*wanted.metrics(LAST), *(n for n in tensor_metrics(wanted.gpus, LAST)[0] if n != WARPS)]
+        assert [one for one in names if found.verdict(one) != OK] == []
+
+
+class TestTensor:
+    @pytest.mark.parametrize("version", ["2020.3.0.0", "2022.3.0.0", "2024.1.0.0", ""])
+    def test_counts_per_opcode_are_the_cheapest(self, run: Command, tmp_path: Path, version: str) -> None:
+        busy = kernel(complete(**{BUSY: 40.0}))
+        one = explained(run, made(tmp_path / "r.ncu-rep", busy, kernel(complete(**{BUSY: 0.4})), version=version))
+        assert (one["missing"], one["added"]) == (["tensor"], ["tensor"])
+        assert WARPS in metrics_of(one)
+        assert not any("ops_path" in name for name in metrics_of(one))
+        assert any("active in 1 of 2 launches, up to 40% of the cycles" in note for note in one["notes"])
+        assert any("one or two passes more" in note for note in one["notes"])
+        counted = kernel(complete(**{BUSY: 40.0}), instances={WARPS: [("HMMA.16816.F32", 100)]})
+        assert explained(run, made(tmp_path / "s.ncu-rep", counted, version=version))["command"] == ""
+
+    def test_where_opcodes_do_not_tell_counters_do(self, run: Command, tmp_path: Path) -> None:
+        busy = {**complete(H100), BUSY: 40.0}
+        one = explained(run, made(tmp_path / "r.ncu-rep", kernel(busy), version="2024.3.0.0"))
+        names = metrics_of(one)
+        assert "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum" in names
+        assert WARPS not in names
+        assert any("every tensor type (6 passes more" in note for note in one["notes"])
+        old = explained(run, made(tmp_path / "r.ncu-rep", kernel(busy), version="2022.3.0.0"))
+        assert WARPS in metrics_of(old)
+        ancient = explained(run, made(tmp_path / "r.ncu-rep", kernel(busy), version="2019.5.1"))
+        assert (ancient["missing"], ancient["added"], ancient["command"]) == (["tensor"], [], "")
+
+    def test_opcodes_that_were_there_and_did_not_tell(self, run: Command, tmp_path: Path) -> None:
+        unknown = kernel(complete(**{BUSY: 40.0}), instances={WARPS: [("HMMA.9.9.9", 100)]})
+        one = explained(run, made(tmp_path / "r.ncu-rep", unknown))
+        assert any("ops_path_tensor" in name for name in metrics_of(one))
+        assert WARPS not in metrics_of(one)
+        old = explained(run, made(tmp_path / "r.ncu-rep", unknown, version="2022.3.0.0"))
+        assert old["command"] == ""
+        assert any("counters that tell them need Nsight Compute 2023.3 or later" in note for note in old["notes"])
+
+    def test_asked_for_with_an_old_release(self, run: Command, tmp_path: Path) -> None:
+        one = explained(run, made(tmp_path / "r.ncu-rep", bare(), version="2022.3.0.0"), "--precision", "tensor.fp16")
+        assert WARPS in metrics_of(one)
+        assert "tensor.fp16" in one["added"]
+
+    def test_other_precisions_alone_say_nothing_of_it(self, run: Command, tmp_path: Path) -> None:
+        one = explained(run, made(tmp_path / "r.ncu-rep", kernel(complete(**{BUSY: 40.0}))), "--precision", "fp64")
+        assert (one["missing"], one["command"]) == ([], "")
+
+    @pytest.mark.parametrize("version", ["2020.3.0.0", "2022.3.0.0"])
+    def test_precisions_without_counters(self, run: Command, tmp_path: Path, version: str) -> None:
+        """2020.3 takes counts of threads for the name of a hardware counter: there the section has to bring them."""
+        one = explained(run, made(tmp_path / "r.ncu-rep", bare(), version=version), "--precision", "bf16,int32")
+        words = shlex.split(one["command"])
+        assert {"bf16", "int32"} <= set(one["added"])
+        assert (THREADS in words[2].split(",")) == (version == "2022.3.0.0")
+        assert (words[3:5] == ["--section", "SourceCounters"]) == (version == "2020.3.0.0")
+
+    @pytest.mark.parametrize(
+        "architecture", [one for one in load_spec().architectures if one.tensor_passes], ids=lambda a: a.name
+    )
+    def test_passes_that_are_told(self, architecture: Architecture) -> None:
+        if not libraries():
+            pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
+        core = load_spec().collect(architecture.compute_capability, CORE_PRECISIONS, CORE_LEVELS, lacking=True)
+        everything = (*core, *tensor_metrics(((architecture, ""),), LAST)[0])
+        name = architecture.chips[0]
+        before, after = passes(name, core), passes(name, everything)
+        if before is None or after is None:
+            pytest.skip(f"no libnvperf_host here schedules {name}")
+        assert after.total - before.total == architecture.tensor_passes
+
+
+class TestSets:
+    def test_made_with_and_better(self, run: Command, tmp_path: Path) -> None:
+        basic = bare(sections=[section(name) for name in ("SpeedOfLight", "LaunchStats", "Occupancy")])
+        path = made(tmp_path / "r.ncu-rep", basic, version="2022.3.0.0")
+        sets = explained(run, path)["sets"]
+        assert (sets["made_with"], sets["other"]) == ("basic", "roofline")
+        assert "no operations and no bytes" in sets["gives"]
+        assert "traffic of L1, L2 and DRAM" in sets["other_gives"]
+        out = run("explain", path).out
+        assert "set     the report was made with --set basic: run time" in out
+        assert "a command with --set roofline would give FP64" in out
+        old = explained(run, made(tmp_path / "r.ncu-rep", basic, version="2020.3.0.0"))["sets"]
+        assert old["other"] == "full"
+
+    def test_tensor_work_comes_with_opcodes(self, run: Command, tmp_path: Path) -> None:
+        busy = kernel({**A100, **timing(), BUSY: 30.0}, sections=[section("SpeedOfLight")])
+        sets = explained(run, made(tmp_path / "r.ncu-rep", busy, version="2022.3.0.0"))["sets"]
+        assert (sets["made_with"], sets["other"]) == ("", "full")
+
+    @pytest.mark.parametrize("version", ["", "x.y"])
+    def test_unknown_release(self, run: Command, tmp_path: Path, version: str) -> None:
+        path = made(tmp_path / "r.ncu-rep", bare(sections=[section("SpeedOfLight"), b"\xff"]), version=version)
+        assert set(explained(run, path)["sets"].values()) == {""}
+        assert "  set " not in run("explain", path).out
+
+    def test_nothing_missing(self, run: Command, tmp_path: Path) -> None:
+        path = made(tmp_path / "r.ncu-rep", kernel(complete()))
+        assert explained(run, path)["sets"]["other"] == ""
+
+    @pytest.mark.reports
+    def test_real_reports(self, run: Command, real_reports: dict[str, Path]) -> None:
+        """The set is part of the name under which each report was filed."""
+        for name, path in real_reports.items():
+            made_with = explained(run, path)["sets"]["made_with"]
+            expected = name.split("-")[2]
+            assert made_with == ("" if expected == "custom" else expected), name
+
+
+@pytest.mark.reports
+def test_own_options_of_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
+    wanted = {
+        "gh200120gb-ncu2025.2-basic-1.ncu-rep": [
+            "--kernel-name-base",
+            "demangled",
+            "-k",
+            "regex:[Bb]enchmark",
+            "./test_basisset",
+        ],
+        "a100-ncu2022.4-full-2.ncu-rep": ["-k", "nodeByPoint5", "-c", "10", "./build/main"],
+        "a10g-ncu2023.1-basic-2.ncu-rep": ["--target-processes", "all", "./a.out"],
+    }
+    for name, words in wanted.items():
+        if name in real_reports:
+            assert shlex.split(explained(run, real_reports[name])["command"])[5:][: len(words)] == words

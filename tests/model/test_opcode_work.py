@@ -1,0 +1,140 @@
+"""Work from opcode counts: tensor types apart, BF16 and conversions out of FP16, and what is said where sources differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ncu_roofline import roofline
+from ncu_roofline.model import Selection
+from tests.factory import A100, NO_WORK, Metrics, flops, kernel, opcodes, report, timing, traffic
+
+T4: Metrics = {
+    **A100,
+    "device__attribute_display_name": "Tesla T4",
+    "device__attribute_compute_capability_major": 7,
+    "device__attribute_compute_capability_minor": 5,
+    "device__attribute_multiprocessor_count": 40,
+}
+RTX5090: Metrics = {
+    **A100,
+    "device__attribute_display_name": "NVIDIA GeForce RTX 5090",
+    "device__attribute_compute_capability_major": 12,
+    "device__attribute_compute_capability_minor": 0,
+    "device__attribute_multiprocessor_count": 170,
+}
+BYTES = traffic(10**9, 500_000_000 // 32, 250_000_000)
+BUSY = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 40.0}
+
+
+def drawn(path: Path, metrics: Metrics, executed: dict[str, list[tuple[str, float]]], *precisions: str) -> pd.DataFrame:
+    """The points at DRAM of one launch."""
+    file = report(path / "r.ncu-rep", kernel(metrics, instances=executed))
+    points = roofline(file, select=Selection(precisions=precisions)).points
+    return points[points["level"] == "dram"].set_index("precision")
+
+
+@pytest.mark.parametrize(
+    ("device", "opcode", "count", "precision", "operations"),
+    [
+        # Recorded pairs of opcode counts and sm__ops_path_tensor counters: a T4 and an RTX 5090; a GEMM of 4096^3.
+        (T4, "HMMA.1688.F32", 67_108_864, "tensor.fp16", 137_438_953_472),
+        (RTX5090, "HMMA.16816.F32.BF16", 2_162_688, "tensor.bf16", 8_858_370_048),
+        (A100, "HMMA.16816.F32", 33_554_432, "tensor.fp16", 2 * 4096**3),
+        (A100, "DMMA.884", 1_000_000, "tensor.fp64", 512_000_000),
+        (A100, "IMMA.16832.S8.S8.SAT", 1_000_000, "tensor.int8", 8_192_000_000),
+        (A100, "HMMA.SP.16832.F32", 1_000_000, "tensor.fp16.sparse", 8_192_000_000),
+    ],
+)
+def test_tensor_operations_of_warp_instructions(
+    tmp_path: Path, device: Metrics, opcode: str, count: int, precision: str, operations: int
+) -> None:
+    executed = {
+        "sass__inst_executed_per_opcode_with_modifier_all": [(opcode, float(count))],
+        "sass__thread_inst_executed_true_per_opcode_with_modifier_all": [(opcode, 32.0 * count)],
+    }
+    points = drawn(tmp_path, {**device, **timing(), **BYTES, **BUSY}, executed)
+    assert points.loc[precision, "work"] == operations
+    assert points.loc[precision, "source"] == "opcodes"
+    others = [name for name in points.index if not name.startswith(precision) and name != "mixed"]
+    assert not others
+
+
+def test_core_precisions_apart_and_integers_only_on_request(tmp_path: Path) -> None:
+    executed = opcodes(
+        FFMA=1000, FADD=500, DFMA=100, HFMA2=10, HADD2=10, HFMA2_BF16__V2=20, IMAD=7000, IADD3=3000, IMAD_MOV_U32=9e5
+    )
+    metrics = {**A100, **timing(), **BYTES}
+    points = drawn(tmp_path, metrics, executed)
+    work = {name: points.loc[name, "work"] for name in ("fp32", "fp64", "fp16", "bf16")}
+    assert work == {"fp32": 32 * 2500, "fp64": 32 * 200, "fp16": 32 * 60, "bf16": 32 * 80}
+    assert points.loc["fp32", "fma_share"] == pytest.approx(2 / 3)
+    assert "int32" not in points.index
+    assert drawn(tmp_path, metrics, executed, "int32").loc["int32", "work"] == 32 * 10_000
+    alone = drawn(tmp_path, metrics, opcodes(IMAD=7000, IADD3=3000))
+    assert alone.loc["int32", "work"] == 32 * 10_000
+    assert alone.loc["int32", "unit"] == "op"
+
+
+def test_counters_come_first_and_a_difference_is_told(tmp_path: Path) -> None:
+    metrics = {**A100, **timing(), **NO_WORK, **flops("d", fma=32_000), **BYTES}
+    same = drawn(tmp_path, metrics, opcodes(DFMA=1000))
+    assert (same.loc["fp64", "source"], same.loc["fp64", "work"]) == ("binding", 64_000)
+    assert "opcodes" not in same.loc["fp64", "notes"]
+    differs = drawn(tmp_path, metrics, opcodes(DFMA=1100))
+    assert differs.loc["fp64", "work"] == 64_000
+    assert "by opcodes it is 1.1 of what the counters give" in differs.loc["fp64", "notes"]
+
+
+def test_conversions_that_counters_take_for_additions(tmp_path: Path) -> None:
+    """A recorded kernel whose 4,194,304 hadd are all HADD2.F32, half to float, showed FP16 at 292 GFLOP/s."""
+    metrics = {**A100, **timing(), **NO_WORK, **flops("h", add=4_194_304), **flops("f", add=1000), **BYTES}
+    corrected = drawn(tmp_path, metrics, opcodes(HADD2_F32=131_072, FADD=1000))
+    assert "fp16" not in corrected.index
+    doubtful = drawn(tmp_path, metrics, {})
+    assert doubtful.loc["fp16", "work"] == 2 * 4_194_304
+    assert "conversions" in doubtful.loc["fp16", "notes"]
+    assert "conversions" not in drawn(tmp_path, {**metrics, **flops("h", fma=10)}, {}).loc["fp16", "notes"]
+
+
+def test_wgmma_is_marked_unproven_and_tcgen05_never_weighed(tmp_path: Path) -> None:
+    h100 = {**A100, "device__attribute_display_name": "NVIDIA H100", "device__attribute_compute_capability_major": 9}
+    executed = {name: [("HGMMA.64x128x16.F32", 4000.0)] for name in opcodes()}
+    points = drawn(tmp_path, {**h100, **timing(), **BYTES, **BUSY}, executed)
+    assert points.loc["tensor.fp16", "work"] == 1000 * 2 * 64 * 128 * 16
+    assert points.loc["tensor.fp16.wgmma", "work"] == points.loc["tensor.fp16", "work"]
+    assert "unproven" in points.loc["tensor.fp16", "notes"]
+    b200 = {**h100, "device__attribute_display_name": "NVIDIA B200", "device__attribute_compute_capability_major": 10}
+    tcgen05 = {name: [("UTCHMMA", 4000.0), ("FFMA", 32.0)] for name in opcodes()}
+    file = report(tmp_path / "b.ncu-rep", kernel({**b200, **timing(), **BYTES}, instances=tcgen05))
+    result = roofline(file)
+    assert result.kernels["verdict"].iloc[0] == "tensor work unknown"
+    assert set(result.points["precision"]) == {"fp32"}
+    assert set(result.points["binds"]) == {""}
+
+
+@pytest.mark.parametrize(
+    "instances",
+    [[("HMMA.16816.F32", float("nan"))], [("HMMA.16816.F32", -1.0)], [(7, 1.0)], [(None, 1.0)], []],
+    ids=["nan", "negative", "number", "nameless", "none"],
+)
+def test_opcodes_that_are_no_counts_are_no_work(tmp_path: Path, instances: list[tuple[object, float]]) -> None:
+    file = report(
+        tmp_path / "r.ncu-rep",
+        kernel({**A100, **timing(), **BYTES, **BUSY}, instances=dict.fromkeys(opcodes(), instances)),  # type: ignore[dict-item]
+    )
+    result = roofline(file)
+    assert result.points.empty
+    assert result.kernels["verdict"].iloc[0] == "tensor work unknown"
+
+
+def test_idle_tensor_pipe_is_no_unknown_work(tmp_path: Path) -> None:
+    """Plain HFMA2.MMA runs there on GA100 and GH100: with opcodes it is known to be no tensor work."""
+    executed = {name: [("HFMA2.MMA", 1000.0), ("DFMA", 1000.0)] for name in opcodes()}
+    metrics = {**A100, **timing(), **BYTES, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 3.6}
+    without = report(tmp_path / "a.ncu-rep", kernel(metrics))
+    assert roofline(without).kernels["verdict"].iloc[0] == "tensor work unknown"
+    known = report(tmp_path / "b.ncu-rep", kernel(metrics, instances=executed))
+    assert roofline(known).kernels["verdict"].iloc[0] == "latency"

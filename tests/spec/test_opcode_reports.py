@@ -1,0 +1,77 @@
+"""The table of opcodes on real reports: every opcode is known, and sums equal NVIDIA's own counters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.report import Kernel, read_report
+from ncu_roofline.spec import load_opcodes
+
+pytestmark = pytest.mark.reports
+
+THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
+WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+LETTERS = {"fp64": "d", "fp32": "f"}
+WORKING = re.compile(r"U?[A-Z]*MMA|[FDH](ADD|MUL|FMA)|I(ADD|MAD|MUL|MMA)|H(ADD|MUL|FMA)2")
+
+
+def counted(kernel: Kernel, metric: str = THREADS) -> list[tuple[str, float]]:
+    """(opcode, count) of a launch, [] if the report has none."""
+    return [(str(name), float(value)) for name, value in kernel.metrics.instances(metric)] if metric in kernel.metrics else []
+
+
+def operations(kernel: Kernel, precision: str) -> float:
+    """Thread instructions x weight."""
+    chip, table = kernel.device.compute_capability, load_opcodes()
+    found = [(table.work(name, chip), count) for name, count in counted(kernel)]
+    return sum(work.weight * count for work, count in found if work and work.precision == precision)
+
+
+def by_counters(kernel: Kernel, letter: str) -> float | None:
+    """What NVIDIA's counters of adds, multiplies and fused ones say, None where one is missing."""
+    names = {kind: f"smsp__sass_thread_inst_executed_op_{letter}{kind}_pred_on.sum" for kind in ("add", "mul", "fma")}
+    if not all(name in kernel.metrics for name in names.values()):
+        return None
+    return sum((2 if kind == "fma" else 1) * float(kernel.metrics[name]) for kind, name in names.items())
+
+
+def launches(paths: dict[str, Path]) -> list[tuple[str, Kernel]]:
+    found = [(name, kernel) for name, path in paths.items() for kernel in read_report(path).kernels]
+    return [(name, kernel) for name, kernel in found if counted(kernel)]
+
+
+def test_every_opcode_is_known(real_reports: dict[str, Path]) -> None:
+    table = load_opcodes()
+    seen = set()
+    for name, kernel in launches(real_reports):
+        chip = kernel.device.compute_capability
+        for opcode, _ in counted(kernel):
+            assert not table.unknown(opcode, chip), (name, opcode)
+            if WORKING.match(opcode) and not opcode.startswith("IMAD.MOV"):
+                assert table.work(opcode, chip) is not None, (name, opcode)
+                seen.add(opcode)
+    assert {"HMMA.16816.F16", "HMMA.1688.F16", "IMMA.8816.S8.S8.SAT", "HFMA2.MMA", "DFMA", "IMAD.WIDE.U32"} <= seen
+
+
+# Launches whose opcode counts and hardware counters differ: by report and position, the share of the counter.
+DIFFERENT: dict[tuple[str, int, str], float] = {}
+
+
+def test_sums_equal_the_hardware_counters(real_reports: dict[str, Path]) -> None:
+    compared, differ = 0, {}
+    for name, path in real_reports.items():
+        for position, kernel in enumerate(read_report(path).kernels):
+            for precision, letter in LETTERS.items():
+                counters = by_counters(kernel, letter)
+                if counters is None or not counted(kernel):
+                    continue
+                compared += 1
+                found = operations(kernel, precision)
+                if abs(found - counters) > 1e-6 * max(found, counters):
+                    differ[name, position, precision] = (found, counters)
+    print(compared, differ)
+    assert compared >= 60
+    assert differ == DIFFERENT
