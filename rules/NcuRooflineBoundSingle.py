@@ -69,6 +69,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {
@@ -80,7 +81,9 @@ ARCHITECTURES = {
         {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -90,6 +93,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
@@ -111,6 +115,8 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -138,6 +144,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -157,7 +165,9 @@ ARCHITECTURES = {
         {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -167,6 +177,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -194,6 +206,8 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
@@ -239,6 +253,7 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -265,6 +280,7 @@ ARCHITECTURES = {
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -289,7 +305,9 @@ ARCHITECTURES = {
         {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -299,6 +317,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -320,7 +339,9 @@ ARCHITECTURES = {
         },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -378,6 +399,28 @@ PRECISIONS = (
         (
             ((8, 6), (99, 9), 'fp32'),
         ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',

@@ -57,6 +57,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {
@@ -68,7 +69,9 @@ ARCHITECTURES = {
         {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -78,6 +81,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
@@ -99,6 +103,8 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -126,6 +132,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -145,7 +153,9 @@ ARCHITECTURES = {
         {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -155,6 +165,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -182,6 +194,8 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
@@ -227,6 +241,7 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -253,6 +268,7 @@ ARCHITECTURES = {
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -277,7 +293,9 @@ ARCHITECTURES = {
         {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -287,6 +305,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -308,7 +327,9 @@ ARCHITECTURES = {
         },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -366,6 +387,28 @@ PRECISIONS = (
         (
             ((8, 6), (99, 9), 'fp32'),
         ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',

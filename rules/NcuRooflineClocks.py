@@ -56,6 +56,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -65,7 +66,9 @@ ARCHITECTURES = {
         {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -75,6 +78,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (64.0, 'sm'),
@@ -93,6 +97,8 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -107,6 +113,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -119,7 +127,9 @@ ARCHITECTURES = {
         {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -129,6 +139,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -148,6 +160,8 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -162,6 +176,7 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -176,6 +191,7 @@ ARCHITECTURES = {
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -191,7 +207,9 @@ ARCHITECTURES = {
         {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -201,6 +219,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -214,7 +233,9 @@ ARCHITECTURES = {
         },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -272,6 +293,28 @@ PRECISIONS = (
         (
             ((8, 6), (99, 9), 'fp32'),
         ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
 )
 
@@ -751,7 +794,7 @@ def balance(kernel, factor):
     moved = []
     for precision, work in kernel.works():
         peak = kernel.compute_roof(precision)
-        if work.total > 0 and peak and dram and dram[0]:
+        if precision[2] == "flop" and work.total > 0 and peak and dram and dram[0]:
             moved.append("of {} from {:.3g} to {:.3g} FLOP/B".format(precision[1], peak / dram[0], factor * peak / dram[0]))
     return ", and the DRAM ridge point moves, {}".format(", ".join(moved)) if moved else ""
 

@@ -57,6 +57,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {},
@@ -64,7 +65,9 @@ ARCHITECTURES = {
         {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -74,6 +77,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
@@ -90,6 +94,8 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -112,6 +118,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -126,7 +134,9 @@ ARCHITECTURES = {
         {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -136,6 +146,8 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -158,6 +170,8 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
@@ -198,6 +212,7 @@ ARCHITECTURES = {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -220,6 +235,7 @@ ARCHITECTURES = {
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -240,7 +256,9 @@ ARCHITECTURES = {
         {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -250,6 +268,7 @@ ARCHITECTURES = {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -267,7 +286,9 @@ ARCHITECTURES = {
         },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
         {},
@@ -325,6 +346,28 @@ PRECISIONS = (
         (
             ((8, 6), (99, 9), 'fp32'),
         ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',
@@ -1421,7 +1464,7 @@ def examine(kernel, report):
         return
     works = dict([(precision[0], (precision, work)) for precision, work in kernel.works()])
     tensor = [entry for name, entry in works.items() if name.startswith("tensor.") and entry[0][4] and entry[1].total > 0]
-    core = [entry for name, entry in works.items() if not name.startswith("tensor.") and entry[1].total > 0]
+    core = [entry for name, entry in works.items() if not name.startswith("tensor.") and entry[0][2] == "flop" and entry[1].total > 0]
     if not [name for name in kernel.peaks if name.startswith("tensor.")]:
         report.note("Chips of compute capability {}.{} are not known to have tensor cores.".format(*kernel.capability), "No tensor cores")
         return

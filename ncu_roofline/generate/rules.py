@@ -278,20 +278,15 @@ def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
 
 def _adding(spec: Spec) -> list[Precision]:
     """Precisions that may count towards the total."""
-    return [p for p in _counted(spec) if not p.part_of or p.disjoint]
-
-
-def _counted(spec: Spec) -> list[Precision]:
-    """Precisions whose work counters tell: rules read no instances, so nothing of opcodes."""
-    return [p for p in spec.precisions if not p.opcodes]
+    return [p for p in spec.precisions if not p.part_of or p.disjoint]
 
 
 def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
     chosen: dict[str, list[Precision]] = {
         "": [],
-        "core": [p for p in _counted(spec) if p.kind == "core"],
+        "core": [p for p in spec.precisions if p.kind == "core"],
         "sum": _adding(spec),
-        "all": _counted(spec),
+        "all": list(spec.precisions),
     }
     precisions = chosen[rule.precisions]
     levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.id in _CHAIN)]

@@ -83,7 +83,9 @@ def test_texts(identifier: str, text: str, changed: str | None) -> None:
 
 
 def test_before_opcodes_were_counted() -> None:
-    outcome = RuleOutcome("NcuRooflineTensor", "", "", "", messages=(RuleMessage("none", f"Now collect section {SECTION}.", ""),))
+    outcome = RuleOutcome(
+        "NcuRooflineTensor", "", "", "", messages=(RuleMessage("none", f"Now collect section {SECTION}.", ""),)
+    )
     (message,) = collectable(outcome, "2019.5.1").messages
     assert message.text.startswith("Now collect a report with a later release. ")
 
