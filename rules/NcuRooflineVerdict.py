@@ -1937,7 +1937,7 @@ def limits(kernel):
             found.append(Limit("memory", level[0], level[1], share, True, ""))
     names = dict([(level[0], level[1]) for level in LEVELS])
     for kind, level, name, label, group, metrics in UNITS:
-        share = (busy(kernel, metrics) or 0.0) - (GROUP_LESS if group else 0.0)
+        share = (busy(kernel, name, metrics) or 0.0) - (GROUP_LESS if group else 0.0)
         if share > 0:
             found.append(Limit(kind, level if level in names else name, names.get(level, label), share, False, ""))
     for _, mine in pipes(demands(kernel)):
@@ -1965,8 +1965,10 @@ def rate_share(kernel, level):
     return None
 
 
-def busy(kernel, metrics):
+def busy(kernel, unit, metrics):
     """The fullest part of a unit."""
+    if ("busy", unit) in kernel.values:
+        return kernel.values["busy", unit]
     shares = []
     for name in metrics:
         present = [name + form for form in SHARE_FORMS if name + form in kernel.names]

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from ncu_roofline.model.measurements import Measurements, Quantity
-from ncu_roofline.spec import load_spec
+from ncu_roofline.spec import load_spec, load_units
 
 Known = dict[object, object]
 """By (name of a rule's method, id): what it would work out."""
@@ -39,11 +39,12 @@ class Lender:
         self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
         self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
         self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
+        self._busy = {("busy", unit.id): _known(m.units.get(unit.id)) for unit in load_units().units}
         self._gaps = m.tensor_gaps.tolist()
 
     def of(self, row: int) -> Known:
         """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
-        known: Known = {key: _at(values, row) for key, values in self._roofs.items()}
+        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._busy.items())}
         twice = tuple(name for name in self._flops if _at(self._adding.get(name, ()), row) is None)
         for key, column in self._counted.items():
             is_work = key[0] == "work"
