@@ -79,7 +79,7 @@ def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown:
         )
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
     if nearest.fraction >= REACHED:
-        beside = "" if fullest is nearest else " ({})".format(_at(fullest))
+        beside = " ({})".format(_at(fullest)) if fullest.id != nearest.id and speedup >= LITTLE else ""
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
     causes = keeping_back(state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"

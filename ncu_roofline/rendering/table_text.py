@@ -31,7 +31,7 @@ def table_lines(cells: Cells, width: int) -> list[str]:
     kept = list(cells.columns)
     while _room(kept, width) < min(_NAME_MIN, _wide(kept[0])) and any(spare for _, spare, _ in kept):
         kept.remove(max(kept, key=lambda column: column[1]))
-    names = max(min(_wide(kept[0]), _room(kept, width)), _NAME_LAST)
+    names = min(_wide(kept[0]), max(_room(kept, width), _NAME_LAST))
     widths = [names, *map(_wide, kept[1:])]
     texts = [[header for header, _, _ in kept], *zip(*(column[2] for column in kept), strict=True)]
     lines = []

@@ -111,9 +111,9 @@ class OpcodeTable:
             if row.does == "products":
                 work = self._products(row, left)
                 return work, work is None
-            conversion = row.does == "conversion"
-            nothing = row.does == "nothing"
-            return None if nothing else OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=conversion), False
+            if row.does == "nothing":
+                return None, False
+            return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
         return None, any(fnmatchcase(name, pattern) for pattern in self._unknown)
 
     def _products(self, row: OpcodeRow, left: list[str]) -> OpcodeWork | None:
@@ -175,14 +175,14 @@ def read_opcodes(folder: Traversable, spec: Spec) -> OpcodeTable:
     known = {precision.id for precision in spec.precisions}
     table = [(_row(one, known), one) for one in fields.tables("rows")]
     neutral, names = modifiers.texts("products"), unknown.texts("names")
-    products = {spelling: product for digits in shapes.names() for spelling, product in _products(shapes, digits)}
+    sizes = {spelling: size for digits in shapes.names() for spelling, size in _sizes(shapes, digits)}
     for one in (fields, shapes, modifiers, unknown):
         one.finish()
     _check_reachable(table)
-    return OpcodeTable(tuple(row for row, _ in table), products, neutral, names)
+    return OpcodeTable(tuple(row for row, _ in table), sizes, neutral, names)
 
 
-def _products(shapes: Fields, digits: str) -> Iterator[tuple[str, int]]:
+def _sizes(shapes: Fields, digits: str) -> Iterator[tuple[str, int]]:
     """M N K of a shape by its two spellings, 16816 and (from 9.0) 16x8x16."""
     sizes = shapes.integers(digits)
     if len(sizes) != 3 or "".join(map(str, sizes)) != digits:

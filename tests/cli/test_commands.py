@@ -71,7 +71,7 @@ class TestShow:
         assert (outcome.code, outcome.err) == (0, "")
         line = next(line for line in outcome.out.splitlines() if line.startswith("first"))
         # 1 GFLOP in 1 ms; 1, 0.5 and 0.25 GB; 1 TFLOP/s of 4 x 1555.2 GB/s
-        for text in ("1 ms", "FP64", " 1 ", " 2 ", " 4 ", "1 TFLOP/s", "16.1 %", "DRAM"):
+        for text in ("1 ms", "FP64", " 1 ", " 2 ", " 4 ", "1 TFLOP/s", "16.1 %", "latency", "6.2x"):
             assert text in line
         assert "1 launch without floating-point work" in outcome.out
         assert max(map(len, outcome.out.splitlines())) <= 140

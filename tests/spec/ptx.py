@@ -189,7 +189,8 @@ def _warp_matrices() -> Iterator[Case]:
         yield _wmma(shape, ("s8", "s8", "s32"))
         yield _wmma(shape, ("u8", "u8", "s32"), "|.satfinite")
     yield _wmma((16, 16, 8), ("tf32", "tf32", "f32"))
-    yield _wmma((8, 8, 4), ("f64", "f64", "f64"))
+    for rounding in ("", ".rz", ".rm", ".rp"):
+        yield _wmma((8, 8, 4), ("f64", "f64", "f64"), f"|{rounding}")
     yield _wmma((8, 8, 32), ("s4", "s4", "s32"))
     yield _wmma((8, 8, 32), ("u4", "u4", "s32"))
     yield _wmma((8, 8, 128), ("b1", "b1", "s32"), ".xor.popc")

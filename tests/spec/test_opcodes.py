@@ -203,6 +203,18 @@ def test_some_by_hand(opcode: str, chip: Capability, precision: str, weight: flo
 
 
 @pytest.mark.parametrize(
+    ("opcode", "chip", "executed_by_warps", "operations"),
+    [
+        ("HMMA.1688.F32", (7, 5), 67_108_864, 137_438_953_472),  # a T4: sm__ops_path_tensor_*
+        ("HMMA.16816.F32.BF16", (12, 0), 2_162_688, 8_858_370_048),  # an RTX 5090: sm__ops_path_tensor_*
+        ("HMMA.16816.F16", (8, 6), 33_554_432, 2 * 4096**3),  # a GEMM of 4096 x 4096 x 4096
+    ],
+)
+def test_pairs_of_real_reports(opcode: str, chip: Capability, executed_by_warps: int, operations: int) -> None:
+    assert load_opcodes().work(opcode, chip).weight * executed_by_warps == operations
+
+
+@pytest.mark.parametrize(
     "opcode",
     ["IMAD.MOV.U32", "MOV", "FMNMX", "DSETP.GT.AND", "ISETP.NE.AND", "MUFU.RCP", "FSEL", "UIADD3", "F2FP.PACK_AB", "R2UR"],
 )
