@@ -432,7 +432,9 @@ class Kernel(object):
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
-        self.slices, self.slices_guessed = self.count_slices(slices)
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
         self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):

@@ -1209,7 +1209,9 @@ class Kernel(object):
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
-        self.slices, self.slices_guessed = self.count_slices(slices)
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
         self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
@@ -1796,7 +1798,7 @@ def judge(limits, state = NOTHING_KNOWN, tensor_unknown = False):
         )
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
     if nearest.fraction >= REACHED:
-        beside = "" if fullest is nearest else " ({})".format(_at(fullest))
+        beside = " ({})".format(_at(fullest)) if fullest.id != nearest.id and speedup >= LITTLE else ""
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
     causes = keeping_back(state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
