@@ -1201,6 +1201,7 @@ class Kernel(object):
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
             self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
@@ -1366,8 +1367,10 @@ class Kernel(object):
 
     def works(self):
         """Work by precision id, of those that have any counters."""
-        found = [(precision, self.work(precision)) for precision in PRECISIONS]
-        return [(precision, work) for precision, work in found if work is not None]
+        if self.found is None:
+            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+            self.found = [(precision, work) for precision, work in pairs if work is not None]
+        return self.found
 
     @once
     def traffic(self, level):
@@ -1494,7 +1497,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):

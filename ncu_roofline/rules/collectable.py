@@ -42,6 +42,8 @@ def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
         kept = [part for part in kept if part != "..."] + [instead] * bool(instead)
         return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
 
+    if "ollect " not in message.text:
+        return message
     text = _COLLECT.sub(wanted, message.text)
     return message if text == message.text else replace(message, text=text + _WHY.format(release))
 

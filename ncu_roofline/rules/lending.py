@@ -41,6 +41,7 @@ class Lender:
         self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
         self._busy = {("busy", unit.id): _known(m.units.get(unit.id)) for unit in load_units().units}
         self._gaps = m.tensor_gaps.tolist()
+        self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
 
     def of(self, row: int) -> Known:
         """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
@@ -50,7 +51,7 @@ class Lender:
             is_work = key[0] == "work"
             fused = _at(self._fused.get(key[1], ()), row) if is_work else None
             known[key] = column.at(row, twice if is_work else (), fused)
-        known["tensor_gap"] = self._gaps[row]
+        known["tensor_gap"], known["tensor_active"] = self._gaps[row], self._active[row]
         return known
 
 
