@@ -29,6 +29,8 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     release = release_of(ncu_version)
     if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(_OURS):
         return outcome
+    if not any("ollect " in one.text for one in outcome.messages):
+        return outcome
     instead = _OPCODES if release >= OPCODES_SINCE else ""
     return replace(outcome, messages=tuple(_fit(one, instead, release_text(release)) for one in outcome.messages))
 
@@ -42,8 +44,6 @@ def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
         kept = [part for part in kept if part != "..."] + [instead] * bool(instead)
         return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
 
-    if "ollect " not in message.text:
-        return message
     text = _COLLECT.sub(wanted, message.text)
     return message if text == message.text else replace(message, text=text + _WHY.format(release))
 
