@@ -12,6 +12,7 @@ from ncu_roofline.formula import WeightedSum
 from ncu_roofline.metricnames import braced
 from ncu_roofline.model.counters import twin
 from ncu_roofline.model.measurements import Origin
+from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.spec import Binding, Level, Precision, Spec
 
 MARK = "rl__annotated_by"
@@ -79,6 +80,8 @@ def bound_by(precision: str) -> str:
 
 def count_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], origin: Origin) -> str:
     """How work or traffic was counted: "a__[add|mul].sum + 2 x a__fma.sum (binding)"."""
+    if origin.source == OPCODES:
+        return f"{origin.metrics}, each opcode x what it does ({_source(origin)})"
     metrics = tuple(origin.metrics.split(", "))
     suffix, how = _form(metrics, _COUNTS)
     sums = [one.counters for one in spec.bindings(item, capability) if one.source == origin.source]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_roofline import __version__
 from ncu_roofline.annotate import naming
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.model import Measurements, Roofline, roofline
+from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Origin, Quantity
+from ncu_roofline.model.points import where_it_matters
 from ncu_roofline.report import Value
 from ncu_roofline.spec import Level, Precision, Spec, load_spec
 from ncu_roofline.units import format_value
@@ -94,7 +95,9 @@ class LaunchPlan:
 
 def plans(m: Measurements, ceilings: Sequence[Ceilings]) -> Iterator[LaunchPlan]:
     """One plan for each launch, in order.  Raises RooflineError for ceilings that fit none of the GPUs."""
-    planner = _Planner(m, ceilings, roofline(m, ceilings))
+    model, spec, everything = roofline(m, ceilings), load_spec(), Selection()
+    m = replace(m, traffic={name: where_it_matters(m, spec, name, everything) for name in m.traffic})
+    planner = _Planner(m, ceilings, model)
     return (planner.plan(i) for i in range(len(m)))
 
 
@@ -139,9 +142,10 @@ class _Planner:
         return next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
 
     def _counted(self, precision: Precision, i: int) -> bool:
-        """Whether the work of a precision is known; of tensor types only what is not zero, they are many."""
+        """Whether the work of a precision is known; zeros only of what the counters of CUDA cores tell, the others are many."""
         value = _value(self._m.work, precision.id, i)
-        return value > 0 or (value == 0 and precision.kind == "core")
+        plain = precision.kind == "core" and not precision.opcodes
+        return not precision.on_request and (value > 0 or (value == 0 and plain))
 
     def _has_chart(self, precision: Precision, i: int) -> bool:
         return _value(self._m.work, precision.id, i) > 0 and math.isfinite(self._m.seconds[i])
@@ -242,5 +246,5 @@ def _origin(quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | No
     """Where the number of launch ``i`` comes from; None where it is missing."""
     if key not in quantities:
         return None
-    choice = int(quantities[key].choice[i])
+    choice = int(quantities[key].choice[i]) if math.isfinite(quantities[key].values[i]) else -1
     return quantities[key].origins[choice] if choice >= 0 else None

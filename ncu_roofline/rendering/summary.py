@@ -11,7 +11,7 @@ from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.bands import Band
 from ncu_roofline.rendering.panels import Frames, column, kernel_labels, rows
 from ncu_roofline.rendering.style import COUNTED, level_order, level_style, precision_label, precision_order
-from ncu_roofline.rendering.usage import Usage, by_time, tensor_caveat, usages
+from ncu_roofline.rendering.usage import Key, Usage, by_time, tensor_caveat, usages
 from ncu_roofline.units import UNITS, format_value
 
 
@@ -102,10 +102,10 @@ def summary(frames: Frames) -> Summary:
     )
 
 
-def _rows(frames: Frames, found_usages: Mapping[tuple[str, int, str, int], Usage]) -> list[Row]:
+def _rows(frames: Frames, found_usages: Mapping[Key, Usage]) -> list[Row]:
     labels, bound = kernel_labels(frames), _bound_labels(frames)
-    found: dict[tuple[str, int, str, int, str], Row] = {}
-    columns = ("report", "launch", "kernel", "step", "precision", "level", "intensity")
+    found: dict[tuple[str, int, str, int, str, str], Row] = {}
+    columns = ("report", "launch", "kernel", "step", "device", "precision", "level", "intensity")
     more = (
         "launches",
         "seconds",
@@ -118,12 +118,12 @@ def _rows(frames: Frames, found_usages: Mapping[tuple[str, int, str, int], Usage
         "mix_roof",
         "lanes",
     )
-    for report, launch, kernel, step, precision, level, intensity, *rest in rows(frames, "points", *columns, *more):
-        key = (report, launch, kernel, step, precision)
+    for report, launch, kernel, step, device, precision, level, intensity, *rest in rows(frames, "points", *columns, *more):
+        key = (report, launch, kernel, step, precision, device)
         row = found.get(key)
         if row is None:
             launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes = rest
-            usage = found_usages.get(key[:4])
+            usage = found_usages.get((report, launch, kernel, step, device))
             found[key] = row = Row(
                 kernel=labels[report, kernel],
                 launch=launch,
@@ -147,14 +147,14 @@ def _rows(frames: Frames, found_usages: Mapping[tuple[str, int, str, int], Usage
     return _ordered(found)
 
 
-def _ordered(found: dict[tuple[str, int, str, int, str], Row]) -> list[Row]:
+def _ordered(found: dict[tuple[str, int, str, int, str, str], Row]) -> list[Row]:
     """Rows, longest first; the steps of a sweep stay together, in their order, at the place of their sum."""
     sums: dict[str, dict[int, float]] = {}
     for row in found.values():
         if row.step >= 0:
             sums.setdefault(row.kernel, {})[row.step] = row.seconds if math.isfinite(row.seconds) else 0.0
 
-    def place(key: tuple[str, int, str, int, str]) -> tuple[object, ...]:
+    def place(key: tuple[str, int, str, int, str, str]) -> tuple[object, ...]:
         row = found[key]
         seconds = sum(sums[row.kernel].values()) if row.step >= 0 else row.seconds if math.isfinite(row.seconds) else 0.0
         return (-seconds, "" if row.step >= 0 else key[0], key[1], key[2], row.step, precision_order(key[4]))

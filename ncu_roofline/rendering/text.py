@@ -164,7 +164,7 @@ def _table(data: Summary, width: int, color: bool) -> list[str]:
 
 
 def _same(before: Row, row: Row) -> bool:
-    return _whose(before) == _whose(row)
+    return before.usage is row.usage and _whose(before) == _whose(row)
 
 
 def _whose(row: Row) -> tuple[object, ...]:

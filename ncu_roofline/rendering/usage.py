@@ -20,7 +20,8 @@ _NAMED = 5  # kernels that a sentence names
 
 _TEXTS = ("verdict", "reason", "busiest_unit")
 _NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
-_KEY = ("report", "launch", "kernel", "step")
+_KEY = ("report", "launch", "kernel", "step", "device")
+Key = tuple[str, int, str, int, str]
 _ROW = ("label", "launches", "seconds", "time_share", "status", "missing", "notes")
 
 
@@ -76,20 +77,20 @@ class Usage:
         return f"{self.name} {MARK}" if self.tensor_unknown else self.name
 
 
-def usages(frames: Frames) -> dict[tuple[str, int, str, int], Usage]:
-    """(report, launch, kernel id, step) -> its row, in the order of the frame."""
+def usages(frames: Frames) -> dict[Key, Usage]:
+    """(report, launch, kernel id, step, device) -> its row, in the order of the frame."""
     labels = kernel_labels(frames)
     texts = [optional(frames, "kernels", name, "") for name in _TEXTS]
     numbers = [optional(frames, "kernels", name, math.nan) for name in _NUMBERS]
     bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
     fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
     found = {}
-    for index, (report, launch, kernel, step, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
+    for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
         label, launches, seconds, share, status, missing, notes = rest
         verdict, reason, unit = (clean(column[index]) for column in texts)
         speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
-        found[report, launch, kernel, step] = Usage(
+        found[report, launch, kernel, step, device] = Usage(
             report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status,
             clean(missing), notes, verdict, reason, speedup, unit, busiest,
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),

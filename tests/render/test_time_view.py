@@ -265,6 +265,17 @@ class TestFormats:
 
 
 class TestTables:
+    @pytest.mark.parametrize("name", ["text", "md", "html", "svg"])
+    def test_unknown_tensor_work_is_told(self, name: str) -> None:
+        frames = several()
+        kernels = frames.kernel_columns
+        kernels["verdict"] = kernels["verdict"].astype(object)
+        silent = render(frames, name)
+        kernels["verdict"][0] = "tensor work unknown"
+        told = render(frames, name)
+        assert told != silent
+        assert name == "svg" or b"Tensor work unknown, so no verdict" in told
+
     @pytest.mark.parametrize("width", [60, 80, 100, 160])
     def test_width(self, width: int) -> None:
         lines = text_table(several(), width=width).splitlines()
@@ -287,7 +298,7 @@ class TestTables:
             "3.00\N{MULTIPLICATION SIGN}",
         ):
             assert cell in stream, cell
-        assert "copy      without floating-point work" in text
+        assert "copy    without floating-point work" in text
         assert "Launch latency: 4.2 \N{MICRO SIGN}s (given)." in text
         assert "2 of 10 symbols bound by launch overhead" in text
 

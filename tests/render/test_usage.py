@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any
 
+import pandas as pd
 import pytest
 from matplotlib.patches import Polygon, Rectangle
 
@@ -42,6 +43,13 @@ def test_time_share_and_verdict_stay_at_any_width(width: int, precisions: tuple[
     assert all({"time", "share", "verdict"} <= set(header) for header in headers)
 
 
+@pytest.mark.parametrize("width", range(60, 100, 7))
+def test_short_names_do_not_widen_a_table(width: int) -> None:
+    roofline = make_roofline(1, zero_flop=3)
+    roofline.kernels["kernel"] = ["gpp_kernel", "a", "b", "c"]
+    assert max(map(columns_wide, text_table(roofline, width=width).splitlines())) <= width
+
+
 def test_a_verdict_stands_once_for_a_kernel_and_replaces_the_lowest_roof() -> None:
     roofline = make_roofline(1, ("fp32", "tensor.fp16"), zero_flop=0, mixed=True, chip="h100")
     roofline.kernels["verdict"], roofline.kernels["speedup"] = "compute: FP32 FMA", 1.94
@@ -72,6 +80,16 @@ def test_frames_without_the_columns() -> None:
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1.0x"), (1.94, "1.9x"), (42.3, "42x"), (2036.4, ">100x"), (math.nan, "")])
 def test_gains(value: float, text: str) -> None:
     assert gain_text(value) == text
+
+
+def test_a_kernel_on_two_gpus_has_two_rows() -> None:
+    one, other = make_roofline(1, zero_flop=1, aggregated=True), make_roofline(1, zero_flop=1, aggregated=True, chip="h100")
+    frames = ("points", "roofs", "kernels")
+    both = FakeRoofline(*(pd.concat([getattr(one, name), getattr(other, name)], ignore_index=True) for name in frames))
+    both.kernels["verdict"] = ["memory: L2", "latency", "compute: FP64 FMA", "memory: DRAM"]
+    text = text_table(both, width=140)
+    assert all(text.count(verdict) == 1 for verdict in ("memory: L2", "compute: FP64 FMA", "memory: DRAM"))
+    assert len(usages(both)) == 4
 
 
 def test_reasons_of_the_longest_kernels() -> None:
