@@ -11,6 +11,8 @@ from os import PathLike
 
 def printable(text: str) -> str:
     """``text`` on one line and without anything that a terminal would obey: control characters, changes of direction."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

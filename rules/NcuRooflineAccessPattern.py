@@ -55,12 +55,26 @@ COLLECTED = (
 )
 
 
+
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -74,11 +88,14 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
 
     def metric(self, name):
         if name not in self.names:
@@ -119,10 +136,16 @@ class Kernel(object):
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -203,7 +226,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -253,73 +277,142 @@ COUNTERS = (
     ("l1tex__t_sectors_pipe_lsu_mem_global_op_{}", "l1tex__t_requests_pipe_lsu_mem_global_op_{}"),
     ("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{}", "smsp__sass_inst_executed_op_global_{}"),
 )
+# Atomics at L2 and in shared memory: the counters of the part, and of all that the part is a share of.
+ATOMICS = (
+    (
+        "Global atomics",
+        "L2 sectors",
+        ("lts__t_sectors_op_atom", "lts__t_sectors_op_red"),
+        ("lts__t_sectors",),
+        " Add up within a warp or block first (shuffles, shared memory), then let one lane write.",
+    ),
+    (
+        "Global atomics",
+        "L2 sectors of the SMs",
+        ("lts__t_sectors_srcunit_tex_op_atom_dot_alu", "lts__t_sectors_srcunit_tex_op_atom_dot_cas", "lts__t_sectors_srcunit_tex_op_red"),
+        ("lts__t_sectors_srcunit_tex",),
+        " Add up within a warp or block first (shuffles, shared memory), then let one lane write.",
+    ),
+    (
+        "Shared atomics",
+        "wavefronts of shared memory",
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom",),
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared",),
+        " Add up in registers first, and give each warp a copy of its own.",
+    ),
+)
 WASTE = 0.3
 CONFLICTS = 0.2
+PART = 0.05  # what is a smaller share of the kernel's sectors or wavefronts is no finding
+MAKES = 0.3  # atomics from this share on make the traffic
 
 
 def examine(kernel, report):
     known = [global_memory(kernel, report, *kind) for kind in KINDS]
     known += [shared_memory(kernel, report, *kind) for kind in KINDS]
+    atomics(kernel, report)
     known.append(lanes(kernel, report))
     if not any(known):
         names = ["l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum".format(what) for what in ("sectors", "requests")]
         report.missing(names + ["smsp__thread_inst_executed_per_inst_executed.ratio"], "access patterns and lost lanes")
 
 
+class Accesses(object):
+    """Loads or stores of global memory: the metric that tells, sectors per request, and the share of the kernel's sectors."""
+
+    def __init__(self, kernel, op):
+        self.metric, self.per_request, self.part, self.known = None, None, None, False
+        for sectors, requests in COUNTERS:
+            for suffix in (".sum", ".sum.per_second"):
+                pair = [kernel.value(name.format(op) + suffix) for name in (sectors, requests)]
+                self.known = self.known or None not in pair
+                if self.per_request is None and ratio(*pair) is not None:
+                    self.metric, self.per_request = (sectors.format(op) + suffix, pair[0]), pair[0] / pair[1]
+                    self.part = part_of_sectors(kernel, sectors, suffix, pair[0])
+        name = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_" + op + ".ratio"
+        if self.per_request is None and kernel.value(name) is not None:
+            self.metric, self.per_request, self.known = (name, kernel.value(name)), kernel.value(name), True
+
+
+def part_of_sectors(kernel, sectors, suffix, mine):
+    """The share of all sectors that the kernel asked of L1; None where only these were counted."""
+    whole = kernel.value("l1tex__t_sectors" + suffix)
+    kinds = [kernel.value(sectors.format(op) + suffix) for op in ("ld", "st", "atom", "red")]
+    known = [value for value in kinds if value is not None]
+    if whole is None and len(known) > 1:
+        whole = sum(known)
+    return min(mine / whole, 1.0) if whole else None
+
+
 def global_memory(kernel, report, word, op):
     """Sectors per request against the walls of the instruction roofline: 1 same address, 4 unit stride, 32 each lane its own."""
-    counted, per_request, known = None, None, False
-    for sectors, requests in COUNTERS:
-        for suffix in (".sum", ".sum.per_second"):
-            pair = [kernel.value(name.format(op) + suffix) for name in (sectors, requests)]
-            known = known or None not in pair
-            if per_request is None and ratio(*pair) is not None:
-                counted, per_request = (sectors.format(op) + suffix, pair[0]), pair[0] / pair[1]
-    name = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_" + op + ".ratio"
-    if per_request is None and kernel.value(name) is not None:
-        counted, per_request = (name, kernel.value(name)), kernel.value(name)
-    if per_request is None:
-        return known
+    found = Accesses(kernel, op)
+    if found.per_request is None:
+        return found.known
+    per_request = found.per_request
     used = kernel.value("smsp__sass_average_data_bytes_per_sector_mem_global_op_" + op + ".ratio")
     text = "Global {}: {:.3g} sectors per request (1: all lanes one address, 4: unit stride of 4-byte elements, 8: of 8-byte, 32: each lane its own sector)".format(word, per_request)
     if used is not None and used > 0:
-        share = min(used / SECTOR, 1.0)
+        # What is asked for needs at least one sector: a request of one (all lanes one address) can't be better.
+        needed = max(used * per_request / SECTOR, 1.0)
         text += "; {:.3g} of the 32 bytes of a sector are used.".format(used)
     else:
         # Without the bytes used, only what is beyond the widest access of 16 bytes per lane is surely waste.
-        share = min(16 / per_request, 1.0) if per_request > 0 else 1.0
+        needed = 16.0
         text += "."
-    if 1 - share > WASTE:
-        text += " {} {} of this traffic is waste: let neighbouring lanes access neighbouring addresses (structure of arrays, transposing through shared memory).".format("About" if used else "At least", percent(1 - share))
+    waste = max(1 - needed / per_request, 0.0) if per_request > 0 else 0.0
+    small = found.part is not None and found.part < PART
+    if waste > WASTE and not small:
+        text += " {} {} of this traffic is waste: let neighbouring lanes access neighbouring addresses (structure of arrays, transposing through shared memory).".format("About" if used else "At least", percent(waste))
+        text += " They are {} of the kernel's sectors.".format(percent(found.part)) if found.part is not None else ""
         message = report.advise(text, "Uncoalesced global {}".format(word))
-        report.speedup(message, 1 - share, False)
+        report.speedup(message, waste * first(found.part, 1.0), False)
     else:
+        text += " They are but {} of the kernel's sectors.".format(percent(found.part)) if small else ""
         message = report.fine(text, "Global {}".format(word))
-    report.focus(message, counted, "Sectors of global " + word, 1 - share > WASTE)
+    report.focus(message, found.metric, "Sectors of global " + word, waste > WASTE and not small)
     return True
 
 
 def shared_memory(kernel, report, word, op):
     conflicts = kernel.value("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_" + op + ".sum")
-    name = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum"
-    wavefronts = kernel.value(name)
+    name = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+    wavefronts = kernel.value(name.format(op))
     if not wavefronts or conflicts is None:
         return wavefronts is not None and conflicts is not None
     share = min(conflicts / wavefronts, 1.0)
+    others = [kernel.value(name.format(other)) for other in ("ld", "st", "atom")]
+    part = wavefronts / max(sum([value for value in others if value is not None]), wavefronts)
     requests = first(
         kernel.value("smsp__inst_executed_op_shared_" + op + ".sum"), kernel.value("smsp__sass_inst_executed_op_shared_" + op + ".sum")
     )
     text = "Shared {}: {} of {} wavefronts are bank conflicts".format(word, percent(share), si(wavefronts, "").strip())
     if requests:
         text += ", {:.3g} wavefronts per instruction".format(wavefronts / requests)
-    if share > CONFLICTS:
+    if share > CONFLICTS and part >= PART:
         text += ". Pad rows by one element, swizzle the index, or let a lane read 8 or 16 bytes at once."
         message = report.advise(text, "Bank conflicts of shared {}".format(word))
-        report.speedup(message, share, False)
+        report.speedup(message, share * part, False)
     else:
+        text += "; they are but {} of the kernel's".format(percent(part)) if part < PART else ""
         message = report.fine(text + ".", "Shared {}".format(word))
-    report.focus(message, (name, wavefronts), "Passes through shared memory", share > CONFLICTS)
+    report.focus(message, (name.format(op), wavefronts), "Passes through shared memory", share > CONFLICTS and part >= PART)
     return True
+
+
+def atomics(kernel, report):
+    """Named where they make the traffic."""
+    said = []
+    for title, of_what, parts, whole, hint in ATOMICS:
+        counted = [(name + ".sum", kernel.value(name + ".sum")) for name in parts]
+        counted = [(name, value) for name, value in counted if value is not None]
+        total = sum([kernel.value(name + ".sum") or 0.0 for name in whole])
+        made = sum([value for _, value in counted])
+        if title in said or total <= 0 or min(made / total, 1.0) < MAKES:
+            continue
+        said.append(title)
+        text = "{} make {} of the {}.{}".format(title, percent(min(made / total, 1.0)), of_what, hint)
+        report.focus(report.advise(text, title), max(counted, key=lambda pair: pair[1]), "{} by atomics".format(of_what))
 
 
 def lanes(kernel, report):

@@ -69,6 +69,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {
@@ -77,17 +78,22 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
@@ -98,14 +104,19 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -126,15 +137,20 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (8, 6): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
+            'tensor.fp16.acc16': 1024.0,
+            'tensor.fp16.acc32': 1024.0,
             'tensor.int8': 2048.0,
         },
         {
@@ -144,22 +160,30 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0}, ()),
+            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0}, ()),
         ),
+        {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
+            'tensor.fp16.acc16': 1024.0,
+            'tensor.fp16.acc32': 1024.0,
             'tensor.int8': 2048.0,
             'tensor.fp8': 2048.0,
         },
@@ -170,26 +194,50 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
+            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
+            'tensor.tf32.mma': 1365.3333333333333,
+            'tensor.tf32.mma.sparse': 2048.0,
+            'tensor.tf32.wgmma': 2048.0,
+            'tensor.tf32.wgmma.sparse': 4096.0,
             'tensor.bf16': 4096.0,
             'tensor.bf16.sparse': 8192.0,
+            'tensor.bf16.mma': 2730.6666666666665,
+            'tensor.bf16.mma.sparse': 4096.0,
+            'tensor.bf16.wgmma': 4096.0,
+            'tensor.bf16.wgmma.sparse': 8192.0,
             'tensor.fp16': 4096.0,
             'tensor.fp16.sparse': 8192.0,
+            'tensor.fp16.mma': 2730.6666666666665,
+            'tensor.fp16.mma.sparse': 4096.0,
+            'tensor.fp16.wgmma': 4096.0,
+            'tensor.fp16.wgmma.sparse': 8192.0,
             'tensor.int8': 8192.0,
             'tensor.int8.sparse': 16384.0,
+            'tensor.int8.mma': 5461.333333333333,
+            'tensor.int8.mma.sparse': 8192.0,
+            'tensor.int8.wgmma': 8192.0,
+            'tensor.int8.wgmma.sparse': 16384.0,
             'tensor.fp8': 8192.0,
             'tensor.fp8.sparse': 16384.0,
             'tensor.int1': 65536.0,
+            'tensor.int1.mma': 43690.666666666664,
+            'tensor.int1.wgmma': 65536.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -198,17 +246,24 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
+            'tensor.tf32.tcgen05': 4096.0,
             'tensor.bf16': 8192.0,
+            'tensor.bf16.tcgen05': 8192.0,
             'tensor.fp16': 8192.0,
+            'tensor.fp16.mma': 2048.0,
+            'tensor.fp16.tcgen05': 8192.0,
             'tensor.int8': 16384.0,
+            'tensor.int8.tcgen05': 16384.0,
             'tensor.fp8fp6fp4': 16384.0,
         },
         {
@@ -217,15 +272,22 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
+            'tensor.tf32.tcgen05': 4096.0,
             'tensor.bf16': 8192.0,
+            'tensor.bf16.tcgen05': 8192.0,
             'tensor.fp16': 8192.0,
+            'tensor.fp16.tcgen05': 8192.0,
             'tensor.fp8': 16384.0,
         },
         {
@@ -234,25 +296,33 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 7): (
         {},
         {},
         (),
+        {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
+            'tensor.fp16.acc16': 1024.0,
+            'tensor.fp16.acc32': 1024.0,
             'tensor.int8': 2048.0,
             'tensor.fp8': 2048.0,
         },
@@ -262,13 +332,19 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
+            (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
 }
 
@@ -286,6 +362,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -303,6 +381,8 @@ PRECISIONS = (
             ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -315,6 +395,32 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',
@@ -325,6 +431,12 @@ PRECISIONS = (
         (
             ((((8, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp64', 1),), (('sm__ops_path_tensor_src_fp64', 1),), 'sm', '', ()),
             ((((8, 0), (8, 0)),), (('sm__inst_executed_pipe_tensor_op_dmma', 512),), None, 'sm', 'DMMA instructions x 512, true of 8.0 only', ()),
+        ),
+        '',
+        (
+            ((8, 6), (8, 9), 'fp64'),
+            ((10, 3), (10, 3), 'fp64'),
+            ((11, 0), (99, 9), 'fp64'),
         ),
     ),
     (
@@ -343,6 +455,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.tf32.sparse',
@@ -356,6 +470,80 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
+    ),
+    (
+        'tensor.tf32.mma',
+        'Tensor TF32 mma.sync',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32',
+        (),
+    ),
+    (
+        'tensor.tf32.mma.sparse',
+        'Tensor TF32 mma.sync sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32.sparse',
+        (),
+    ),
+    (
+        'tensor.tf32.wgmma',
+        'Tensor TF32 wgmma',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32',
+        (),
+    ),
+    (
+        'tensor.tf32.wgmma.sparse',
+        'Tensor TF32 wgmma sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32.sparse',
+        (),
+    ),
+    (
+        'tensor.tf32.tcgen05',
+        'Tensor TF32 tcgen05',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32',
+        (),
+    ),
+    (
+        'tensor.tf32.tcgen05.sparse',
+        'Tensor TF32 tcgen05 sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.bf16',
@@ -373,6 +561,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.bf16.sparse',
@@ -386,6 +576,80 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
+    ),
+    (
+        'tensor.bf16.mma',
+        'Tensor BF16 mma.sync',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16',
+        (),
+    ),
+    (
+        'tensor.bf16.mma.sparse',
+        'Tensor BF16 mma.sync sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16.sparse',
+        (),
+    ),
+    (
+        'tensor.bf16.wgmma',
+        'Tensor BF16 wgmma',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16',
+        (),
+    ),
+    (
+        'tensor.bf16.wgmma.sparse',
+        'Tensor BF16 wgmma sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16.sparse',
+        (),
+    ),
+    (
+        'tensor.bf16.tcgen05',
+        'Tensor BF16 tcgen05',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16',
+        (),
+    ),
+    (
+        'tensor.bf16.tcgen05.sparse',
+        'Tensor BF16 tcgen05 sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.fp16',
@@ -404,9 +668,11 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_fp16', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
-            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
-            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
+            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
+            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp16.sparse',
@@ -420,6 +686,106 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
+    ),
+    (
+        'tensor.fp16.mma',
+        'Tensor FP16 mma.sync',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16',
+        (),
+    ),
+    (
+        'tensor.fp16.mma.sparse',
+        'Tensor FP16 mma.sync sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16.sparse',
+        (),
+    ),
+    (
+        'tensor.fp16.wgmma',
+        'Tensor FP16 wgmma',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16',
+        (),
+    ),
+    (
+        'tensor.fp16.wgmma.sparse',
+        'Tensor FP16 wgmma sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16.sparse',
+        (),
+    ),
+    (
+        'tensor.fp16.tcgen05',
+        'Tensor FP16 tcgen05',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16',
+        (),
+    ),
+    (
+        'tensor.fp16.tcgen05.sparse',
+        'Tensor FP16 tcgen05 sparse',
+        'flop',
+        False,
+        False,
+        (
+            ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16.sparse',
+        (),
+    ),
+    (
+        'tensor.fp16.acc16',
+        'Tensor FP16, FP16 accumulate',
+        'flop',
+        False,
+        False,
+        (
+            ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
+            ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16',
+        (),
+    ),
+    (
+        'tensor.fp16.acc32',
+        'Tensor FP16, FP32 accumulate',
+        'flop',
+        False,
+        False,
+        (
+            ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+            ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp8',
@@ -435,6 +801,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8.sparse',
@@ -447,6 +815,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8',
+        (),
     ),
     (
         'tensor.fp6fp4',
@@ -460,6 +830,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp6fp4.sparse',
@@ -471,6 +843,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp6fp4',
+        (),
     ),
     (
         'tensor.fp8fp6fp4',
@@ -482,6 +856,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8fp6fp4.sparse',
@@ -492,6 +868,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8fp6fp4',
+        (),
     ),
     (
         'tensor.fp4',
@@ -505,6 +883,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp4.sparse',
@@ -516,6 +896,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp4',
+        (),
     ),
     (
         'tensor.int8',
@@ -534,6 +916,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int8.sparse',
@@ -547,6 +931,80 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
+    ),
+    (
+        'tensor.int8.mma',
+        'Tensor INT8 mma.sync',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8',
+        (),
+    ),
+    (
+        'tensor.int8.mma.sparse',
+        'Tensor INT8 mma.sync sparse',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8.sparse',
+        (),
+    ),
+    (
+        'tensor.int8.wgmma',
+        'Tensor INT8 wgmma',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8',
+        (),
+    ),
+    (
+        'tensor.int8.wgmma.sparse',
+        'Tensor INT8 wgmma sparse',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8.sparse',
+        (),
+    ),
+    (
+        'tensor.int8.tcgen05',
+        'Tensor INT8 tcgen05',
+        'op',
+        False,
+        False,
+        (
+            ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8',
+        (),
+    ),
+    (
+        'tensor.int8.tcgen05.sparse',
+        'Tensor INT8 tcgen05 sparse',
+        'op',
+        False,
+        False,
+        (
+            ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
+        ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int4',
@@ -559,6 +1017,8 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int4.sparse',
@@ -569,6 +1029,8 @@ PRECISIONS = (
         (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int4',
+        (),
     ),
     (
         'tensor.int1',
@@ -581,6 +1043,32 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1), ('sm__ops_path_tensor_op_bgmma_src_int1', 1)), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        '',
+        (),
+    ),
+    (
+        'tensor.int1.mma',
+        'Tensor INT1 mma.sync',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), 'sm', '', ()),
+        ),
+        'tensor.int1',
+        (),
+    ),
+    (
+        'tensor.int1.wgmma',
+        'Tensor INT1 wgmma',
+        'op',
+        False,
+        False,
+        (
+            ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
+        ),
+        'tensor.int1',
+        (),
     ),
 )
 
@@ -605,15 +1093,18 @@ LEVELS = (
         'shared',
         'Shared memory',
         (
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, bank conflicts and loads of matrices (LDSM) included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'lower bound: wavefronts x 128 B without loads of matrices (LDSM), which these counters leave out on Turing', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((12, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((7, 0), (9, 0)), ((12, 0), (99, 9))), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'bytes that the threads ask for, without bank conflicts', ()),
             ((((10, 0), (11, 0)),), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'lower bound: bytes that the threads ask for, without bank conflicts and operands of tcgen05', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'lower bound: wavefronts x 128 B without asynchronous copies and operands that tensor cores read', ()),
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
         ),
     ),
@@ -668,12 +1159,40 @@ LEVELS = (
 SHOWN = ['fp32']
 CHART = "@section:HierarchicalSingleRooflineChart:chart@"
 
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
+
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -687,22 +1206,27 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -741,13 +1265,35 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
+    @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
             found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
         return positive(first(*found))
 
+    @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
         if unit in ("sm", "smsp", "l1tex"):
@@ -756,12 +1302,18 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
+                if names[0] + suffix not in self.names:
+                    continue
                 metrics = [name + suffix for name in names]
                 values = [self.value(name) for name in metrics]
                 if None in values:
@@ -770,7 +1322,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -790,19 +1343,22 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
 
+    @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
+    @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
         name = precision[0] + (".fma" if precision[3] else "")
@@ -823,17 +1379,21 @@ class Kernel(object):
 
     def works(self):
         """Work by precision id, of those that have any counters."""
-        found = [(precision, self.work(precision)) for precision in PRECISIONS]
-        return [(precision, work) for precision, work in found if work is not None]
+        if self.found is None:
+            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+            self.found = [(precision, work) for precision, work in pairs if work is not None]
+        return self.found
 
+    @once
     def traffic(self, level):
         """Bytes, the metrics that gave them and a note on them; None where not collected."""
         for _, terms, _, _, note, _ in self.applicable(level[2]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, ())
+                return Counted(total, metrics, note)
         return None
 
+    @once
     def bandwidth_roof(self, level):
         """Bytes per second of a level, from the counters that its traffic is of."""
         sheet = self.sheet(level[0])
@@ -853,15 +1413,22 @@ class Kernel(object):
             return times(times(per_cycle, self.sm_count), self.clock("sm"))
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        memory_clock = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
-        return positive(times(times(per_cycle, memory_clock), self.value("device__attribute_global_memory_bus_width")))
+        highest = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
+        bus = self.value("device__attribute_global_memory_bus_width")
+        return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -942,7 +1509,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -986,8 +1554,8 @@ def apply(handle):
 
 
 MIXED_SHARE = 0.01  # below this share of the work a second precision is noise
-REACHED = 0.8  # from this share of its roof on, a kernel counts as bound by it
-ABOVE = 1.02  # beyond this, roof and dot can't be of one run
+COMPLETE = 0.01  # instruction families that make up less or more of the total than this were not all counted
+GUESSED_SLICES = " L2 slices by device attributes, which on some GPUs count more than there are."
 
 
 class Level(object):
@@ -1042,43 +1610,96 @@ class Bound(object):
         self.next_value, self.next_label = min(higher) if higher and self.level is not None else (None, "")
 
 
-def summands(works):
-    """The works that may be added up: nothing counted twice, floating point only."""
+class Demand(object):
+    """What one precision asks of its pipe: seconds at its peak, and those that its instructions need, fused or not.
+
+    Both are 0 without work and None where the work has no roof.
+    """
+
+    def __init__(self, kernel, precision, work):
+        self.precision, self.work, self.pipe = precision, work, pipe_of(kernel, precision)
+        slots = work.total if work.fused is None else 2 * work.total - work.fused
+        peak = peak_of(kernel, precision)[0]
+        self.seconds = ratio(work.total, peak) if work.total > 0 else 0.0
+        self.mix_seconds = ratio(slots, peak) if work.total > 0 else 0.0
+
+
+def pipe_of(kernel, precision):
+    """What precisions of one pipe ask of it adds up; all tensor types share one."""
+    named = [name for since, until, name in precision[7] if since <= kernel.capability <= until]
+    return named[0] if named else ("tensor" if precision[0].startswith("tensor.") else precision[0])
+
+
+def demands(kernel):
+    """One of every precision that adds to the work; by instruction family where the families make up the whole."""
+    works = kernel.works()
     included = set([name for _, work in works for name in work.includes])
-    return [(p, work) for p, work in works if p[2] == "flop" and p[4] and p[0] not in included]
+    found = []
+    for precision, work in works:
+        if not precision[4] or (precision[2] == "flop" and precision[0] in included):
+            continue
+        families = [(p, part) for p, part in works if p[6] == precision[0] and not p[4]]
+        together = sum([part.total for _, part in families])
+        if families and work.total > 0 and abs(together - work.total) <= COMPLETE * work.total:
+            found += [Demand(kernel, p, part) for p, part in families]
+        else:
+            found.append(Demand(kernel, precision, work))
+    return found
 
 
-def shares(works):
-    """Total floating-point work, and whether more than one precision has a share that counts."""
-    parts = sorted([work.total for _, work in summands(works)])
-    total = sum(parts)
-    return total, len(parts) > 1 and total > 0 and parts[-2] >= MIXED_SHARE * total
+def pipes(found):
+    """(pipe, its demands), in order."""
+    names = []
+    for demand in found:
+        if demand.pipe not in names:
+            names.append(demand.pipe)
+    return [(name, [demand for demand in found if demand.pipe == name]) for name in names]
 
 
-def busiest_of(kernel, works):
-    """The precision whose pipe needs longest at its peak: (seconds, precision, work), or None without any peak."""
-    needs = [(ratio(work.total, peak_of(kernel, p)[0]), p, work) for p, work in works if work.total > 0]
-    needs = [need for need in needs if need[0] is not None]
-    return max(needs, key=lambda need: need[0]) if needs else None
+def added(values):
+    return None if None in values else sum(values)
+
+
+class Mix(object):
+    """Floating-point work of several precisions: the total, its rate if the busiest pipe is full (None: unknown), and that pipe's
+    largest demand; ``mixed`` is whether a second precision has a share that counts."""
+
+    def __init__(self, found):
+        flops = [demand for demand in found if demand.precision[2] == "flop"]
+        self.used = [demand for demand in flops if demand.work.total > 0]
+        self.total = sum([demand.work.total for demand in flops])
+        owners = {}
+        for demand in flops:
+            owner = demand.precision[0] if demand.precision[4] else demand.precision[6]
+            owners[owner] = owners.get(owner, 0.0) + demand.work.total
+        parts = sorted(owners.values())
+        self.mixed = len(parts) > 1 and self.total > 0 and parts[-2] >= MIXED_SHARE * self.total
+        needs = [(added([demand.seconds for demand in mine]), mine) for _, mine in pipes(flops)]
+        self.seconds, self.peak, self.busiest = None, None, None
+        if needs and None not in [seconds for seconds, _ in needs]:
+            self.seconds, mine = max(needs, key=lambda need: need[0])
+            self.peak = ratio(self.total, self.seconds)
+            self.busiest = max(mine, key=lambda demand: demand.seconds)
+
+
+ABOVE = 1.02  # beyond this, roof and dot can't be of one run
 
 
 def examine(kernel, report):
     if kernel.capability not in ARCHITECTURES:
         report.note("This rule does not know chips of compute capability {}.{}.".format(*kernel.capability), "Unknown chip")
         return
-    works = kernel.works()
-    mine = [(precision, work) for precision, work in works if precision[0] in SHOWN]
+    mine = [(precision, work) for precision, work in kernel.works() if precision[0] in SHOWN]
     if not mine or kernel.seconds is None:
         report.missing(wanted(kernel), "what binds this kernel")
         return
-    total, mixed = shares(works)
-    levels = levels_of(kernel)
-    busiest = busiest_of(kernel, works)
+    mix, levels = Mix(demands(kernel)), levels_of(kernel)
     for precision, work in mine:
-        counts = precision[2] != "flop" or work.total >= MIXED_SHARE * total or (busiest and busiest[1] is precision)
+        busiest = mix.busiest is not None and mix.busiest.precision[0] == precision[0]
+        counts = precision[2] != "flop" or work.total >= MIXED_SHARE * mix.total or busiest
         if work.total > 0 and counts:
             if levels:
-                judge(kernel, report, precision, work, levels, work.total / total if mixed else 1.0)
+                judge(kernel, report, precision, work, levels, work.total / mix.total if mix.mixed and precision[2] == "flop" else 1.0)
             else:
                 report.missing(wanted_traffic(kernel), "what binds " + precision[1])
 
@@ -1120,13 +1741,18 @@ def judge(kernel, report, precision, work, levels, share):
     if bound.next_value is not None:
         text += " Next roof: {}, {:.2g}x higher.".format(bound.next_label, bound.next_value / bound.attainable)
     seen = [(label, work)] + ([(name, bound.level.traffic)] if bound.level is not None else [])
-    tail = counted_as(seen) + " See the {}.".format(CHART)
-    conclude(kernel, report, precision, work, bound, Facts(text, tail, name, fraction, share < 1))
+    tail = counted_as(seen) + slices_note(kernel, bound) + " See the {}.".format(CHART)
+    place(kernel, report, work, bound, Facts(text, tail, label, name, fraction))
 
 
 class Facts(object):
-    def __init__(self, text, tail, name, fraction, partial):
-        self.text, self.tail, self.name, self.fraction, self.partial = text, tail, name, fraction, partial
+    def __init__(self, text, tail, label, name, fraction):
+        self.text, self.tail, self.label, self.name, self.fraction = text, tail, label, name, fraction
+
+
+def slices_note(kernel, bound):
+    guessed = bound.level is not None and bound.level.name == "l2" and kernel.slices_guessed and not bound.level.measured
+    return GUESSED_SLICES if guessed else ""
 
 
 def by_level(levels, work, peak, rate):
@@ -1134,29 +1760,13 @@ def by_level(levels, work, peak, rate):
     return ["{} {}".format(level.label, percent(rate / attainable)) for level, attainable in shown if attainable]
 
 
-def conclude(kernel, report, precision, work, bound, facts):
-    """One message: what to do about it, and what it would be worth."""
-    label = precision[1]
-    gain = None
+def place(kernel, report, work, bound, facts):
+    """Where this precision stands; what the whole kernel could gain, and how, is the verdict's to say."""
     if facts.fraction > ABOVE:
-        advice = " A kernel can't be above its roof: clock or cache state differed between the passes, or the counters don't match."
-        message = report.warn(facts.text + advice + facts.tail, "{} above its roof".format(label))
-    elif facts.partial:
-        message = report.fine(facts.text + facts.tail, "{} in a mix of precisions".format(label))
-    elif facts.fraction < REACHED:
-        gain = 1 - facts.fraction
-        advice = " No roof is reached, so latency, too few warps, imbalance or launch overhead hold it back: at the roof it"
-        advice += " would take {} less time. Try more parallelism per SM or per thread, and fewer barriers.".format(percent(gain))
-        message = report.advise(facts.text + advice + facts.tail, "{} below its {} roof".format(label, facts.name))
-    elif bound.level is not None:
-        advice = " To go faster, move fewer {} bytes per operation: reuse data, fuse kernels, use smaller types.".format(facts.name)
-        gain = 1 - bound.attainable / bound.next_value if bound.next_value else None
-        message = report.advise(facts.text + advice + facts.tail, "{} bound by {}".format(label, facts.name))
+        text = " A kernel can't be above its roof: clock or cache state differed between the passes, or the counters don't match."
+        message = report.warn(facts.text + text + facts.tail, "{} above its roof".format(facts.label))
     else:
-        advice = " Only fewer operations, another precision or tensor cores make it faster."
-        message = report.fine(facts.text + advice + facts.tail, "{} bound by compute".format(label))
-    if gain:
-        report.speedup(message, gain)
+        message = report.fine(facts.text + facts.tail, "{} at {} of its {} roof".format(facts.label, percent(facts.fraction), facts.name))
     counted = bound.level.traffic if bound.level is not None else work
-    info = "Traffic of the level that binds" if bound.level is not None else "Work of the pipe that binds"
-    report.focus(message, kernel.main(counted), info, facts.fraction >= REACHED)
+    info = "Traffic of the level whose roof is lowest" if bound.level is not None else "Work of the pipe whose roof is lowest"
+    report.focus(message, kernel.main(counted), info, False)

@@ -56,23 +56,29 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (64.0, 'sm'),
@@ -80,14 +86,19 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -95,12 +106,15 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (8, 6): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -110,17 +124,23 @@ ARCHITECTURES = {
         (
             (('GeForce',), {}, ()),
         ),
+        {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -130,12 +150,18 @@ ARCHITECTURES = {
         (
             (('GeForce',), {}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -143,45 +169,57 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
             'dram': (0.25, 'bus'),
         },
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 7): (
         {},
         {},
         (),
+        {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
         },
         {
             'l1': (128.0, 'sm'),
@@ -190,11 +228,17 @@ ARCHITECTURES = {
         (
             (('GeForce',), {}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
 }
 
@@ -212,6 +256,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -229,6 +275,8 @@ PRECISIONS = (
             ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -241,6 +289,32 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
 )
 
@@ -295,12 +369,40 @@ LEVELS = (
 )
 
 
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
+
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -314,22 +416,27 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -368,13 +475,35 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
+    @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
             found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
         return positive(first(*found))
 
+    @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
         if unit in ("sm", "smsp", "l1tex"):
@@ -383,12 +512,18 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
+                if names[0] + suffix not in self.names:
+                    continue
                 metrics = [name + suffix for name in names]
                 values = [self.value(name) for name in metrics]
                 if None in values:
@@ -397,7 +532,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -417,19 +553,22 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
 
+    @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
+    @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
         name = precision[0] + (".fma" if precision[3] else "")
@@ -450,17 +589,21 @@ class Kernel(object):
 
     def works(self):
         """Work by precision id, of those that have any counters."""
-        found = [(precision, self.work(precision)) for precision in PRECISIONS]
-        return [(precision, work) for precision, work in found if work is not None]
+        if self.found is None:
+            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+            self.found = [(precision, work) for precision, work in pairs if work is not None]
+        return self.found
 
+    @once
     def traffic(self, level):
         """Bytes, the metrics that gave them and a note on them; None where not collected."""
         for _, terms, _, _, note, _ in self.applicable(level[2]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, ())
+                return Counted(total, metrics, note)
         return None
 
+    @once
     def bandwidth_roof(self, level):
         """Bytes per second of a level, from the counters that its traffic is of."""
         sheet = self.sheet(level[0])
@@ -480,15 +623,22 @@ class Kernel(object):
             return times(times(per_cycle, self.sm_count), self.clock("sm"))
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        memory_clock = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
-        return positive(times(times(per_cycle, memory_clock), self.value("device__attribute_global_memory_bus_width")))
+        highest = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
+        bus = self.value("device__attribute_global_memory_bus_width")
+        return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -569,7 +719,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -616,6 +767,8 @@ LONG = 1e-4  # seconds; in shorter kernels memory clocks are measured too low
 
 
 def examine(kernel, report):
+    if kernel.seconds is not None and kernel.seconds < SHORT_LAUNCH:
+        return  # cycles over duration is no clock here
     clock, highest = kernel.clock_profiled, kernel.clock_max
     if clock is None or not highest:
         report.missing(["sm__cycles_elapsed.avg.per_second"], "at which clock the kernel ran")
@@ -647,7 +800,7 @@ def balance(kernel, factor):
     moved = []
     for precision, work in kernel.works():
         peak = kernel.compute_roof(precision)
-        if work.total > 0 and peak and dram and dram[0]:
+        if precision[2] == "flop" and work.total > 0 and peak and dram and dram[0]:
             moved.append("of {} from {:.3g} to {:.3g} FLOP/B".format(precision[1], peak / dram[0], factor * peak / dram[0]))
     return ", and the DRAM ridge point moves, {}".format(", ".join(moved)) if moved else ""
 

@@ -56,6 +56,7 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {
@@ -64,17 +65,22 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
@@ -85,14 +91,19 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -113,12 +124,15 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (8, 6): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -133,17 +147,23 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0}, ()),
         ),
+        {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -159,12 +179,18 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
@@ -185,12 +211,14 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
             'tensor.bf16': 8192.0,
@@ -204,11 +232,15 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
             'tensor.bf16': 8192.0,
@@ -221,22 +253,28 @@ ARCHITECTURES = {
             'dram': (0.25, 'bus'),
         },
         (),
+        {},
     ),
     (10, 7): (
         {},
         {},
         (),
+        {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -251,11 +289,17 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
 }
 
@@ -273,6 +317,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -290,6 +336,8 @@ PRECISIONS = (
             ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -302,6 +350,32 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',
@@ -312,6 +386,12 @@ PRECISIONS = (
         (
             ((((8, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp64', 1),), (('sm__ops_path_tensor_src_fp64', 1),), 'sm', '', ()),
             ((((8, 0), (8, 0)),), (('sm__inst_executed_pipe_tensor_op_dmma', 512),), None, 'sm', 'DMMA instructions x 512, true of 8.0 only', ()),
+        ),
+        '',
+        (
+            ((8, 6), (8, 9), 'fp64'),
+            ((10, 3), (10, 3), 'fp64'),
+            ((11, 0), (99, 9), 'fp64'),
         ),
     ),
     (
@@ -330,6 +410,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.tf32.sparse',
@@ -343,6 +425,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.bf16',
@@ -360,6 +444,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.bf16.sparse',
@@ -373,6 +459,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.fp16',
@@ -391,9 +479,11 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_fp16', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
-            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
-            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
+            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
+            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp16.sparse',
@@ -407,6 +497,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp8',
@@ -422,6 +514,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8.sparse',
@@ -434,6 +528,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8',
+        (),
     ),
     (
         'tensor.fp6fp4',
@@ -447,6 +543,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp6fp4.sparse',
@@ -458,6 +556,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp6fp4',
+        (),
     ),
     (
         'tensor.fp8fp6fp4',
@@ -469,6 +569,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8fp6fp4.sparse',
@@ -479,6 +581,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8fp6fp4',
+        (),
     ),
     (
         'tensor.fp4',
@@ -492,6 +596,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp4.sparse',
@@ -503,6 +609,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp4',
+        (),
     ),
     (
         'tensor.int8',
@@ -521,6 +629,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int8.sparse',
@@ -534,6 +644,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int4',
@@ -546,6 +658,8 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int4.sparse',
@@ -556,6 +670,8 @@ PRECISIONS = (
         (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int4',
+        (),
     ),
     (
         'tensor.int1',
@@ -568,6 +684,8 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1), ('sm__ops_path_tensor_op_bgmma_src_int1', 1)), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
 )
 
@@ -592,15 +710,18 @@ LEVELS = (
         'shared',
         'Shared memory',
         (
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, bank conflicts and loads of matrices (LDSM) included', ()),
+            ((((7, 5), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), None, 'l1tex', 'lower bound: wavefronts x 128 B without loads of matrices (LDSM), which these counters leave out on Turing', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((9, 0), (9, 0)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma', 128), ('smsp__sass_data_bytes_mem_shared_op_ldgsts', 1)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((12, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
-            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included', ()),
+            ((((8, 0), (8, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128), ('smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access', 1), ('sm__sass_inst_executed_op_ldgsts_cache_bypass', 512)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies (full warps assumed past L1)', ()),
             ((((7, 0), (9, 0)), ((12, 0), (99, 9))), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'bytes that the threads ask for, without bank conflicts', ()),
             ((((10, 0), (11, 0)),), (('smsp__sass_data_bytes_mem_shared', 1),), None, 'l1tex', 'lower bound: bytes that the threads ask for, without bank conflicts and operands of tcgen05', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st', 128), ('l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom', 128)), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'lower bound: wavefronts x 128 B without asynchronous copies and operands that tensor cores read', ()),
-            ((((7, 0), (7, 5)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
+            ((((7, 0), (7, 2)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), None, 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
             ((((8, 0), (99, 9)),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), (('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), 'l1tex', 'wavefronts x 128 B, among them some that are no shared memory access', ()),
         ),
     ),
@@ -653,12 +774,40 @@ LEVELS = (
 )
 
 
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
+
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -672,22 +821,27 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -726,13 +880,35 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
+    @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
             found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
         return positive(first(*found))
 
+    @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
         if unit in ("sm", "smsp", "l1tex"):
@@ -741,12 +917,18 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
+                if names[0] + suffix not in self.names:
+                    continue
                 metrics = [name + suffix for name in names]
                 values = [self.value(name) for name in metrics]
                 if None in values:
@@ -755,7 +937,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -775,19 +958,22 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
 
+    @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
+    @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
         name = precision[0] + (".fma" if precision[3] else "")
@@ -808,17 +994,21 @@ class Kernel(object):
 
     def works(self):
         """Work by precision id, of those that have any counters."""
-        found = [(precision, self.work(precision)) for precision in PRECISIONS]
-        return [(precision, work) for precision, work in found if work is not None]
+        if self.found is None:
+            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+            self.found = [(precision, work) for precision, work in pairs if work is not None]
+        return self.found
 
+    @once
     def traffic(self, level):
         """Bytes, the metrics that gave them and a note on them; None where not collected."""
         for _, terms, _, _, note, _ in self.applicable(level[2]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, ())
+                return Counted(total, metrics, note)
         return None
 
+    @once
     def bandwidth_roof(self, level):
         """Bytes per second of a level, from the counters that its traffic is of."""
         sheet = self.sheet(level[0])
@@ -838,15 +1028,22 @@ class Kernel(object):
             return times(times(per_cycle, self.sm_count), self.clock("sm"))
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        memory_clock = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
-        return positive(times(times(per_cycle, memory_clock), self.value("device__attribute_global_memory_bus_width")))
+        highest = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
+        bus = self.value("device__attribute_global_memory_bus_width")
+        return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -927,7 +1124,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -969,8 +1167,9 @@ def apply(handle):
     examine(kernel, Report(context.frontend()))
 
 
-LAUNCH = 4.2e-6  # seconds that a launch costs, as published for a V100; other GPUs are near
-SHORT = 3 * LAUNCH
+# Seconds that a launch costs, as published, by model of GPU; what it costs on others was measured on them or is not known.
+LAUNCH = {"v100": 4.2e-6}
+SHORT = 3  # times a launch's cost
 TAIL = 0.2
 
 
@@ -978,18 +1177,25 @@ def examine(kernel, report):
     if kernel.seconds is None:
         report.missing(["gpu__time_duration.sum"], "whether the kernel is too short")
         return
-    said = short(kernel, report)
+    launching = cost(kernel)
+    said = short(kernel, report, launching) if launching else False
     said = waves(kernel, report) or said
     said = without_work(kernel, report) or said
-    if not said:
-        report.fine("The kernel took {}, long against the {} that a launch costs.".format(si(kernel.seconds, "s"), si(LAUNCH, "s")), "Launch size")
+    if not said and launching:
+        text = "The kernel took {}, long against the {} that a launch costs.".format(si(kernel.seconds, "s"), si(launching, "s"))
+        report.fine(text, "Launch size")
 
 
-def short(kernel, report):
-    if kernel.seconds >= SHORT:
+def cost(kernel):
+    """What a launch costs on this GPU in seconds, None where nobody measured it."""
+    return LAUNCH.get(model_name(kernel.device).split("-")[0])
+
+
+def short(kernel, report, launching):
+    if kernel.seconds >= SHORT * launching:
         return False
     text = "The kernel took {}; a launch alone costs about {}, so it is {} of both together.".format(
-        si(kernel.seconds, "s"), si(LAUNCH, "s"), percent(LAUNCH / (LAUNCH + kernel.seconds))
+        si(kernel.seconds, "s"), si(launching, "s"), percent(launching / (launching + kernel.seconds))
     )
     text += " Fuse it with its neighbours, give one launch more work, or launch it from a CUDA graph."
     message = report.advise(text, "Launch overhead counts")
@@ -1020,7 +1226,7 @@ def waves(kernel, report):
         text += " Choose a grid of whole waves, smaller blocks, or a grid-stride loop."
         message = report.advise(text, "Tail of the last wave")
     if idle is not None:
-        report.speedup(message, idle)
+        report.speedup(message, idle, False)
     report.focus(message, ("launch__waves_per_multiprocessor", count), "Blocks over what fits at once")
     return True
 
@@ -1029,8 +1235,9 @@ def without_work(kernel, report):
     """Kernels without FLOPs stand in no FLOP roofline: judge them by the bytes they move."""
     works = kernel.works()
     known = [precision[0] for precision, _ in works]
-    needed = [precision[0] for precision in PRECISIONS if not precision[0].startswith("tensor.")]
-    if [name for name in needed if name not in known] or [work for _, work in works if work.total > 0]:
+    needed = [precision[0] for precision in PRECISIONS if not precision[0].startswith("tensor.") and precision[5]]
+    done = [p for p, work in works if work.total > 0 and (p[2] == "flop" or p[0].startswith("tensor."))]
+    if done or [name for name in needed if name not in known]:
         return False
     best = None
     for level in LEVELS:
@@ -1047,12 +1254,6 @@ def without_work(kernel, report):
     text += " By its bytes it is nearest to {}: {}, {} of that roof.".format(
         best[1], si(best[2].total / kernel.seconds, "B/s"), percent(best[0])
     )
-    if best[0] < 0.6:
-        text += " Wider loads and stores and more of them in flight bring a copy-like kernel to the roof."
-        message = report.advise(text, "No FLOPs, and no bandwidth reached")
-        report.speedup(message, 1 - best[0])
-    else:
-        text += " It is done when the bytes are saved: fuse it into the kernel that makes or uses the data."
-        message = report.fine(text, "No FLOPs, bound by {}".format(best[1]))
-    report.focus(message, kernel.main(best[2]), "Traffic nearest to its roof")
+    message = report.fine(text, "No FLOPs")
+    report.focus(message, kernel.main(best[2]), "Traffic nearest to its roof", False)
     return True

@@ -57,34 +57,45 @@ ARCHITECTURES = {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
         },
         {},
         (),
+        {},
     ),
     (7, 2): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (7, 5): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 128.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp16': 1024.0,
             'tensor.int8': 2048.0,
         },
         {},
         (
-            (('GTX 16', 'T400', 'T600', 'T1000'), {}, ('tensor.fp16', 'tensor.int8')),
+            (('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'), {}, ('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1')),
         ),
+        {
+            'RTX 2080 Ti': 44,
+        },
     ),
     (8, 0): (
         {
             'fp64.fma': 64.0,
             'fp32.fma': 128.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 1024.0,
             'tensor.tf32.sparse': 2048.0,
@@ -100,12 +111,15 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (8, 6): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -117,17 +131,23 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0}, ()),
         ),
+        {},
     ),
     (8, 7): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (8, 9): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'bf16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -140,12 +160,18 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 4090': 36,
+            'RTX 4090 D': 36,
+        },
     ),
     (9, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 512.0,
+            'bf16.fma': 512.0,
+            'int32': 128.0,
             'tensor.fp64': 256.0,
             'tensor.tf32': 2048.0,
             'tensor.tf32.sparse': 4096.0,
@@ -179,12 +205,14 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (10, 0): (
         {
             'fp64.fma': 128.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 128.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -199,11 +227,15 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {
+            'B200': 184,
+        },
     ),
     (10, 3): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
+            'int32': 128.0,
             'tensor.fp64': 4.0,
             'tensor.tf32': 4096.0,
             'tensor.tf32.tcgen05': 4096.0,
@@ -215,22 +247,28 @@ ARCHITECTURES = {
         },
         {},
         (),
+        {},
     ),
     (10, 7): (
         {},
         {},
         (),
+        {},
     ),
     (11, 0): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
     (12, 0): (
         {
             'fp64.fma': 4.0,
             'fp32.fma': 256.0,
             'fp16.fma': 256.0,
+            'int32': 128.0,
             'tensor.tf32': 512.0,
             'tensor.bf16': 1024.0,
             'tensor.fp16': 1024.0,
@@ -243,11 +281,17 @@ ARCHITECTURES = {
         (
             (('GeForce',), {'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0, 'tensor.fp8': 1024.0}, ()),
         ),
+        {
+            'RTX 5090': 48,
+        },
     ),
     (12, 1): (
-        {},
+        {
+            'int32': 128.0,
+        },
         {},
         (),
+        {},
     ),
 }
 
@@ -265,6 +309,8 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_dfma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_dadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_dmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_dfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_dfma_pred_on', 2),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp32',
@@ -282,6 +328,8 @@ PRECISIONS = (
             ((((10, 0), (10, 7)),), (('sm__sass_thread_inst_executed_op_fadd_pred_on', 1), ('sm__sass_thread_inst_executed_op_fmul_pred_on', 1), ('sm__sass_thread_inst_executed_op_ffma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
             ((((10, 0), (10, 7)),), (('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on', 1), ('smsp__sass_thread_inst_executed_op_ffma_pred_on', 1)), (('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),), 'sm', 'lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', ()),
         ),
+        '',
+        (),
     ),
     (
         'fp16',
@@ -294,6 +342,32 @@ PRECISIONS = (
             ((((7, 0), (99, 9)),), (('smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on', 2), ('smsp__sass_thread_inst_executed_op_hfma_pred_on', 2)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
             ((((7, 0), (99, 9)),), (('sm__sass_thread_inst_executed_op_hadd_pred_on', 2), ('sm__sass_thread_inst_executed_op_hmul_pred_on', 2), ('sm__sass_thread_inst_executed_op_hfma_pred_on', 4)), (('sm__sass_thread_inst_executed_op_hfma_pred_on', 4),), 'sm', '', ()),
         ),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'bf16',
+        'BF16',
+        'flop',
+        True,
+        True,
+        (),
+        '',
+        (
+            ((8, 6), (99, 9), 'fp32'),
+        ),
+    ),
+    (
+        'int32',
+        'INT32',
+        'op',
+        False,
+        True,
+        (),
+        '',
+        (),
     ),
     (
         'tensor.fp64',
@@ -304,6 +378,12 @@ PRECISIONS = (
         (
             ((((8, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp64', 1),), (('sm__ops_path_tensor_src_fp64', 1),), 'sm', '', ()),
             ((((8, 0), (8, 0)),), (('sm__inst_executed_pipe_tensor_op_dmma', 512),), None, 'sm', 'DMMA instructions x 512, true of 8.0 only', ()),
+        ),
+        '',
+        (
+            ((8, 6), (8, 9), 'fp64'),
+            ((10, 3), (10, 3), 'fp64'),
+            ((11, 0), (99, 9), 'fp64'),
         ),
     ),
     (
@@ -322,6 +402,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_tf32_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.tf32.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.tf32.sparse',
@@ -335,6 +417,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.mma',
@@ -345,6 +429,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.mma.sparse',
@@ -355,6 +441,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.tf32.wgmma',
@@ -365,6 +453,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.wgmma.sparse',
@@ -375,6 +465,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.tf32.tcgen05',
@@ -385,6 +477,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32',
+        (),
     ),
     (
         'tensor.tf32.tcgen05.sparse',
@@ -395,6 +489,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.tf32.sparse',
+        (),
     ),
     (
         'tensor.bf16',
@@ -412,6 +508,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_bf16_dst_fp32', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.bf16.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.bf16.sparse',
@@ -425,6 +523,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.mma',
@@ -435,6 +535,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.mma.sparse',
@@ -445,6 +547,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.bf16.wgmma',
@@ -455,6 +559,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.wgmma.sparse',
@@ -465,6 +571,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.bf16.tcgen05',
@@ -475,6 +583,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16',
+        (),
     ),
     (
         'tensor.bf16.tcgen05.sparse',
@@ -485,6 +595,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.bf16.sparse',
+        (),
     ),
     (
         'tensor.fp16',
@@ -503,9 +615,11 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_fp16', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16', 1), ('sm__ops_path_tensor_src_fp16_dst_fp32', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp16.sparse',)),
-            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
-            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta only', ()),
+            ((((7, 0), (7, 0)),), (('sm__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
+            ((((7, 0), (7, 0)),), (('smsp__inst_executed_pipe_tensor', 512),), None, 'sm', 'tensor instructions x 512, true of Volta with FP32 accumulators; with FP16 ones it is twice that', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp16.sparse',
@@ -519,6 +633,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.mma',
@@ -529,6 +645,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.mma.sparse',
@@ -539,6 +657,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (11, 0))), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.wgmma',
@@ -549,6 +669,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.wgmma.sparse',
@@ -559,6 +681,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), (('sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.tcgen05',
@@ -569,6 +693,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.tcgen05.sparse',
@@ -579,6 +705,8 @@ PRECISIONS = (
         (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16.sparse',
+        (),
     ),
     (
         'tensor.fp16.acc16',
@@ -590,6 +718,8 @@ PRECISIONS = (
             ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp16.acc32',
@@ -601,6 +731,8 @@ PRECISIONS = (
             ((((8, 6), (8, 9)),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), (('sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.fp16',
+        (),
     ),
     (
         'tensor.fp8',
@@ -616,6 +748,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8.sparse',
@@ -628,6 +762,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8',
+        (),
     ),
     (
         'tensor.fp6fp4',
@@ -641,6 +777,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp6fp4.sparse',
@@ -652,6 +790,8 @@ PRECISIONS = (
             ((((10, 3), (10, 7)),), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp6fp4',
+        (),
     ),
     (
         'tensor.fp8fp6fp4',
@@ -663,6 +803,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', '', ()),
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16', 1), ('sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp8fp6fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp8fp6fp4.sparse',
@@ -673,6 +815,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_on', 1), ('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp8fp6fp4',
+        (),
     ),
     (
         'tensor.fp4',
@@ -686,6 +830,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.fp4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.fp4.sparse',
@@ -697,6 +843,8 @@ PRECISIONS = (
             ((((10, 0), (11, 0)),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
             ((((12, 0), (99, 9)),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), (('sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.fp4',
+        (),
     ),
     (
         'tensor.int8',
@@ -715,6 +863,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_src_int8', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int8.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int8.sparse',
@@ -728,6 +878,8 @@ PRECISIONS = (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1), ('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1)), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
             ((((10, 3), (10, 7)), ((12, 0), (99, 9))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.mma',
@@ -738,6 +890,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.mma.sparse',
@@ -748,6 +902,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)), ((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_imma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int8.wgmma',
@@ -758,6 +914,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.wgmma.sparse',
@@ -768,6 +926,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_igmma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int8.tcgen05',
@@ -778,6 +938,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off', 1),), 'sm', '', ()),
         ),
+        'tensor.int8',
+        (),
     ),
     (
         'tensor.int8.tcgen05.sparse',
@@ -788,6 +950,8 @@ PRECISIONS = (
         (
             ((((10, 0), (10, 0)), ((11, 0), (11, 0))), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), (('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int8.sparse',
+        (),
     ),
     (
         'tensor.int4',
@@ -800,6 +964,8 @@ PRECISIONS = (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', '', ()),
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4', 1),), (('sm__ops_path_tensor_src_int4_sparsity_off', 1),), 'sm', 'sparse products are included, counted as their dense equivalents', ('tensor.int4.sparse',)),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int4.sparse',
@@ -810,6 +976,8 @@ PRECISIONS = (
         (
             ((((8, 0), (8, 9)),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), (('sm__ops_path_tensor_src_int4_sparsity_on', 1),), 'sm', '', ()),
         ),
+        'tensor.int4',
+        (),
     ),
     (
         'tensor.int1',
@@ -822,6 +990,8 @@ PRECISIONS = (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1), ('sm__ops_path_tensor_op_bgmma_src_int1', 1)), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        '',
+        (),
     ),
     (
         'tensor.int1.mma',
@@ -832,6 +1002,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), (('sm__ops_path_tensor_op_bmma_src_int1', 1),), 'sm', '', ()),
         ),
+        'tensor.int1',
+        (),
     ),
     (
         'tensor.int1.wgmma',
@@ -842,6 +1014,8 @@ PRECISIONS = (
         (
             ((((9, 0), (9, 0)),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), (('sm__ops_path_tensor_op_bgmma_src_int1', 1),), 'sm', '', ()),
         ),
+        'tensor.int1',
+        (),
     ),
 )
 
@@ -865,12 +1039,40 @@ FAMILIES = (
 )
 ACTIVE = 0.01
 
+# Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SHORT_LAUNCH = 2e-05
+# The number of L2 slices is a counter's sum over its average.
+SLICE_COUNTERS = (
+    'lts__cycles_elapsed',
+    'lts__cycles_active',
+    'lts__t_sectors',
+    'lts__t_sectors_srcunit_tex',
+    'lts__lts2xbar_cycles_active',
+    'lts__t_bytes',
+    'lts__d_sectors',
+)
+SLICE_FORMS = ('', '.per_second', '.peak_sustained', '.per_cycle_elapsed')
+
+
+def once(method):
+    """A method that works out one thing (a precision, a level or a unit) keeps its answer."""
+    name = method.__name__
+
+    def kept(self, what):
+        key = (name, what if isinstance(what, str) else what[0])
+        if key not in self.values:
+            self.values[key] = method(self, what)
+        return self.values[key]
+
+    return kept
+
+
 class Kernel(object):
     """The metrics of the kernel; numbers in SI units, None where the report has none."""
 
     def __init__(self, action):
         self.action = action
-        self.values = {}
+        self.values = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
         self.names = (
             'device__attribute_compute_capability_major',
             'device__attribute_compute_capability_minor',
@@ -884,22 +1086,27 @@ class Kernel(object):
             'device__attribute_global_memory_bus_width',
         )
         if hasattr(action, "metric_names"):
-            self.names = set(action.metric_names())
+            if "names" not in self.values:
+                self.values["names"] = frozenset(action.metric_names())
+            self.names = self.values["names"]
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            self.names = set([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
+            self.names = frozenset([name for name, low, high in COLLECTED if low <= number <= high]).union(self.names)
         self.seconds = self.find_seconds()
+        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.slices = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
         )
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards = ARCHITECTURES.get(self.capability, ({}, {}, ()))
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        if "slices" not in self.values:
+            self.values["slices"] = self.count_slices(slices)
+        self.slices, self.slices_guessed = self.values["slices"]
+        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
 
     def metric(self, name):
         if name not in self.names:
@@ -938,13 +1145,35 @@ class Kernel(object):
             times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
         return positive(first(*times_found))
 
+    def count_slices(self, known):
+        """L2 slices, and whether the number is but the product of device attributes, which on some chips is too high."""
+        for counter in SLICE_COUNTERS:
+            for form in SLICE_FORMS:
+                quotient = ratio(self.value(counter + ".sum" + form), self.value(counter + ".avg" + form))
+                if quotient is not None and quotient >= 1:
+                    return float(round(quotient)), False
+        name = self.device[7:] if self.device.startswith("NVIDIA ") else self.device
+        name = (name[8:] if name.startswith("GeForce ") else name).strip()
+        if name in known:
+            return float(known[name]), False
+        guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
+        return guess, guess is not None
+
+    @once
     def own_clock(self, unit):
+        """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+
+    @once
+    def cycle_rate(self, unit):
+        """Elapsed cycles of a unit per second of the launch."""
         found = []
         for how in ("avg", "max"):
             found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
             found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
         return positive(first(*found))
 
+    @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
         if unit in ("sm", "smsp", "l1tex"):
@@ -953,12 +1182,18 @@ class Kernel(object):
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
+        if self.seconds is not None and self.seconds < SHORT_LAUNCH:
+            rate = None
         return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
+        if not terms:
+            return None, ()
         for names in ([name for name, _ in terms], [twin(name) for name, _ in terms]):
             for suffix in (".sum", ".sum.per_second", ".sum.per_cycle_elapsed"):
+                if names[0] + suffix not in self.names:
+                    continue
                 metrics = [name + suffix for name in names]
                 values = [self.value(name) for name in metrics]
                 if None in values:
@@ -967,7 +1202,8 @@ class Kernel(object):
                 if suffix != ".sum":
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
-                    total = times(total, self.clock(terms[0][0].split("__")[0]))
+                    unit = terms[0][0].split("__")[0]
+                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -987,19 +1223,22 @@ class Kernel(object):
 
     def main(self, counted):
         """The metric that gave most of a total, and its own value."""
-        return max([(name, self.value(name)) for name in counted.metrics], key=lambda pair: pair[1])
+        found = [(name, self.value(name)) for name in counted.metrics]
+        return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def applicable(self, ways):
         return [way for way in ways if any([low <= self.capability <= high for low, high in way[0]])]
 
+    @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
         for _, terms, _, _, note, includes in self.applicable(precision[5]):
             total, metrics = self.count(terms)
             if total is not None:
-                return Counted(total, metrics, note, includes)
+                return Counted(total, metrics, note, includes, self.count(fused_terms(terms))[0])
         return None
 
+    @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
         name = precision[0] + (".fma" if precision[3] else "")
@@ -1020,15 +1259,23 @@ class Kernel(object):
 
     def works(self):
         """Work by precision id, of those that have any counters."""
-        found = [(precision, self.work(precision)) for precision in PRECISIONS]
-        return [(precision, work) for precision, work in found if work is not None]
+        if self.found is None:
+            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+            self.found = [(precision, work) for precision, work in pairs if work is not None]
+        return self.found
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, and precisions that it includes."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
 
-    def __init__(self, total, metrics, note, includes):
-        self.total, self.metrics, self.note, self.includes = total, metrics, note, includes
+    def __init__(self, total, metrics, note, includes=(), fused=None):
+        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+
+
+def fused_terms(terms):
+    """The part of a sum that fused multiply-adds do; a counter of all kinds (_ops_) holds each of them as one operation."""
+    together = [name for name, _ in terms if "_ops_" in name]
+    return [(name, 2 * weight if together else weight) for name, weight in terms if "fma" in name and name not in together]
 
 
 def first(*values):
@@ -1109,7 +1356,8 @@ class Report(object):
         return 0
 
     def message(self, kind, text, title):
-        text = POWER.sub(without_power, text)
+        if "e+" in text or "e-" in text:
+            text = POWER.sub(without_power, text)
         try:
             return self.frontend.message(kind, text, title)
         except (TypeError, NotImplementedError):
@@ -1151,6 +1399,72 @@ def apply(handle):
     examine(kernel, Report(context.frontend()))
 
 
+
+MOST = 1.5  # a larger share of a peak is none: counters of several passes that don't fit together, or overflow
+# Activity of the tensor pipe: the first of the former that is there, else the largest of the latter.
+TENSOR_ACTIVITY = (
+    (
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+    (
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_active',
+        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_elapsed',
+        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_active',
+        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
+        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+    ),
+)
+
+
+def as_share(percentage):
+    share = times(percentage, 0.01)
+    return share if share is not None and 0 <= share <= MOST else None
+
+
+def tensor_activity(kernel):
+    """Share of the cycles in which the tensor pipe was active, None where unknown."""
+    if "tensor_active" in kernel.values:
+        return kernel.values["tensor_active"]
+    whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
+    parts = [share for share in parts if share is not None]
+    kernel.values["tensor_active"] = first(*(whole + [max(parts) if parts else None]))
+    return kernel.values["tensor_active"]
+
+
 MIXED_SHARE = 0.01
 
 
@@ -1159,13 +1473,13 @@ def examine(kernel, report):
         return
     works = dict([(precision[0], (precision, work)) for precision, work in kernel.works()])
     tensor = [entry for name, entry in works.items() if name.startswith("tensor.") and entry[0][4] and entry[1].total > 0]
-    core = [entry for name, entry in works.items() if not name.startswith("tensor.") and entry[1].total > 0]
+    core = [entry for name, entry in works.items() if not name.startswith("tensor.") and entry[0][2] == "flop" and entry[1].total > 0]
     if not [name for name in kernel.peaks if name.startswith("tensor.")]:
         report.note("Chips of compute capability {}.{} are not known to have tensor cores.".format(*kernel.capability), "No tensor cores")
         return
     active = busy(kernel)
     counted = [name for name in works if name.startswith("tensor.")]
-    if not counted and active is not None and active > ACTIVE:
+    if not counted and active is not None and active >= ACTIVE:
         report.warn(
             "Tensor cores were busy in {} of the cycles, but what they computed was not counted: collect section "
             "@section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@.".format(percent(active)),
@@ -1182,23 +1496,9 @@ def examine(kernel, report):
 
 
 def busy(kernel):
-    for name in (
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
-    ):
-        value = kernel.value(name)
-        if value is not None:
-            return value / 100
+    active = tensor_activity(kernel)
+    if active is not None:
+        return active
     total, _ = kernel.count((("sm__inst_executed_pipe_tensor", 1),))
     return None if total is None else (0.0 if total == 0 else 2 * ACTIVE)
 

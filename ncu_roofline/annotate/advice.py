@@ -9,9 +9,9 @@ from os import PathLike
 
 from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
+from ncu_roofline.model import Measurements
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import RuleOutcome, RuleSet, collectable, load_rules
-from ncu_roofline.sections import parse_section
+from ncu_roofline.rules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
 OPTIMIZATION_SINCE = (2024, 1)
@@ -27,10 +27,11 @@ _LINK = re.compile(r"@section:([^:@]*):")
 
 
 class Adviser:
-    """Rules, loaded once for all kernels of a report."""
+    """Rules, loaded once for all kernels of a report, whose measurements are ``m``."""
 
-    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str) -> None:
+    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str, m: Measurements) -> None:
         self._rules: RuleSet = load_rules(folders)
+        self._lender = Lender(m)
         self._ncu_version = ncu_version
         self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
 
@@ -40,9 +41,9 @@ class Adviser:
         ``own_sections`` are the identifiers of the sections that the kernel gets: results show in these.
         """
         known = {rule.identifier for rule in kernel.rule_results}
-        present = {_identifier(data) for data in kernel.sections} | set(own_sections)
-        run = (collectable(one, self._ncu_version) for one in self._rules.run(kernel))
-        outcomes = (one for one in run if one.identifier not in known)
+        present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
+        said = self._rules.run(kernel, known=self._lender.of(kernel.index))
+        outcomes = (collectable(one, self._ncu_version) for one in said if one.identifier not in known)
         return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
 
     def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:
@@ -63,13 +64,6 @@ class Adviser:
 def _home(section: str, present: set[str]) -> str:
     """The section itself if the report has it, else what stands for it."""
     return next((one for one in (section, _HOMES.get(section, "")) if one in present), OVERVIEW)
-
-
-def _identifier(data: bytes) -> str:
-    try:
-        return parse_section(data).identifier
-    except ValueError:
-        return ""
 
 
 def _release(version: str) -> tuple[int, ...]:

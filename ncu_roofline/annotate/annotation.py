@@ -71,7 +71,7 @@ def annotate(
         _check(report)
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
-        adviser = Adviser(rules, report.ncu_version) if rules else None
+        adviser = Adviser(rules, report.ncu_version, m) if rules else None
         with np.errstate(all="ignore"):
             names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
             write(appended(raw, names, _additions(watch(report.kernels, len(report)), plans(m, ceilings), adviser, account)))

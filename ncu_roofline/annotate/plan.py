@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ncu_roofline import __version__
@@ -14,9 +14,10 @@ from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import where_it_matters
 from ncu_roofline.report import Value
-from ncu_roofline.spec import Level, Precision, load_spec
+from ncu_roofline.spec import Level, Precision, Spec, load_spec
 from ncu_roofline.units import format_value
 
+_Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]
 _ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 GIGA = 1e9
 _FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cycle are of this one
@@ -108,6 +109,8 @@ class _Planner:
         pairs = zip(self._points["launch"].tolist(), self._points["precision"].tolist(), strict=True)
         self._point = {pair: row for row, pair in enumerate(pairs)}
         self._labels = {level.id: level.label for level in self._spec.levels}
+        # Launches of one chip count alike, and their texts take longer to write than all else of a plan.
+        self._texts: dict[tuple[object, ...], str] = {}
         self._labels |= {roof: _roof_label(p, roof) for p in self._spec.precisions for roof in p.roof_ids()}
 
     def plan(self, i: int) -> LaunchPlan:
@@ -149,7 +152,15 @@ class _Planner:
 
     def _derivation(self, item: Precision | Level, quantities: Mapping[str, Quantity], i: int) -> str:
         origin = _origin(quantities, item.id, i)
-        return naming.count_text(self._spec, item, self._m.capability[i], origin) if origin else ""
+        return self._text(naming.count_text, item, i, origin) if origin else ""
+
+    def _text(self, write: _Writer, item: Precision | Level, i: int, origin: Origin) -> str:
+        """What ``write`` says of a count or a roof, written once for all launches of a chip that have it from one origin."""
+        capability = self._m.capability[i]
+        key = (write, item.id, capability, origin)
+        if key not in self._texts:
+            self._texts[key] = write(self._spec, item, capability, origin)
+        return self._texts[key]
 
     def _roof_value(self, roof: str, i: int) -> float:
         value = _value(self._m.compute, roof, i)
@@ -168,7 +179,7 @@ class _Planner:
         self, item: Precision | Level, roof: str, quantities: Mapping[str, Quantity], i: int, file: Ceilings | None
     ) -> RoofPlan:
         origin = _origin(quantities, roof, i)
-        theory = naming.roof_text(self._spec, item, self._m.capability[i], origin) if origin else ""
+        theory = self._text(naming.roof_text, item, i, origin) if origin else ""
         if theory and roof.endswith(".nofma"):
             theory = f"half of {theory}"
         ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None

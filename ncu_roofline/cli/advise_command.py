@@ -8,11 +8,10 @@ import json
 import os
 import shutil
 import tempfile
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from ncu_roofline import pack
@@ -26,7 +25,17 @@ from ncu_roofline.importers import check_report
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.model.roofline import check_ceilings
 from ncu_roofline.report import RuleMessage, read_report
-from ncu_roofline.rules import KernelAdvice, RuleOutcome, RuleProblem, RuleSet, advise, load_rules, plain_text
+from ncu_roofline.rules import (
+    WORTH,
+    KernelAdvice,
+    RuleOutcome,
+    RuleProblem,
+    RuleSet,
+    advise,
+    load_rules,
+    plain_text,
+    worth_telling,
+)
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
@@ -35,13 +44,14 @@ _MINIMUM_WIDTH = 60
 
 @dataclass(frozen=True)
 class ReportAdvice:
-    """The advice on one report, its GPUs, and rule files that could not be used."""
+    """The advice on one report, its GPUs, rule files that could not be used, and how many messages are not worth telling."""
 
     report: str
     ncu_version: str
     devices: tuple[tuple[str, tuple[int, int]], ...]
     kernels: tuple[KernelAdvice, ...]
     problems: tuple[RuleProblem, ...]
+    left_out: int = 0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         pass
     collected_only = bool(args.rules) and not args.all_rules
     # With several reports there is a bar over these.
-    asked = _Asked(selection(args), rules, collected_only, watched=len(expand(args.reports)) == 1 and not args.dask)
+    watched = len(expand(args.reports)) == 1 and not args.dask
+    asked = _Asked(selection(args), rules, collected_only, args.all_findings, watched)
     found, failed = for_each_report(args, partial(_advise, asked=asked))
     if not any(one.kernels for one in found):
         raise no_launch(args)
@@ -90,12 +101,27 @@ class _Rules:
     def loaded(self) -> Iterator[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
         if not self.rendered:
-            yield load_rules(self.given or (str(pack.folder("rules")),))
+            folders = self.given or (str(pack.folder("rules")),)
+            yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
             return
         with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
             for name, text in self.rendered:
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             yield load_rules((folder,))
+
+
+@lru_cache(maxsize=1)
+def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleSet:
+    """Reading rules takes as long as running them on fifty launches, so not for each report anew."""
+    return load_rules(folders)
+
+
+def _state(folder: str) -> object:
+    """What changes with the rules in a folder, or with a single file of them; None where there is nothing to read."""
+    with contextlib.suppress(OSError):
+        files = sorted(Path(folder).glob("*.py")) if os.path.isdir(folder) else [Path(folder)]
+        return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return None
 
 
 @dataclass(frozen=True)
@@ -105,6 +131,7 @@ class _Asked:
     select: Selection
     rules: _Rules
     collected_only: bool
+    all_findings: bool
     watched: bool
 
 
@@ -114,12 +141,15 @@ def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
         check_kernels(report)
         measurements = asked.select.launches(measurements_of(report, label=name))
         watch = partial(progress, what="running rules", total=len(measurements)) if asked.watched else iter
+        found = advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch)
+        kept, left_out = (found, 0) if asked.all_findings else worth_telling(found)
         return ReportAdvice(
             report=name,
             ncu_version=report.ncu_version,
             devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
-            kernels=advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch),
+            kernels=kept,
             problems=rules.problems,
+            left_out=left_out,
         )
 
 
@@ -128,6 +158,10 @@ def _text(one: ReportAdvice, width: int) -> str:
     launches = f"{len(one.kernels)} launch{'' if len(one.kernels) == 1 else 'es'}"
     head = f"{one.report}: {launches}, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
     blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
+    if one.left_out:
+        said = f"{one.left_out} message{' is' if one.left_out == 1 else 's are'} left out"
+        note = f"{said}, each worth less than {WORTH:.0%} of the run time. --all-findings shows them."
+        blocks.append("\n".join(_wrapped(note.replace("%", " %"), width, "")))
     return "\n\n".join(blocks)
 
 
@@ -154,10 +188,19 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    wrapper = textwrap.TextWrapper(
-        width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return [line for part in text.splitlines() for line in wrapper.wrap(printable(part))]
+    """Lines of at most ``width`` (words are not broken); `textwrap` takes as long for that as three rules."""
+    lines = []
+    for part in text.splitlines():
+        line = ""
+        for word in printable(part).split():
+            if line and len(line) + 1 + len(word) > width - len(indent):
+                lines.append(indent + line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        if line:
+            lines.append(indent + line)
+    return lines
 
 
 def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:
@@ -185,6 +228,7 @@ def _as_dict(one: ReportAdvice) -> dict[str, object]:
     return {
         "report": one.report,
         "ncu_version": one.ncu_version,
+        "left_out": one.left_out,
         "kernels": [
             {
                 "launch": kernel.launch,

@@ -131,6 +131,9 @@ def _advise(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--all-rules", action="store_true", help="also rules of sections that the report was not made with")
     parser.add_argument(
+        "--all-findings", action="store_true", help="also what concerns less than 1 %% of the run time of the report's launches"
+    )
+    parser.add_argument(
         "--ceilings",
         action="append",
         default=[],

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ncu_roofline import verdict
 from ncu_roofline.clocks import BY_RELEASE
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
+from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.model.points import CLOCK_WARNING
+from ncu_roofline.model.roofs import ROOF_NAMES
 from ncu_roofline.model.works import MIXED_SHARE
-from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec
+from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec, load_units
+from ncu_roofline.spec.units import SHARES
 from ncu_roofline.verdict import TENSOR_ACTIVE
 
 if TYPE_CHECKING:
@@ -27,13 +33,17 @@ _REPLACEMENTS = {
     "fp32": ("tensor.tf32", "tensor.bf16", "tensor.fp16"),
     "fp16": ("tensor.fp16", "tensor.bf16"),
 }
-# How busy the tensor pipe was, in percent; the model looks at the same.
-_TENSOR_METRICS = tuple(
-    f"sm__{what}.{how}.pct_of_peak_sustained_{base}"
-    for what in ("pipe_tensor_cycles_active", "inst_executed_pipe_tensor", "inst_executed_pipe_tensor_op_hmma")
-    for base in ("active", "elapsed")
-    for how in ("avg", "sum")
+# Counters whose sum over average is the number of L2 slices, and forms of them; the model looks at the same.
+_SLICE_COUNTERS = (
+    "lts__cycles_elapsed",
+    "lts__cycles_active",
+    "lts__t_sectors",
+    "lts__t_sectors_srcunit_tex",
+    "lts__lts2xbar_cycles_active",
+    "lts__t_bytes",
+    "lts__d_sectors",
 )
+_SLICE_FORMS = ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
 # Attributes that rules read, the compute capability first; every report has them.
 _DEVICE_ATTRIBUTES = tuple(
     f"device__attribute_{name}"
@@ -55,6 +65,7 @@ _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+__[\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _CHAIN = ("l1", "l2", "dram")
+_GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 
 
 @dataclass(frozen=True)
@@ -83,12 +94,21 @@ class RuleTemplate:
 _OVERVIEW = "RooflineOverview"
 _GENERAL_RULES = (
     RuleTemplate(
+        "NcuRooflineVerdict",
+        "Roofline Verdict",
+        "What limits the kernel as a whole, and how much faster it could be",
+        _OVERVIEW,
+        "verdict.py.j2",
+        "all",
+        "all",
+    ),
+    RuleTemplate(
         "NcuRooflineMixed",
         "Mixed Precision Roofline",
         "What binds a kernel that works in several precisions at once",
         _OVERVIEW,
         "mixed.py.j2",
-        "sum",
+        "all",
         "all",
     ),
     RuleTemplate(
@@ -159,7 +179,7 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
             f"What binds the {label} work of a kernel, level by level, and what it would gain",
             f"Hierarchical{chart}RooflineChart",
             "bound.py.j2",
-            "sum",
+            "all",
             "all",
             shown,
         )
@@ -199,11 +219,50 @@ def _constants(spec: Spec) -> dict[str, object]:
         "clock_warning": repr(CLOCK_WARNING),
         "clocks_by_release": BY_RELEASE,
         "tensor_active": repr(TENSOR_ACTIVE),
-        "tensor_metrics": _literal(_TENSOR_METRICS, 1, 1),
         "replacements": _literal(_REPLACEMENTS, 1),
         "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
         "families": _literal(_families(spec), 1),
+        "short_launch": repr(SHORT_LAUNCH),
+        "slice_counters": _literal(_SLICE_COUNTERS, 1),
+        "slice_forms": _literal(_SLICE_FORMS, 0),
+        **_verdict_tables(spec),
     }
+
+
+def _verdict_tables(spec: Spec) -> dict[str, object]:
+    """What the verdict looks at besides roofs, and the function itself."""
+    units = load_units()
+    gauges = {gauge.id: (gauge.scale, gauge.metrics) for gauge in units.gauges}
+    rows = tuple((unit.kind, unit.level, unit.id, unit.label, unit.group, unit.metrics) for unit in units.units)
+    tensor = tuple(units.tensor.spellings(names) for names in (units.tensor.whole, units.tensor.parts))
+    names = {roof: ROOF_NAMES[roof] for p in spec.precisions for roof in p.roofs[:1]}
+    return {
+        "units": _literal(rows, 1),
+        "shares": _literal(SHARES, 0),
+        "rates": _literal(tuple((rate.level, rate.ranges, rate.metric) for rate in units.rates), 1),
+        "gauges": _literal({name: gauges[name] for name in _GAUGES}, 1),
+        "tensor_activity": _literal(tensor, 2),
+        "roof_name": names["fma"],
+        "verdict_function": embedded_source(),
+    }
+
+
+def embedded_source() -> str:
+    """The verdict function for the Pythons of all releases: its source without annotations, imports and the module's text."""
+    text = inspect.getsource(verdict)
+    tree = ast.parse(text)
+    cuts = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            cuts.append((node.returns.lineno, node.returns.col_offset - len(" -> "), node.returns.end_col_offset or 0))
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            cuts.append((node.lineno, node.col_offset + len(node.arg), node.annotation.end_col_offset or 0))
+    lines = text.splitlines()
+    for number, start, end in sorted(cuts, reverse=True):
+        lines[number - 1] = lines[number - 1][:start] + lines[number - 1][end:]
+    is_head = [isinstance(node, (ast.Import, ast.ImportFrom, ast.Expr)) for node in tree.body]
+    last = tree.body[is_head.index(False) - 1]
+    return "\n".join(lines[last.end_lineno or 0 :]).strip()
 
 
 def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
@@ -219,20 +278,15 @@ def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
 
 def _adding(spec: Spec) -> list[Precision]:
     """Precisions that may count towards the total."""
-    return [p for p in _counted(spec) if not p.part_of or p.disjoint]
-
-
-def _counted(spec: Spec) -> list[Precision]:
-    """Precisions whose work counters tell: rules read no instances, so nothing of opcodes."""
-    return [p for p in spec.precisions if not p.opcodes]
+    return [p for p in spec.precisions if not p.part_of or p.disjoint]
 
 
 def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
     chosen: dict[str, list[Precision]] = {
         "": [],
-        "core": [p for p in _counted(spec) if p.kind == "core"],
+        "core": [p for p in spec.precisions if p.kind == "core"],
         "sum": _adding(spec),
-        "all": _counted(spec),
+        "all": list(spec.precisions),
     }
     precisions = chosen[rule.precisions]
     levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.id in _CHAIN)]
@@ -246,7 +300,17 @@ def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
 
 def _precision(precision: Precision) -> tuple[object, ...]:
     adds = not precision.part_of or precision.disjoint
-    return (precision.id, precision.label, precision.unit, bool(precision.roofs), adds, _ways(precision))
+    ways = _ways(precision)
+    return (
+        precision.id,
+        precision.label,
+        precision.unit,
+        bool(precision.roofs),
+        adds,
+        ways,
+        precision.part_of,
+        precision.pipes,
+    )
 
 
 def _ways(item: Precision | Level) -> tuple[object, ...]:
@@ -275,6 +339,7 @@ def _architectures(spec: Spec, roofs: set[str], levels: set[str]) -> dict[object
             only(a.peaks.items(), roofs),
             only(a.bandwidth.items(), levels),
             tuple((b.names, only(b.peaks.items(), roofs), b.absent) for b in a.boards),
+            dict(a.slices),
         )
         for a in spec.architectures
     }
@@ -289,7 +354,8 @@ def _ceilings(spec: Spec, ceilings: Sequence[Ceilings]) -> str:
         for name, ceiling in found:
             if ceiling is not None:
                 values[name] = (ceiling.value, ceiling.clock if ceiling.clock > 0 else 0)
-        rows.append((one.compute_capability, _model(one.device), one.provenance, values))
+        latency = one.launch_latency()
+        rows.append((one.compute_capability, _model(one.device), one.provenance, values, latency.value if latency else None))
     return _literal(tuple(rows))
 
 

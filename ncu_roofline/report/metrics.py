@@ -6,6 +6,7 @@ order that occurs (`Layout`).  Where a name occurs twice in one result, the last
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,11 @@ class Layout:
     """Where in a result the last metric of each name is."""
 
     index: dict[str, int]
+
+    @functools.cached_property
+    def in_order(self) -> tuple[str, ...]:
+        """The names in alphabetical order."""
+        return tuple(sorted(self.index))
 
 
 class Layouts:
@@ -136,6 +142,14 @@ class Metrics(Mapping[str, Value]):
     def names(self) -> tuple[str, ...]:
         """All names, also of metrics that have instances only."""
         return tuple(self._record.layout.index)
+
+    def sorted_names(self) -> tuple[str, ...]:
+        """`names` in alphabetical order; sorted once for all results that have the same."""
+        return self._record.layout.in_order
+
+    def has_name(self, name: str) -> bool:
+        """Whether it is one of `names`; nothing is decoded for that."""
+        return name in self._record.layout.index
 
     def instances(self, name: str) -> Instances:
         """(correlation id or None, value) of each instance, in file order; empty if there are none.

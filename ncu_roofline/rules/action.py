@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ncu_roofline.report import Kernel, RuleResult, Value
@@ -12,12 +12,17 @@ from ncu_roofline.rules.nvtx import INvtxState
 
 
 class IAction:
-    """One profiled result with its metrics, and over them those that rules added."""
+    """One profiled result with its metrics, and over them those that rules added.
 
-    def __init__(self, kernel: Kernel) -> None:
+    ``shared`` (not part of NvRules) is for rules that work the same way: what one of them has read or worked out, the others
+    need not do again.  It starts with what is ``known``, and is emptied when a rule adds a metric.
+    """
+
+    def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
         self._kernel = kernel
-        self._names = frozenset(kernel.metrics.names())
         self._added: dict[str, IMutableMetric] = {}
+        self._found: dict[str, IMetric] = {}
+        self.shared: dict[object, object] = dict(known or {})
 
     def __str__(self) -> str:
         return self.name()
@@ -45,17 +50,21 @@ class IAction:
         """The metric, or None if neither the report nor a rule has it."""
         if name in self._added:
             return self._added[name]
-        if name not in self._names:
-            return None
-        return IMetric(name, self._kernel.metrics.get(name), self._kernel)
+        if name not in self._found:
+            if not self._kernel.metrics.has_name(name):
+                return None
+            self._found[name] = IMetric(name, self._kernel.metrics.get(name), self._kernel)
+        return self._found[name]
 
     def metric_names(self) -> tuple[str, ...]:
         """All names, those that rules added included."""
-        return tuple(sorted(self._names.union(self._added)))
+        names = self._kernel.metrics.sorted_names()
+        return tuple(sorted({*names, *self._added})) if self._added else names
 
     def add_metric(self, name: str) -> IMutableMetric:
         """A new metric without value; it hides one of that name in the report."""
         self._added[name] = IMutableMetric(name)
+        self.shared.clear()
         return self._added[name]
 
     def add_double_metric(self, name: str, kind: ValueKind, value: float) -> IMetric:

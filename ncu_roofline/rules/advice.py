@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ncu_roofline.model import Measurements, measurements_of
 from ncu_roofline.model.grouping import group
 from ncu_roofline.report import Report, RuleMessage
 from ncu_roofline.rules.collectable import collectable
+from ncu_roofline.rules.lending import Lender
 from ncu_roofline.rules.markup import plain_text
 from ncu_roofline.rules.outcome import SKIPPED, RuleOutcome
 from ncu_roofline.rules.runner import RuleSet
 
 SEVERITY = ("error", "optimization", "warning", "ok", "none")
 """Types of messages, what matters most first."""
+WORTH = 0.01
+"""What would not change a hundredth of the run time is not worth reading."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ def advise(
     """
     m = measurements_of(report) if measurements is None else measurements
     labels = group(m, "launch").label
+    lender = Lender(m)
     return tuple(
         KernelAdvice(
             report=str(m.report[row]),
@@ -71,11 +77,51 @@ def advise(
             seconds=float(m.seconds[row]),
             outcomes=tuple(
                 collectable(outcome, report.ncu_version)
-                for outcome in rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only)
+                for outcome in rules.run(
+                    report.kernels[int(m.launch[row])], collected_only=collected_only, known=lender.of(row)
+                )
             ),
         )
         for row in watch(range(len(m)))
     )
+
+
+def worth_telling(advice: Sequence[KernelAdvice], share: float = WORTH) -> tuple[tuple[KernelAdvice, ...], int]:
+    """The advice without what is worth less than ``share`` of the run time of all these launches, and how many messages less.
+
+    A message is worth the time of all launches of a kernel for which the rule says the same (its title), or the part of it that
+    it promises to save.  What has no time, errors of rules and what they could not tell, stays.
+    """
+    total = math.fsum(one.seconds for one in advice if one.seconds > 0)
+    worth: defaultdict[tuple[str, str, str], float] = defaultdict(float)
+    for one, outcome, message in _all_messages(advice):
+        worth[one.kernel, outcome.identifier, message.title] += _saved(one, message)
+    small = {key for key, seconds in worth.items() if seconds < share * total}
+    kept = tuple(_without(one, small) for one in advice)
+    return kept, sum(1 for _ in _all_messages(advice)) - sum(1 for _ in _all_messages(kept))
+
+
+def _all_messages(advice: Iterable[KernelAdvice]) -> Iterator[tuple[KernelAdvice, RuleOutcome, RuleMessage]]:
+    for one in advice:
+        for outcome in one.outcomes:
+            for message in outcome.messages:
+                yield one, outcome, message
+
+
+def _saved(one: KernelAdvice, message: RuleMessage) -> float:
+    """Seconds: of the launch, or what the message promises of its run time; without end where that is unknown."""
+    if not one.seconds > 0 or message.type in ("error", "none"):
+        return math.inf
+    promised = message.speedup if message.speedup_type == "global" else None
+    return one.seconds if promised is None else one.seconds * promised / 100
+
+
+def _without(one: KernelAdvice, small: Collection[tuple[str, str, str]]) -> KernelAdvice:
+    def kept(outcome: RuleOutcome) -> RuleOutcome:
+        messages = tuple(m for m in outcome.messages if (one.kernel, outcome.identifier, m.title) not in small)
+        return outcome if len(messages) == len(outcome.messages) else replace(outcome, messages=messages)
+
+    return replace(one, outcomes=tuple(map(kept, one.outcomes)))
 
 
 def advice_rows(advice: Iterable[KernelAdvice]) -> list[dict[str, str]]:

@@ -29,6 +29,8 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     release = release_of(ncu_version)
     if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(_OURS):
         return outcome
+    if not any("ollect " in one.text for one in outcome.messages):
+        return outcome
     instead = _OPCODES if release >= OPCODES_SINCE else ""
     return replace(outcome, messages=tuple(_fit(one, instead, release_text(release)) for one in outcome.messages))
 

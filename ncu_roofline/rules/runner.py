@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
 
@@ -23,14 +24,22 @@ class RuleSet:
     rules: tuple[Rule, ...]
     problems: tuple[RuleProblem, ...]
 
-    def run(self, kernel: Kernel, *, collected_only: bool = False) -> tuple[RuleOutcome, ...]:
+    def run(
+        self, kernel: Kernel, *, collected_only: bool = False, known: Mapping[object, object] | None = None
+    ) -> tuple[RuleOutcome, ...]:
         """Every rule on one kernel, parents first.
 
-        With ``collected_only``, rules of a section that the kernel was not profiled with are skipped, as ncu does.
+        ``known`` is what a `Lender` knows of it, for rules of ours.  With ``collected_only``, rules of a section that the
+        kernel was not profiled with are skipped, as ncu does.
         """
-        sections = {_identifier(section) for section in kernel.sections} if collected_only else None
-        action, vault = IAction(kernel), IMessageVault()
-        return tuple(self._run(rule, action, vault, sections) for rule in self.rules)
+        sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
+        action, vault = IAction(kernel, known), IMessageVault()
+        outcomes: list[RuleOutcome] = []
+        for _, neighbours in groupby(self.rules, key=lambda rule: id(rule.namespace)):
+            rules = tuple(neighbours)
+            with rules[0].namespace.active():
+                outcomes += [self._run(rule, action, vault, sections) for rule in rules]
+        return tuple(outcomes)
 
     def _run(self, rule: Rule, action: IAction, vault: IMessageVault, sections: set[str] | None) -> RuleOutcome:
         recorder = Recorder(rule.identifier, rule.path.parent, rule.parents)
@@ -58,13 +67,12 @@ class RuleSet:
 
     def _apply(self, rule: Rule, context: IContext, action: IAction, recorder: Recorder) -> tuple[str, str]:
         try:
-            with rule.namespace.active():
-                if callable(getattr(rule.module, "evaluate", None)):
-                    rule.module.evaluate(context)
-                lacking = self._lacking(action, recorder)
-                if lacking:
-                    return SKIPPED, lacking
-                rule.module.apply(context)
+            if callable(getattr(rule.module, "evaluate", None)):
+                rule.module.evaluate(context)
+            lacking = self._lacking(action, recorder)
+            if lacking:
+                return SKIPPED, lacking
+            rule.module.apply(context)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a rule may raise anything, SystemExit included
@@ -83,8 +91,8 @@ class RuleSet:
 
 
 @lru_cache(maxsize=256)
-def _identifier(section: bytes) -> str:
-    """The kernels of a report mostly carry the same sections, byte for byte."""
+def section_identifier(section: bytes) -> str:
+    """The identifier of a serialized section, "" if it is none; kept, as kernels mostly carry the same, byte for byte."""
     try:
         return parse_section(section).identifier
     except ValueError:

@@ -14,6 +14,7 @@ from ncu_roofline.rules import advice_rows, advise
 from tests.cli.command import Command, assert_refused
 from tests.factory import NO_WORK, complete, kernel, report
 from tests.rules.running import our_rules
+from tests.rules.test_access_pattern import LOADS
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 RULE = """
@@ -55,7 +56,7 @@ def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> No
     lines = outcome.out.splitlines()
     assert lines[0] == f"{source}: 3 launches, NVIDIA A100-SXM4-40GB, Nsight Compute 2024.1.0.0"
     assert lines[2] == "first (launch 0, grid 8x1x1, block 128x1x1, 1 ms)"
-    assert lines[3] == "  try: FP64 below its DRAM roof [NcuRooflineBoundDouble, up to 84 % of the run time]"
+    assert lines[3] == "  try: latency [NcuRooflineVerdict, up to 84 % of the run time]"
     assert "@section" not in outcome.out
     assert "  NcuRooflineAccessPattern (3 of 3 launches): Collect" in outcome.out
     assert max(map(len, lines[1:])) <= 100
@@ -76,8 +77,8 @@ def test_json(run: Command, source: Path) -> None:
     assert (one["launch"], one["kernel"], one["name"]) == (1, "second", "void second(int)")
     rules = {rule["identifier"]: rule for rule in one["rules"]}
     assert set(rules) == {rule.identifier for rule in our_rules().rules}
-    (message,) = rules["NcuRooflineLaunchSize"]["messages"]
-    assert (message["type"], message["title"]) == ("optimization", "Launch overhead counts")
+    (message,) = rules["NcuRooflineVerdict"]["messages"]
+    assert (message["type"], message["title"]) == ("warning", "memory: DRAM")
     bound = rules["NcuRooflineBoundDouble"]["messages"][0]
     assert "@section:HierarchicalDoubleRooflineChart:chart@" in bound["text"]
     assert bound["plain"].endswith("See the chart.")
@@ -153,3 +154,34 @@ def test_rows_for_a_page(source: Path) -> None:
     assert {row["kernel"] for row in rows} <= set(roofline(source).kernels["kernel"])
     assert not [row for row in rows if row["type"] == "none" or "@section" in row["text"]]
     assert all(isinstance(value, str) for row in rows for value in row.values())
+
+
+def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> None:
+    """A kernel of 0.5 % of the time says nothing, unless all is asked for; its launches count together."""
+    wasteful = {LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
+    long, little = kernel(complete(seconds=1.0), "void long(int)"), {**complete(seconds=0.005), **wasteful}
+    path = report(tmp_path / "few.ncu-rep", long, kernel(little, "void little(int)"))
+    said = run("advise", path).out
+    assert "Uncoalesced global loads" not in said
+    assert "messages are left out, each worth less than 1 % of the run time. --all-findings shows them." in said
+    whole = run("advise", path, "--all-findings").out
+    assert "Uncoalesced global loads" in whole
+    assert "left out" not in whole
+    assert json.loads(run("advise", path, "--json").out)[0]["left_out"] > 0
+    assert "Uncoalesced global loads" in run("advise", path, "--kernel", "little").out
+    often = report(tmp_path / "many.ncu-rep", long, *[kernel(little, "void little(int)")] * 3)
+    assert "Uncoalesced global loads" in run("advise", often).out
+
+
+def test_numbers_are_the_models_also_where_one_launch_tells_less(run: Command, tmp_path: Path) -> None:
+    """The roof of a short launch stands at the clock of the longer one, in the table as in the advice."""
+    short = {**complete(seconds=1e-5, clock=0.5e9), "dram__bytes.sum": 10**5}
+    path = report(tmp_path / "r.ncu-rep", kernel(complete(clock=1.2e9)), kernel(short, "void short(int)"))
+    row = roofline(path).kernels.iloc[1]
+    (document,) = json.loads(run("advise", path, "--json", "--all-findings").out)
+    rules = {rule["identifier"]: rule for rule in document["kernels"][1]["rules"]}
+    (verdict,) = rules["NcuRooflineVerdict"]["messages"]
+    assert (verdict["title"], verdict["text"].split(". ")[0].lower()) == (row["verdict"], row["reason"].lower())
+    peak = 108 * 64 * 1.2e9
+    (bound,) = rules["NcuRooflineBoundDouble"]["messages"]
+    assert f"{1e14 / peak:.0%}".replace("%", " %") in bound["text"]

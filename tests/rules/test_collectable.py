@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.annotate.advice import Adviser
+from ncu_roofline.model import measurements_of
 from ncu_roofline.pack import folder
 from ncu_roofline.report import ReportData, RuleMessage, Session, read_report, write_report
 from ncu_roofline.rules import RuleOutcome, collectable
@@ -83,14 +84,17 @@ def test_texts(identifier: str, text: str, changed: str | None) -> None:
 
 
 def test_before_opcodes_were_counted() -> None:
-    outcome = RuleOutcome("NcuRooflineTensor", "", "", "", messages=(RuleMessage("none", f"Now collect section {SECTION}.", ""),))
+    outcome = RuleOutcome(
+        "NcuRooflineTensor", "", "", "", messages=(RuleMessage("none", f"Now collect section {SECTION}.", ""),)
+    )
     (message,) = collectable(outcome, "2019.5.1").messages
     assert message.text.startswith("Now collect a report with a later release. ")
 
 
 def test_annotated_reports_say_the_same(tmp_path: Path) -> None:
     with read_report(report(tmp_path / "r.ncu-rep", "2022.3.0.0")) as opened:
-        results = Adviser([folder("rules")], opened.ncu_version).results(opened.kernels[0], ())
+        adviser = Adviser([folder("rules")], opened.ncu_version, measurements_of(opened))
+        results = adviser.results(opened.kernels[0], ())
     texts = [message.text for result in results for message in result.messages]
     assert any("counts per opcode" in text for text in texts)
     assert not any("HierarchicalTensor" in text for text in texts)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.generate.rules import _TENSOR_METRICS, _collected, _model, render_rules, rule_templates
+from ncu_roofline.generate.rules import _SLICE_COUNTERS, _SLICE_FORMS, _collected, _model, render_rules, rule_templates
 from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.model import counters
 from ncu_roofline.report import read_report
@@ -46,6 +46,7 @@ def test_rendering_is_deterministic() -> None:
 def test_python_3_5_understands_it(name: str) -> None:
     tree = ast.parse(TEXTS[name], feature_version=(3, 5))
     assert TEXTS[name].isascii()
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
         assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.AsyncFunctionDef, ast.Assert)), node.lineno
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
@@ -54,7 +55,7 @@ def test_python_3_5_understands_it(name: str) -> None:
             assert not any(one.annotation for one in [*arguments.args, *arguments.kwonlyargs])
         if isinstance(node, ast.FunctionDef):
             assert node.returns is None
-            assert not node.decorator_list
+            assert all(isinstance(one, ast.Name) and one.id in functions for one in node.decorator_list)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -87,7 +88,8 @@ def test_names_are_private_and_sections_are_ours(template: object) -> None:
 
 
 def test_constants_are_the_models() -> None:
-    assert counters._TENSOR_ACTIVE == _TENSOR_METRICS
+    pairs = [(f"{one}.sum{form}", f"{one}.avg{form}") for one in _SLICE_COUNTERS for form in _SLICE_FORMS]
+    assert tuple(pairs) == counters._SLICE_PAIRS
     assert _model("NVIDIA  Tesla V100-SXM2-16GB") == "v100-sxm2-16gb"
 
 

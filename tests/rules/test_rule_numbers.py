@@ -14,10 +14,12 @@ import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.generate.rules import render_rules
-from ncu_roofline.model import Roofline, measurements_of
+from ncu_roofline.model import Measurements, Roofline, measurements_of
+from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.report import Kernel, read_report
-from ncu_roofline.rules import RuleSet, load_rules
+from ncu_roofline.rules import Lender, RuleSet, load_rules
 from ncu_roofline.rules.action import IAction
+from ncu_roofline.rules.lending import Known
 from ncu_roofline.spec import load_spec
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.published_report import CEILINGS, REPORT
@@ -38,19 +40,17 @@ class Judged:
         works = self.kernel.works()
         levels = self.module.levels_of(self.kernel)
         for precision, work in works:
-            if work.total > 0:
+            if work.total > 0 and not load_spec().precision(precision[0]).on_request:
                 peak = self.module.peak_of(self.kernel, precision)[0]
                 yield precision[0], work.total, peak, self.module.Bound(levels, work.total, peak)
-        total, mixed = self.module.shares(works)
-        busiest = self.module.busiest_of(self.kernel, self.module.summands(works))
-        parts = [p for p, work in self.module.summands(works) if work.total > 0]
-        if mixed and busiest and None not in [self.module.peak_of(self.kernel, p)[0] for p in parts]:
-            yield "mixed", total, total / busiest[0], self.module.Bound(levels, total, total / busiest[0])
+        mix = self.module.Mix(self.module.demands(self.kernel))
+        if mix.mixed and mix.peak is not None:
+            yield "mixed", mix.total, mix.peak, self.module.Bound(levels, mix.total, mix.peak)
 
 
-def judged(one: Kernel, rules: RuleSet) -> Judged:
+def judged(one: Kernel, rules: RuleSet, known: Known | None = None) -> Judged:
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineMixed")
-    return Judged(module, module.Kernel(IAction(one)))
+    return Judged(module, module.Kernel(IAction(one, known)))
 
 
 def close(ours: float | None, model: float) -> bool:
@@ -62,7 +62,8 @@ def close(ours: float | None, model: float) -> bool:
 def check(result: Roofline, launch: int, one: Judged) -> int:
     """Assert that the rule has the model's points of a launch; returns how many there are."""
     rows = result.points[result.points["launch"] == launch]
-    counted = {precision.id for precision in load_spec().precisions if not precision.part_of or precision.disjoint}
+    counted = {precision.id for precision in load_spec().precisions if not precision.on_request}
+    asked = {level.id for level in load_spec().levels if level.on_request}
     found = list(one.points()) if one.kernel.seconds else []
     levels = {level.name: level for level in one.module.levels_of(one.kernel)}
     for name, work, peak, bound in found:
@@ -70,7 +71,7 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
         if not levels:
             assert not len(mine)
             continue
-        assert sorted(mine["level"]) == sorted(levels)
+        assert set(levels) - asked <= set(mine["level"]) <= set(levels)
         for point in mine.itertuples():
             level = levels[point.level]
             assert close(work, point.work), name
@@ -86,6 +87,34 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
     assert shown - {"mixed"} == ({name for name, *_ in found} - {"mixed"} if levels else set())
     assert ("mixed" in shown) >= ("mixed" in {name for name, *_ in found} and bool(levels))
     return len(rows)
+
+
+def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
+    """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
+    module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
+    kernel = module.Kernel(IAction(one, known))
+    said = module.judge(module.limits(kernel), module.state(kernel), module.tensor_unknown(kernel))
+    (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
+    assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
+    assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
+    assert close(None if math.isnan(said.speedup) else said.speedup, row.speedup)
+    outcome = next(one for one in rules.run(one, known=known) if one.identifier == "NcuRooflineVerdict")
+    assert [message.title for message in outcome.messages] == [row.verdict]
+    assert outcome.messages[0].text.startswith(row.reason[:1].upper() + row.reason[1:] + ".") or row.verdict == "unknown"
+    return True
+
+
+def alone(m: Measurements, row: int) -> bool:
+    """Whether the counters of the launch itself tell all that the model knows of it.
+
+    Clocks of short launches are those of longer ones, opcodes are no counters, and rules don't read charts of other sections.
+    """
+    quantities = [*m.work.values(), *m.traffic.values(), *m.compute.values(), *m.bandwidth.values()]
+    sources = {one.origins[one.choice[row]].source for one in quantities if one.choice[row] >= 0}
+    opcodes = any("opcodes" in one.origins[one.choice[row]].note for one in m.traffic.values() if one.choice[row] >= 0)
+    return (
+        not opcodes and not sources & {"opcodes", "embedded"} and not m.seconds[row] < SHORT_LAUNCH and not m.tensor_gaps[row]
+    )
 
 
 def chip(major: int, minor: int, name: str = "NVIDIA Some GPU") -> Metrics:
@@ -139,18 +168,27 @@ def test_made_up_kernels(tmp_path: Path) -> None:
     result = roofline(path)
     with read_report(path) as opened:
         rows = sum(check(result, one.index, judged(one, our_rules())) for one in opened.kernels)
+        assert all(same_verdict(result, one, our_rules()) for one in opened.kernels)
     assert rows > 1000
+    assert len(set(result.kernels["verdict"])) > 5
 
 
 @pytest.mark.reports
 def test_real_reports(real_reports: dict[str, Path]) -> None:
     rows = 0
+    by_itself = 0
     for path in real_reports.values():
-        result = roofline(path)
+        result, m = roofline(path), measurements_of(path)
+        lender = Lender(m)
         with read_report(path) as opened:
             for one in list(opened.kernels)[:20]:
-                rows += check(result, one.index, judged(one, our_rules()))
+                known = lender.of(one.index)
+                rows += check(result, one.index, judged(one, our_rules(), known))
+                assert same_verdict(result, one, our_rules(), known)
+                if alone(m, one.index):
+                    by_itself += same_verdict(result, one, our_rules())
     assert rows > 100
+    assert by_itself > 20
 
 
 def test_measured_ceilings(tmp_path: Path) -> None:
@@ -162,6 +200,7 @@ def test_measured_ceilings(tmp_path: Path) -> None:
     assert (result.points["roof_origin"] == "measured").any()
     with read_report(DEMO / REPORT) as opened:
         rows = sum(check(result, one.index, judged(one, rules)) for one in opened.kernels)
+        assert all(same_verdict(result, one, rules) for one in opened.kernels)
     assert rows == len(result.points)
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from ncu_roofline import pack
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import FocusMetric, KernelData, ReportData, RuleMessage, Session, read_report, write_report
+from ncu_roofline.report import FocusMetric, KernelData, ReportData, RuleMessage, Session, Value, read_report, write_report
+from ncu_roofline.report.metrics import Metrics
 from ncu_roofline.rules import RuleOutcome, load_rules, plain_text, run_rules
+from ncu_roofline.rules.action import IAction
 from tests.factory import complete, kernel, report
 
 HEAD = """
@@ -321,3 +326,63 @@ def test_tables_are_checked(tmp_path: Path, table: str, error: str) -> None:
 )
 def test_markup(markup: str, text: str) -> None:
     assert plain_text(markup) == text
+
+
+def test_what_many_rules_read_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All our rules look at the same counters of a kernel; each is decoded for the first of them only."""
+    decoded: Counter[str] = Counter()
+    plain = Metrics.__getitem__
+
+    def counting(self: Metrics, name: str) -> Value:
+        decoded[name] += 1
+        return plain(self, name)
+
+    monkeypatch.setattr(Metrics, "__getitem__", counting)
+    rules = load_rules([pack.folder("rules")])
+    with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
+        rules.run(opened.kernels[0])
+    assert decoded["gpu__time_duration.sum"] == 1
+    assert max(decoded.values()) == 1
+
+
+def test_what_rules_share_is_forgotten_when_a_metric_is_added(tmp_path: Path) -> None:
+    keep = 'action.shared["kept"] = "of A"\nfe.message(str(sorted(action.shared)))'
+    write_rule(tmp_path / "rules", "A", keep)
+    write_rule(tmp_path / "rules", "B", 'fe.message(str(action.shared))\naction.add_integer_metric("new", 6, 1)')
+    write_rule(tmp_path / "rules", "C", "fe.message(str(action.shared))")
+    assert [said(one) for one in run(tmp_path / "rules", tmp_path)] == [["['kept']"], ["{'kept': 'of A'}"], ["{}"]]
+
+
+def test_launches_of_one_layout_share_the_list_of_names(tmp_path: Path) -> None:
+    with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete()))) as opened:
+        first, second = (IAction(one) for one in opened.kernels)
+        assert first.metric_names() is second.metric_names()
+        assert list(first.metric_names()) == sorted(complete())
+        first.add_double_metric("a_new_one", 1, 2.5)  # type: ignore[arg-type]
+        assert list(first.metric_names()) == sorted([*complete(), "a_new_one"])
+
+
+def test_modules_of_others_that_have_a_rules_name_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of somebody else's called like a helper of the rules is hidden with all its parts, and all are back after."""
+    folder = tmp_path / "rules"
+    write_rule(folder, "A", 'import Helper\nfe.message(Helper.WORD + str("Helper.part" in sys.modules))', "import sys")
+    (folder / "Helper.py").write_text('WORD = "ours "')
+    others = {name: ModuleType(name) for name in ("Helper", "Helper.part")}
+    for name, module in others.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    (outcome,) = run(folder, tmp_path)
+    assert said(outcome) == ["ours False"]
+    assert {name: sys.modules[name] for name in others} == others
+
+
+def test_what_a_rule_imports_late_is_taken_away_again(tmp_path: Path) -> None:
+    body = "import Pack.part\nfe.message(Pack.part.WORD)"
+    write_rule(tmp_path / "rules", "A", body)
+    pack_folder = tmp_path / "rules" / "Pack"
+    pack_folder.mkdir()
+    (pack_folder / "__init__.py").write_text("")
+    (pack_folder / "part.py").write_text('WORD = "part"')
+    before = set(sys.modules)
+    (outcome,) = run(tmp_path / "rules", tmp_path)
+    assert said(outcome) == ["part"]
+    assert not {name for name in set(sys.modules) - before if name.startswith("Pack")}
