@@ -20,9 +20,10 @@ from ncu_roofline.annotate.strip import is_annotated, stripped
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import write_atomically
-from ncu_roofline.model import Measurements, measurements_of
+from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.kernels import CORE_PRECISIONS
+from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Kernel, Report, RuleResult
 from ncu_roofline.report.framing import RawFile, open_raw
 from ncu_roofline.spec import load_spec
@@ -108,7 +109,8 @@ def _explained(report: Report, m: Measurements) -> Explanation:
     """About the plain precisions, the tensor types in use and all levels."""
     spec = load_spec()
     used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
-    return explain(report, m, (*CORE_PRECISIONS, *used), [level.id for level in spec.levels])
+    shown = with_levels_that_matter(m, spec, Selection())
+    return explain(report, shown, (*CORE_PRECISIONS, *used), [level.id for level in spec.levels])
 
 
 def _additions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ncu_roofline import __version__
 from ncu_roofline.annotate import naming
@@ -12,7 +12,7 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Origin, Quantity
-from ncu_roofline.model.points import where_it_matters
+from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Value
 from ncu_roofline.spec import Level, Precision, Spec, load_spec
 from ncu_roofline.units import format_value
@@ -95,9 +95,7 @@ class LaunchPlan:
 
 def plans(m: Measurements, ceilings: Sequence[Ceilings]) -> Iterator[LaunchPlan]:
     """One plan for each launch, in order.  Raises RooflineError for ceilings that fit none of the GPUs."""
-    model, spec, everything = roofline(m, ceilings), load_spec(), Selection()
-    m = replace(m, traffic={name: where_it_matters(m, spec, name, everything) for name in m.traffic})
-    planner = _Planner(m, ceilings, model)
+    planner = _Planner(with_levels_that_matter(m, load_spec(), Selection()), ceilings, roofline(m, ceilings))
     return (planner.plan(i) for i in range(len(m)))
 
 

@@ -43,7 +43,7 @@ def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> l
     leaves = {**m.summands, **{name: q for name, q in m.work.items() if _other_operations(spec, name)}}
     result = []
     for precision in precisions_of(m, spec):
-        if precision.id in leaves:
+        if precision.id in leaves and (leaves[precision.id].values > 0).any():
             result += _by_family(m, spec, compute, precision, leaves[precision.id])
     return result
 

@@ -136,7 +136,8 @@ def _collected(
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Metrics to collect, the ids that they add, and notes on what the release can't collect."""
     metrics = wanted.metrics(release)
-    if not any(map(counts_tensor_operations, wanted.metrics(LAST))) or release >= OPS_PATH_SINCE:
+    lacking = any(name.startswith(f"{TENSOR}.") for name in added)
+    if not lacking or not any(map(counts_tensor_operations, wanted.metrics(LAST))) or release >= OPS_PATH_SINCE:
         return metrics, added, []
     text = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {version}"
     if WARPS in metrics:

@@ -43,7 +43,7 @@ def points_table(
     What binds is left open ("") where the tensor pipe did work that nobody counted.
     """
     tables = []
-    m = replace(m, traffic={name: where_it_matters(m, spec, name, select) for name in m.traffic})
+    m = with_levels_that_matter(m, spec, select)
     uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
     for work in works_of(m, spec, compute):
         if not select.wants(work.precision):
@@ -55,7 +55,12 @@ def points_table(
     return [table for table in tables if len(table["launch"])]
 
 
-def where_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -> Quantity:
+def with_levels_that_matter(m: Measurements, spec: Spec, select: Selection) -> Measurements:
+    """The same without the traffic of levels that are drawn on request only, where it is next to nothing."""
+    return replace(m, traffic={name: _if_it_matters(m, spec, name, select) for name in m.traffic})
+
+
+def _if_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -> Quantity:
     """The traffic of a level, missing where the level is drawn on request only and is next to nothing."""
     quantity = m.traffic[level]
     if level in select.levels or not any(one.id == level and one.on_request for one in spec.levels):

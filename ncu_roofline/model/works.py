@@ -31,9 +31,11 @@ class Work:
 
 
 def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> list[Work]:
-    """Work per precision, in the spec's order, and the composite last.  ``compute`` has the roofs by roof id."""
-    known = precisions_of(m, spec)
-    works = [_work(m, precision, quantity, compute) for precision in known if (quantity := m.work.get(precision.id))]
+    """Work per precision that has any, in the spec's order, and the composite last.  ``compute`` has the roofs by roof id."""
+    some = [
+        precision for precision in precisions_of(m, spec) if precision.id in m.work and (m.work[precision.id].values > 0).any()
+    ]
+    works = [_work(m, precision, m.work[precision.id], compute) for precision in some]
     mixed = _mixed(m, [demand for demand in demands(m, spec, compute) if demand.precision.unit == "flop"])
     return [*works, mixed] if mixed else works
 

@@ -113,6 +113,17 @@ def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances
     return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
 
 
+def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
+    """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
+    merged = raw.decode("MetricInstances", record.items[record.layout.index[name]], record.offset).instances
+    names = merged.correlation.text
+    for kind in _NUMERIC_FIELDS:
+        numbers = getattr(merged.value, kind)
+        if len(numbers) == len(names) > 0:
+            return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
+    return decode_instances(raw, record, name)
+
+
 class Metrics(Mapping[str, Value]):
     """Metrics by full name, such as ``dram__bytes.sum``; doubles are float, counters int, text str.
 

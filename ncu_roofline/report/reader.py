@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
-from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_instances, plain_value
+from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
 from ncu_roofline.report.notebook import report_html
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
@@ -146,7 +146,8 @@ class Report:
     ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]]]:
         """`columns` of ``names``, and in the same pass `Metrics.instances` of the metrics ``instanced``, by name and kernel.
 
-        A kernel without the metric has no instances.  Raises RooflineError for damaged bytes.
+        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  Raises RooflineError for
+        damaged bytes.
         """
         result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
         instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
@@ -165,7 +166,7 @@ class Report:
             groups[record.layout].add(row, record.items)
             for name, column in instances.items():
                 if name in record.layout.index:
-                    column[row] = decode_instances(self._raw, record, name)
+                    column[row] = decode_counts(self._raw, record, name)
         for group in groups.values():
             group.decode(self._raw, self._places[rows.start].offset, result)
 

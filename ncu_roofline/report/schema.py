@@ -5,9 +5,9 @@ ours.  All text is declared bytes, because real reports hold text that is not UT
 releases add values.
 
 One record is looked at through several messages, each naming only what its reader needs: what a message does not name is
-skipped by protobuf at the speed of memory.  Two of them use that protobuf merges what occurs repeatedly: `NameIds` declares
+skipped by protobuf at the speed of memory.  Three of them use that protobuf merges what occurs repeatedly: `NameIds` declares
 the repeated metric results as *one* message, which collects all name ids into one list, and `Column` does so for the values
-of one metric in many kernels, each serialized on its own and simply joined.
+of one metric in many kernels, each serialized on its own and simply joined, `MetricInstances` for the instances of one metric.
 """
 
 from __future__ import annotations
@@ -91,6 +91,10 @@ MetricResult: name_id=1 uint32, value=2 Value, instances=3 Instance*
 MetricScalar: name_id=1 uint32, value=2 Value
 
 Instance: correlation=1 Value, value=2 Value
+
+MetricInstances: instances=3 MergedInstances
+
+MergedInstances: correlation=1 ColumnValues, value=2 ColumnValues
 
 Value: text=1 bytes, float=2 float, double=3 double, uint32=4 uint32, uint64=5 uint64
 
