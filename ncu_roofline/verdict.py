@@ -63,9 +63,18 @@ def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
     return max(roofs, key=lambda limit: limit.fraction) if roofs else fullest
 
 
-def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown: bool = False) -> Verdict:
-    """The verdict on a kernel from all that can be full; with ``tensor_unknown`` its tensor operations were not counted."""
+def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown: bool = False, roofless: str = "") -> Verdict:
+    """The verdict on a kernel from all that can be full.
+
+    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof.
+    """
     nearest = nearest_limit(limits)
+    if roofless and not tensor_unknown and (nearest is None or nearest.fraction < REACHED):
+        text = "no roof is known for its {} work".format(roofless)
+        if nearest is None:
+            return Verdict(UNKNOWN, "", math.nan, math.nan, text)
+        text = "{}; {}".format(text, _at(nearest, "the nearest known limit is "))
+        return Verdict(UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
     if nearest is None:
         return _without_limits(state, tensor_unknown)
     fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
@@ -112,7 +121,7 @@ def _without_limits(state: State, tensor_unknown: bool) -> Verdict:
         return Verdict(TENSOR_UNKNOWN, "", math.nan, math.nan, _tensor(state))
     causes = keeping_back(state)
     known = "; known is: {}".format(", ".join(causes)) if causes else ""
-    return Verdict(UNKNOWN, "", math.nan, math.nan, "neither work nor traffic nor the use of any unit was collected" + known)
+    return Verdict(UNKNOWN, "", math.nan, math.nan, "nothing was collected that can be held against a limit" + known)
 
 
 def _speedup(fullest: Limit, state: State) -> float:

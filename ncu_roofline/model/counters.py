@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ncu_roofline.formula import WeightedSum
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 NANOSECOND = 1e-9
 KILOHERTZ = 1e3
@@ -31,6 +34,8 @@ _ATTRIBUTES = {
 # Below this a launch's duration is launching as much as running, and cycles / duration is no clock: 612 MHz stood beside
 # 1.29 GHz of longer launches in one report (V100), for the memory likewise.
 SHORT_LAUNCH = 20e-6
+_SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")
+_SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 _UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
 _SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on), maximum clock used"
 # The number of L2 slices is the quotient of a counter's sum and average; the product of the device attributes is more than that
@@ -87,6 +92,19 @@ def as_floats(column: Sequence[object]) -> FloatArray:
         return np.array([v if isinstance(v, (int, float)) else np.nan for v in column], dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class Clock:
+    """A clock in Hz, launch by launch, and a note on the launches where another one stands in."""
+
+    values: FloatArray
+    stood_in: Mask
+    note: str
+
+    def noted(self, peak: Quantity) -> Quantity:
+        """What was worked out from the clock, with the note where it belongs."""
+        return peak.with_note(self.stood_in, self.note)
+
+
 class Counters:
     """Values of counters, clocks and times over some launches of one chip; SI units, NaN where the report has none.
 
@@ -110,8 +128,8 @@ class Counters:
         self.clock_max = (
             first_known(self._column(_ATTRIBUTES["max_clock"]), self._column(_ATTRIBUTES["clock_rate"])) * KILOHERTZ
         )
-        self._clocks: dict[str, tuple[FloatArray, str]] = {}
-        self.profiled_clock = first_known(*(self._own_clock(name) for name in ("sm", "smsp", "l1tex", "gpc")))
+        self._clocks: dict[str, Clock] = {}
+        self.profiled_clock = self._trusted(self._rate_of(_SM_DOMAIN))
 
     def has(self, name: str) -> bool:
         """Whether some launch may have this metric."""
@@ -133,8 +151,8 @@ class Counters:
         found = first_known(*times)
         return np.where(np.isfinite(found) & (found > 0), found, np.nan)
 
-    def _count_slices(self, known: Mapping[str, int]) -> tuple[FloatArray, bool]:
-        """L2 slices, and whether some number is but the product of device attributes."""
+    def _count_slices(self, known: Mapping[str, int]) -> tuple[FloatArray, Mask]:
+        """L2 slices, and where the number is but the product of device attributes."""
         counted = []
         for total, average in _SLICE_PAIRS:
             if total in self._columns and average in self._columns:
@@ -147,17 +165,16 @@ class Counters:
             if np.isnan(found[mine]).any() and not np.isnan(found[mine]).all():
                 found = np.where(mine & np.isnan(found), np.nanmedian(found[mine]), found)
         attributes = self._column(_ATTRIBUTES["fbp_count"]) * self._column(_ATTRIBUTES["l2s_per_fbp"])
-        return first_known(found, attributes), bool((np.isnan(found) & ~np.isnan(attributes)).any())
+        return first_known(found, attributes), np.isnan(found) & ~np.isnan(attributes)
 
-    def clock(self, unit: str) -> tuple[FloatArray, str]:
-        """Clock of a unit (sm, l1tex, lts, dram) while profiled, in Hz, and a note where another unit's clock stands in."""
+    def clock(self, unit: str) -> Clock:
+        """The clock of a unit (sm, l1tex, lts, dram) while profiled."""
         if unit not in self._clocks:
             self._clocks[unit] = self._find_clock(unit)
         return self._clocks[unit]
 
-    def _own_clock(self, unit: str) -> FloatArray:
-        """The clock of a unit, that of longer launches of the same GPU for short ones, NaN where neither is there."""
-        clock = self._cycle_rate(unit)
+    def _trusted(self, clock: FloatArray) -> FloatArray:
+        """A clock with that of longer launches of the same GPU for short ones, NaN where there are none."""
         short = self.seconds < SHORT_LAUNCH
         if not short.any():
             return clock
@@ -169,31 +186,33 @@ class Counters:
                 trusted = np.where((self._devices == name) & short & np.isfinite(clock), usual, trusted)
         return trusted
 
-    def _cycle_rate(self, unit: str) -> FloatArray:
-        """Elapsed cycles of a unit per second of the launch: its clock, unless the launch is short."""
-        found = []
-        for how in ("avg", "max"):
-            found.append(self._column(f"{unit}__cycles_elapsed.{how}.per_second"))
-            found.append(self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds)
-        clock = first_known(*found)
-        return np.where(np.isfinite(clock) & (clock > 0), clock, np.nan)
+    def _recorded(self, units: Sequence[str]) -> list[FloatArray]:
+        """Clocks as the report gives them; their cycles and time are of one pass."""
+        return [self._column(f"{unit}__cycles_elapsed.{how}.per_second") for how in ("avg", "max") for unit in units]
 
-    def _find_clock(self, unit: str) -> tuple[FloatArray, str]:
-        if unit in ("sm", "smsp", "l1tex"):  # one clock domain
-            own = first_known(self._own_clock(unit), self.profiled_clock)
-            gaps = np.isnan(own) & ~np.isnan(self.clock_max)
-            note = (_SHORT_CLOCK if (self.seconds[gaps] < SHORT_LAUNCH).all() else _UNKNOWN_CLOCK) if gaps.any() else ""
-            return first_known(own, self.clock_max), note
+    def _quotients(self, units: Sequence[str]) -> list[FloatArray]:
+        """Elapsed cycles / duration, which may be of different passes."""
+        return [self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds for unit in units for how in ("avg", "max")]
+
+    def _rate_of(self, units: Sequence[str]) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = first_known(*self._recorded(units), *self._quotients(units))
+        return np.where(np.isfinite(rate) & (rate > 0), rate, np.nan)
+
+    def _find_clock(self, unit: str) -> Clock:
+        if unit in _SM_DOMAIN:
+            gaps = np.isnan(self.profiled_clock) & ~np.isnan(self.clock_max)
+            short = gaps & (self.seconds < SHORT_LAUNCH)
+            note = _SHORT_CLOCK if gaps.any() and bool(short[gaps].all()) else _UNKNOWN_CLOCK
+            return Clock(first_known(self.profiled_clock, self.clock_max), gaps, note)
+        own = self._rate_of((unit,))
         if unit == "dram":
-            return self._own_clock("dram"), ""
+            return Clock(self._trusted(own), np.zeros(len(own), dtype=bool), "")
         rate, per_cycle = (self._column(name) for name in _L2_CLOCK_PAIR)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = first_known(
-                self._own_clock(unit), np.where(self.seconds < SHORT_LAUNCH, np.nan, rate / (per_cycle * self.slices))
-            )
-        sm, _ = self.clock("sm")
-        gaps = np.isnan(own) & ~np.isnan(sm)
-        return first_known(own, sm), "L2 clock not recorded, SM clock used" if gaps.any() else ""
+            found = self._trusted(first_known(own, rate / (per_cycle * self.slices)))
+        sm = self.clock("sm").values
+        return Clock(first_known(found, sm), np.isnan(found) & ~np.isnan(sm), _SM_FOR_L2)
 
     def count(self, formula: WeightedSum, source: str, note: str) -> Quantity:
         """The sum of counters over the whole launch; the first form in which the report holds all of its counters."""
@@ -216,37 +235,38 @@ class Counters:
             total = total * self.seconds
         elif suffix == ".sum.per_cycle_elapsed":
             unit = formula.counters()[0].partition("__")[0]
-            rate = first_known(self._cycle_rate(unit), self.clock(unit)[0])  # the cycles that elapsed, whatever the clock was
+            rate = first_known(self._rate_of((unit,)), self.clock(unit).values)  # cycles that elapsed, whatever the clock was
             total = total * rate * self.seconds
         # A counter that overflowed or was not collected comes as NaN or infinity, a multi-pass difference below zero.
         return np.where(np.isfinite(total) & (total >= 0), total, np.nan)
 
     def peak(self, formula: WeightedSum, clock_unit: str, source: str) -> Quantity:
         """Peak per second: the counters' own sustained peaks per cycle, as the report records them, times the clock."""
-        clock, note = self.clock(clock_unit)
+        clock = self.clock(clock_unit)
         result = Quantity.missing(len(self.seconds))
         for suffix, instances in ((_PEAK_SUFFIX, 1.0), (_SLICE_PEAK_SUFFIX, self.slices)):
             metrics = [counter + suffix for counter in formula.counters()]
             if suffix == _SLICE_PEAK_SUFFIX and not all(name.startswith("lts__") for name in metrics):
                 continue  # only of L2 slices is the number of instances known
             if all(metric in self._columns for metric in metrics):
-                values = formula.evaluate(lambda counter, suffix=suffix: self._column(counter + suffix)) * instances * clock  # type: ignore[misc]
+                per_cycle = formula.evaluate(lambda counter, form=suffix: self._column(counter + form))  # type: ignore[misc]
+                values = per_cycle * instances * clock.values
                 values = np.where(np.isfinite(values) & (values > 0), values, np.nan)
-                result = result.filled(Quantity.of(values, Origin(source, ", ".join(metrics), note)))
+                result = result.filled(clock.noted(Quantity.of(values, Origin(source, ", ".join(metrics)))))
         return result
 
     def per_sm(self, per_cycle: float) -> Quantity:
         """Peak per second of ``per_cycle`` operations or bytes per SM and cycle (a data-sheet figure)."""
-        clock, note = self.clock("sm")
-        return Quantity.of(per_cycle * self.sm_count * clock, Origin("architecture", f"{per_cycle:g} per SM and cycle", note))
+        clock = self.clock("sm")
+        origin = Origin("architecture", f"{per_cycle:g} per SM and cycle")
+        return clock.noted(Quantity.of(per_cycle * self.sm_count * clock.values, origin))
 
     def per_slice(self, per_cycle: float) -> Quantity:
         """Peak per second of ``per_cycle`` bytes per L2 slice and cycle."""
-        clock, note = self.clock("lts")
-        notes = "; ".join(filter(None, (note, _SLICES_OF_ATTRIBUTES if self._guessed_slices else "")))
-        return Quantity.of(
-            per_cycle * self.slices * clock, Origin("architecture", f"{per_cycle:g} B per L2 slice and cycle", notes)
-        )
+        clock = self.clock("lts")
+        origin = Origin("architecture", f"{per_cycle:g} B per L2 slice and cycle")
+        found = clock.noted(Quantity.of(per_cycle * self.slices * clock.values, origin))
+        return found.with_note(self._guessed_slices, _SLICES_OF_ATTRIBUTES)
 
     def per_bus_bit(self, per_cycle: float) -> Quantity:
         """Peak per second of ``per_cycle`` bytes per bit of the memory bus and cycle, at the memory clock.
@@ -256,7 +276,7 @@ class Counters:
         bus = self._column(_ATTRIBUTES["bus_width"])
         found = Quantity.missing(len(bus))
         for clock, name, note in (
-            (self.clock("dram")[0], "dram__cycles_elapsed.avg.per_second", ""),
+            (self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", ""),
             (self._column(_ATTRIBUTES["max_memory_clock"]) * KILOHERTZ, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
         ):
             values = per_cycle * clock * bus

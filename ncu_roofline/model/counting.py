@@ -15,6 +15,9 @@ from ncu_roofline.spec import Binding, Spec
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
 
 
+_HALF = "fp16"
+
+
 def work_of(
     counters: Counters, spec: Spec, capability: tuple[int, int], opcodes: Executed
 ) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
@@ -34,7 +37,10 @@ def work_of(
             found[precision.id], used[precision.id] = one.finished(), one.chosen
             if one.fused is not None:
                 fused[precision.id] = one.fused
-    return found, _summands(spec, found, used), fused
+    summands = _summands(spec, found, used)
+    if _HALF in summands:  # constants stay visible with their caveat, and add to nothing
+        summands[_HALF] = summands[_HALF].scaled(np.where(opcodes.constants, np.nan, 1.0))
+    return found, summands, fused
 
 
 def _ways(bindings: Sequence[Binding]) -> list[Binding]:
@@ -62,6 +68,8 @@ class _Counted:
         else:
             candidate = self._counters.count(binding.counters, binding.source, binding.note)
             candidate = self._without_conversions(candidate, binding)
+            if binding.includes:  # dense and sparse products in one: opcodes tell them apart
+                candidate = candidate.scaled(np.where(np.isfinite(self._by_opcodes.values), np.nan, 1.0))
             fused = self._counters.count(binding.fused, binding.source, "").values if binding.fused else None
         new = np.isnan(self.quantity.values) & ~np.isnan(candidate.values)
         if not new.any():

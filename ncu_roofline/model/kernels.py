@@ -8,6 +8,7 @@ import numpy as np
 
 from ncu_roofline.model.grouping import Grouping, reports_of
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
 from ncu_roofline.model.uncounted import uncounted_tensor
 from ncu_roofline.model.verdicts import Verdicts
@@ -31,6 +32,7 @@ def kernels_table(
     clock = grouping.mean(m.clock, m.seconds)
     ratio = clock / m.clock_max[first]
     available = _Availability(m, grouping, spec, levels)
+    work = np.where(available.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
     return {
         "report": reports_of(m, grouping),
         "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
@@ -57,6 +59,7 @@ def kernels_table(
         "missing": available.missing(),
         "notes": _joined(
             _remarks(m, grouping),
+            _contradictions(m, grouping, spec),
             _clock_notes(ratio),
             available.zero_so_far(),
             _tensor_notes(m, grouping, spec),
@@ -70,6 +73,21 @@ def _remarks(m: Measurements, grouping: Grouping) -> Any:
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
     for launch in np.flatnonzero(m.remarks != ""):
         found[grouping.index[launch]][str(m.remarks[launch])] = None
+    return ["; ".join(one) for one in found]
+
+
+def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
+    """Counters that say nothing where opcodes say much: no point tells it."""
+    found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
+    for precision in spec.precisions:
+        quantity = m.work.get(precision.id)
+        if quantity is None or not any(TOLD in one.note for one in quantity.origins):
+            continue
+        told = np.array([TOLD in one.note for one in quantity.origins] + [False])[quantity.choice]
+        for launch in np.flatnonzero(told & (quantity.values == 0)):
+            found[grouping.index[launch]][
+                f"the counters of {precision.label} say 0, and the opcodes executed say otherwise"
+            ] = None
     return ["; ".join(one) for one in found]
 
 
@@ -119,6 +137,7 @@ class _Availability:
         self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
         totals = [_sum_known(grouping, quantity.values) > 0 for quantity in m.work.values()]
         self.any_work = self._any(totals)
+        self.uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
         self.any_traffic = self._any(list(self.traffics.values()))
         nothing = np.zeros(grouping.count, dtype=bool)
         self.core = {name: self.works.get(name, nothing) for name in CORE_PRECISIONS}
@@ -133,8 +152,16 @@ class _Availability:
     def status(self) -> Any:
         """Why a row has points or none.  Zero in the precisions collected is zero work only if all of them were."""
         complete = np.all(list(self.core.values()), axis=0) & self.chip
-        conditions = [~self.chip & ~self.any_work, ~self.time, ~self.any_work & ~complete, ~self.any_work, ~self.any_traffic]
-        names = ["unknown-chip", "no-time", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
+        nothing = ~self.any_work
+        conditions = [
+            ~self.chip & nothing,
+            ~self.time,
+            nothing & self.uncounted,
+            nothing & ~complete,
+            nothing,
+            ~self.any_traffic,
+        ]
+        names = ["unknown-chip", "no-time", "tensor-unknown", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
         return np.select(conditions, names, default="ok").astype(object)
 
     def missing(self) -> Any:

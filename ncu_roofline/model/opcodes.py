@@ -20,6 +20,7 @@ from ncu_roofline.spec.validation import LAST
 THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
 WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
 OPCODES = "opcodes"
+TOLD = "by opcodes it is"
 COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}), source=OPCODES)
 """Stands for the opcodes where bindings are listed."""
 
@@ -28,6 +29,8 @@ _UNPROVEN = "wgmma as a quarter of the warpgroup's operations per warp: unproven
 _NOTES = {"fp16": "compilers also load constants by HFMA2, which its name does not tell"}
 # Asynchronous copies from global to shared memory: bytes per thread by modifier, 4 without one.
 _COPY, _COPIED, _COPIED_LEAST = "LDGSTS", {"128": 16, "64": 8}, 4
+_LOADS_CONSTANTS = "HFMA2.MMA"
+_HALF = ("HADD2", "HMUL2", "HFMA2", "HADD2_32I", "HMUL2_32I", "HFMA2_32I", "HMNMX2", "HSETP2", "HSET2")
 _SHARED = ("LDS", "STS", "ATOMS", "LDSM")
 _ACCUMULATORS = {"acc16": "fp16", "acc32": "fp32"}
 
@@ -38,7 +41,8 @@ class Executed:
 
     ``work`` and ``fused`` by precision id: operations, and those by fused multiply-adds; ``conversions``: instructions that the
     counters of FP16 take for additions; ``copied``: bytes of asynchronous copies into shared memory; ``shared``: instructions
-    that access shared memory; ``gaps``: tensor instructions whose operations no opcode tells.
+    that access shared memory; ``gaps``: tensor instructions whose operations no opcode tells; ``constants``: launches whose
+    only half-precision arithmetic is HFMA2.MMA beside that of other precisions: so compilers load constants.
     """
 
     work: Mapping[str, Quantity]
@@ -47,12 +51,13 @@ class Executed:
     copied: FloatArray
     shared: FloatArray
     gaps: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    constants: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
     @classmethod
     def nothing(cls, count: int) -> Executed:
         """No opcodes were counted."""
         missing = np.full(count, np.nan)
-        return cls({}, {}, missing, missing, missing, np.zeros(count, dtype=bool))
+        return cls({}, {}, missing, missing, missing, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
 
 def executed(
@@ -84,6 +89,7 @@ def executed(
         np.array([one.copied for one in tallies]),
         np.array([one.shared for one in tallies]),
         np.array([one.tensor_gap for one in tallies], dtype=bool),
+        np.array([one.only_constants for one in tallies], dtype=bool),
     )
 
 
@@ -106,6 +112,7 @@ class _Tally:
     copied: float
     shared: float
     tensor_gap: bool
+    only_constants: bool
 
     @property
     def conversions(self) -> float:
@@ -144,7 +151,18 @@ def _tally(
         copied=math.nan if threads is None else sum(_copied(one) * number for one, number in threads.items()),
         shared=math.nan if threads is None else sum(number for one, number in threads.items() if _name(one) in _SHARED),
         tensor_gap=tensor_gap,
+        only_constants=_only_constants(threads or {}, core or ()),
     )
+
+
+def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWork, float]]) -> bool:
+    """Whether half precision is but HFMA2.MMA in a kernel that works in FP64 or FP32.
+
+    A recorded kernel in double precision executes exactly two of them for each division of integers.
+    """
+    halves = [one for one, number in threads.items() if number and _name(one) in _HALF]
+    others = any(number for work, number in core if work.precision in ("fp64", "fp32"))
+    return bool(halves) and others and all(one.startswith(_LOADS_CONSTANTS) for one in halves)
 
 
 def _weigh(
@@ -192,7 +210,7 @@ def told_apart(counted: Quantity, other: Quantity, tolerance: float = 0.01) -> Q
     choice, origins = counted.choice.copy(), list(counted.origins)
     for row in np.flatnonzero(differs):
         origin = counted.origins[counted.choice[row]]
-        sentence = f"by opcodes it is {ratio[row]:.3g} of what the counters give"
+        sentence = f"{TOLD} {ratio[row]:.3g} of what the counters give"
         told = Origin(origin.source, origin.metrics, "; ".join(filter(None, (origin.note, sentence))))
         if told not in origins:
             origins.append(told)

@@ -19,6 +19,8 @@ from ncu_roofline.model.works import Work, works_of
 from ncu_roofline.spec import Spec
 
 CLOCK_WARNING = 0.9
+_PARTIAL = "some launches lack the metrics"
+_UNCOUNTED = "tensor work unknown: the tensor pipe was active but its operations were not collected, so what binds is not told"
 LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
 # A level drawn on request shows where it has this share of DRAM's traffic, or would take this share of the time over a PCIe 4.0
 # link of 16 lanes (31.5 GB/s each way).
@@ -51,6 +53,8 @@ def points_table(
         work = _if_alone(m, spec, work, select)
         rows = [_Rows(m, grouping, work, level, m.traffic[level], bandwidth.get(level)) for level in m.traffic]
         _add_binding(rows, grouping, uncounted)
+        for row in rows:
+            row.uncounted = uncounted
         tables += [row.table(rows) for row in rows if row.level in levels]
     return [table for table in tables if len(table["launch"])]
 
@@ -119,6 +123,7 @@ class _Rows:
         )
         self.binds = np.full(grouping.count, "", dtype=object)
         self.lowest = np.full(grouping.count, np.nan)
+        self.uncounted = np.zeros(grouping.count, dtype=bool)
 
     def _representative(self) -> Any:
         """For each row the launch that lends it its texts: the longest with the numbers, else the first."""
@@ -212,18 +217,20 @@ class _Rows:
         """Source, metrics and notes per row: few distinct combinations, built once each."""
         work, traffic = self.work_of.quantity, self.traffic_of
         low_clock = ratio < CLOCK_WARNING
+        tensor = self.uncounted[np.flatnonzero(self.present)]
         partial = self.coverage[np.flatnonzero(self.present)] < 1.0 - 1e-9
         # One small number per combination, so that counting finds the few that occur (choices begin at -1).
         width = len(traffic.origins) + 1
-        code = ((work.choice[who] + 1) * width + traffic.choice[who] + 1) * 4 + low_clock * 2 + partial
+        code = ((work.choice[who] + 1) * width + traffic.choice[who] + 1) * 8 + low_clock * 4 + partial * 2 + tensor
         texts = np.empty((int(code.max(initial=0)) + 1, 3), dtype=object)
         for one in np.flatnonzero(np.bincount(code)).tolist():
-            choices, flags = divmod(one, 4)
-            texts[one] = self._text(choices // width - 1, choices % width - 1, flags >= 2, flags % 2 == 1)
+            choices, flags = divmod(one, 8)
+            more = [note for bit, note in ((4, LOW_CLOCK), (2, _PARTIAL), (1, _UNCOUNTED)) if flags & bit]
+            texts[one] = self._text(choices // width - 1, choices % width - 1, more)
         rows = texts[code]
         return rows[:, 0], rows[:, 1], rows[:, 2]
 
-    def _text(self, work_choice: int, traffic_choice: int, low_clock: bool, partial: bool) -> tuple[str, str, str]:
+    def _text(self, work_choice: int, traffic_choice: int, more: list[str]) -> tuple[str, str, str]:
         origins = [self.work_of.quantity.origins[work_choice], self.traffic_of.origins[traffic_choice]]
         rank = ("binding", "embedded", "derived")
         source = (
@@ -232,11 +239,7 @@ class _Rows:
             else max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
         )
         notes = [origin.note for origin in origins if origin.note]
-        if low_clock:
-            notes.append(LOW_CLOCK)
-        if partial:
-            notes.append("some launches lack the metrics")
-        return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys(notes))
+        return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys([*notes, *more]))
 
 
 def _add_binding(rows: list[_Rows], grouping: Grouping, uncounted: np.ndarray[Any, np.dtype[np.bool_]]) -> None:

@@ -101,6 +101,8 @@ class Roofs:
         keys = list(zip(self._m.device, self._m.capability, strict=True))
         for key in dict.fromkeys(keys):
             index = np.flatnonzero([one == key for one in keys])
+            timed = index[np.isfinite(self._m.seconds[index])]
+            index = timed if len(timed) else index  # a launch without any number says nothing of the others' roofs
             where = _Where(self._m, index, key, self._clock)
             measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
             precisions, levels = shown.precisions(key[0]), shown.levels(key[0])

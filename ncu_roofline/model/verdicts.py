@@ -19,6 +19,8 @@ from ncu_roofline.verdict import Limit, State, judge
 
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 _MIX_TOLD = 1.05
+# Work without a roof that is less than this share of all says nothing against the verdict.
+ROOFLESS_SHARE = 0.01
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 # Units whose shares say how busy the inside of the SMs was.
 _GROUP_SM = "sm"
@@ -57,7 +59,8 @@ class Verdicts:
     def table(self) -> Table:
         """The columns."""
         busiest = self._busiest()
-        verdicts = [judge(*facts) for facts in zip(self._limits(), self._states(), self.uncounted.tolist(), strict=True)]
+        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), strict=True)
+        verdicts = [judge(*one) for one in facts]
         nothing = np.full(self._grouping.count, np.nan)
         level_share = {name: self._level_share(name) for name in LEVEL_COLUMNS}
         return {
@@ -148,12 +151,14 @@ class Verdicts:
     def _add_pipe(self, rows: list[list[Limit]], pipe: str) -> None:
         """One limit per row: all that one pipe was asked for, by the name of the precision that asked for most."""
         mine = [demand for demand in self._demands if (demand.pipe == pipe).any()]
+        counted = np.any([np.isfinite(demand.work) & (demand.pipe == pipe) for demand in mine], axis=0)
+        counted_seconds = self._grouping.total(np.where(counted, np.nan_to_num(self._m.seconds), 0.0))
         seconds = [self._total(demand, pipe, demand.seconds) for demand in mine]
         mixes = [self._total(demand, pipe, demand.mix_seconds) for demand in mine]
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.sum(mixes, axis=0) / self._seconds
+            shares = np.sum(mixes, axis=0) / counted_seconds
             slower = np.sum(mixes, axis=0) / np.sum(seconds, axis=0)
-        largest = np.argmax(np.nan_to_num(np.vstack(mixes)), axis=0)
+        largest = np.argmax(np.vstack(mixes), axis=0)
         for row, share in enumerate(shares.tolist()):
             if share > 0:
                 demand = mine[largest[row]]
@@ -162,8 +167,25 @@ class Verdicts:
                 )
 
     def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
-        """Seconds of each row on this pipe; a launch with work but without a roof leaves the sum unknown."""
-        return self._grouping.total(np.where((demand.pipe == pipe) & ~np.isnan(demand.work), seconds, 0.0))
+        """Seconds of each row on this pipe, as far as there is a roof."""
+        return self._grouping.total(np.where(demand.pipe == pipe, np.nan_to_num(seconds), 0.0))
+
+    def _without_roof(self) -> list[str]:
+        """What counts of each row's work without a known roof, by label."""
+        total = np.zeros(self._grouping.count)
+        lacking: list[tuple[str, FloatArray]] = []
+        for demand in self._demands:
+            if demand.precision.on_request:
+                continue
+            total += self._grouping.total(np.nan_to_num(demand.work))
+            without = np.isnan(demand.seconds) & (demand.work > 0)
+            if without.any():
+                lacking.append((demand.precision.label, self._grouping.total(np.where(without, demand.work, 0.0))))
+        texts: list[list[str]] = [[] for _ in total]
+        for label, work in lacking:
+            for row in np.flatnonzero(work > ROOFLESS_SHARE * total):
+                texts[row].append(label)
+        return [" and ".join(labels) for labels in texts]
 
     def _states(self) -> list[State]:
         gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
