@@ -20,6 +20,8 @@ SAME = 0.9
 TENSOR_ACTIVE = 0.01
 # A speed-up below this is none.
 LITTLE = 1.05
+# Above this one a number tells no more.
+FAR = 1000.0
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
 
@@ -40,6 +42,12 @@ Verdict = namedtuple("Verdict", "text limit fraction speedup reason")
 limit, "" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before something is
 full (both NaN where unknown); ``reason`` one sentence."""
 
+NO_TIME = "its run time is not known, so no rate is"
+UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
+ALL_IDLE = "every unit that was looked at was idle"
+NO_ROOFS = "no roof of its GPU is known"
+NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
+
 NOTHING_KNOWN = State(None, None, None, None, None, None)
 
 
@@ -50,7 +58,7 @@ def is_known(value: float | None) -> bool:
 
 def as_percent(share: float) -> str:
     """A share for people: 75 %, 4.2 %."""
-    return "{:.0f} %".format(100 * share) if share >= 0.0995 else "{:.2g} %".format(100 * share)
+    return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
 
 
 def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
@@ -63,10 +71,17 @@ def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
     return max(roofs, key=lambda limit: limit.fraction) if roofs else fullest
 
 
-def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown: bool = False, roofless: str = "") -> Verdict:
+def judge(
+    limits: Sequence[Limit],
+    state: State = NOTHING_KNOWN,
+    tensor_unknown: bool = False,
+    roofless: str = "",
+    why: str = NOTHING_COLLECTED,
+) -> Verdict:
     """The verdict on a kernel from all that can be full.
 
-    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof.
+    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof;
+    ``why`` says what is missing where nothing is known to limit it.
     """
     nearest = nearest_limit(limits)
     if roofless and not tensor_unknown and (nearest is None or nearest.fraction < REACHED):
@@ -76,7 +91,7 @@ def judge(limits: Sequence[Limit], state: State = NOTHING_KNOWN, tensor_unknown:
         text = "{}; {}".format(text, _at(nearest, "the nearest known limit is "))
         return Verdict(UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
     if nearest is None:
-        return _without_limits(state, tensor_unknown)
+        return _without_limits(state, tensor_unknown, why)
     fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     speedup = _speedup(fullest, state)
     if tensor_unknown:
@@ -116,12 +131,12 @@ def keeping_back(state: State) -> list[str]:
     return causes
 
 
-def _without_limits(state: State, tensor_unknown: bool) -> Verdict:
+def _without_limits(state: State, tensor_unknown: bool, why: str) -> Verdict:
     if tensor_unknown:
         return Verdict(TENSOR_UNKNOWN, "", math.nan, math.nan, _tensor(state))
     causes = keeping_back(state)
     known = "; known is: {}".format(", ".join(causes)) if causes else ""
-    return Verdict(UNKNOWN, "", math.nan, math.nan, "nothing was collected that can be held against a limit" + known)
+    return Verdict(UNKNOWN, "", math.nan, math.nan, why + known)
 
 
 def _speedup(fullest: Limit, state: State) -> float:
@@ -149,4 +164,6 @@ def _at(nearest: Limit, before: str = "") -> str:
 def _at_most(speedup: float) -> str:
     if speedup < LITTLE:
         return "; nothing to gain short of doing less"
+    if speedup > FAR:
+        return "; over {:.0f}x away from any limit".format(FAR)
     return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)

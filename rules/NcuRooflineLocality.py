@@ -238,7 +238,10 @@ LEVELS = (
 
 
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
 SHORT_LAUNCH = 2e-05
+# What a chip may be read as that nobody knew yet: those with all counters.
+STAND_INS = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (10, 7), (12, 0))
 # The number of L2 slices is a counter's sum over its average.
 SLICE_COUNTERS = (
     'lts__cycles_elapsed',
@@ -300,11 +303,15 @@ class Kernel(object):
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        self.chip = self.capability  # what it is, beside what its counters are read as
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        older = [one for one in STAND_INS if one < self.chip]
+        if self.chip not in ARCHITECTURES and older:
+            self.capability = older[-1]
         if "slices" not in self.values:
             self.values["slices"] = self.count_slices(slices)
         self.slices, self.slices_guessed = self.values["slices"]
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
+        self.clock_profiled = self.own_clock(*SM_DOMAIN)
 
     def metric(self, name):
         if name not in self.names:
@@ -357,25 +364,24 @@ class Kernel(object):
         guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         return guess, guess is not None
 
-    @once
-    def own_clock(self, unit):
+    def own_clock(self, *units):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
-        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(units)
 
     @once
-    def cycle_rate(self, unit):
-        """Elapsed cycles of a unit per second of the launch."""
-        found = []
-        for how in ("avg", "max"):
-            found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
-            found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
+    def cycle_rate(self, units):
+        """Elapsed cycles of units of one clock per second of the launch; as recorded, where cycles and time are of one pass."""
+        names = [[unit + "__cycles_elapsed." + how for unit in units] for how in ("avg", "max")]
+        found = [self.value(name + ".per_second") for name in names[0] + names[1]]
+        for unit in units:
+            found += [ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds) for how in ("avg", "max")]
         return positive(first(*found))
 
     @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
-        if unit in ("sm", "smsp", "l1tex"):
-            return first(self.own_clock(unit), self.clock_profiled, self.clock_max)
+        if unit in SM_DOMAIN:
+            return first(self.clock_profiled, self.clock_max)
         if unit == "dram":
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
@@ -401,7 +407,7 @@ class Kernel(object):
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
                     unit = terms[0][0].split("__")[0]
-                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
+                    total = times(total, first(self.cycle_rate((unit,)), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()

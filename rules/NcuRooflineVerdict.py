@@ -1147,7 +1147,10 @@ from collections import namedtuple
 
 
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
+SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
 SHORT_LAUNCH = 2e-05
+# What a chip may be read as that nobody knew yet: those with all counters.
+STAND_INS = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (10, 7), (12, 0))
 # The number of L2 slices is a counter's sum over its average.
 SLICE_COUNTERS = (
     'lts__cycles_elapsed',
@@ -1209,11 +1212,15 @@ class Kernel(object):
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
         self.device = self.text("device__attribute_display_name")
-        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.capability, ({}, {}, (), {}))
+        self.chip = self.capability  # what it is, beside what its counters are read as
+        self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        older = [one for one in STAND_INS if one < self.chip]
+        if self.chip not in ARCHITECTURES and older:
+            self.capability = older[-1]
         if "slices" not in self.values:
             self.values["slices"] = self.count_slices(slices)
         self.slices, self.slices_guessed = self.values["slices"]
-        self.clock_profiled = first(*[self.own_clock(unit) for unit in ("sm", "smsp", "l1tex", "gpc")])
+        self.clock_profiled = self.own_clock(*SM_DOMAIN)
 
     def metric(self, name):
         if name not in self.names:
@@ -1266,25 +1273,24 @@ class Kernel(object):
         guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         return guess, guess is not None
 
-    @once
-    def own_clock(self, unit):
+    def own_clock(self, *units):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
-        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(unit)
+        return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(units)
 
     @once
-    def cycle_rate(self, unit):
-        """Elapsed cycles of a unit per second of the launch."""
-        found = []
-        for how in ("avg", "max"):
-            found.append(self.value(unit + "__cycles_elapsed." + how + ".per_second"))
-            found.append(ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds))
+    def cycle_rate(self, units):
+        """Elapsed cycles of units of one clock per second of the launch; as recorded, where cycles and time are of one pass."""
+        names = [[unit + "__cycles_elapsed." + how for unit in units] for how in ("avg", "max")]
+        found = [self.value(name + ".per_second") for name in names[0] + names[1]]
+        for unit in units:
+            found += [ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds) for how in ("avg", "max")]
         return positive(first(*found))
 
     @once
     def clock(self, unit):
         """Clock of a unit while profiled, in Hz; the nearest known one where it was not recorded."""
-        if unit in ("sm", "smsp", "l1tex"):
-            return first(self.own_clock(unit), self.clock_profiled, self.clock_max)
+        if unit in SM_DOMAIN:
+            return first(self.clock_profiled, self.clock_max)
         if unit == "dram":
             return self.own_clock("dram")
         rate = self.value("lts__t_sectors.sum.per_second")
@@ -1310,7 +1316,7 @@ class Kernel(object):
                     total = times(total, self.seconds)
                 if suffix == ".sum.per_cycle_elapsed":
                     unit = terms[0][0].split("__")[0]
-                    total = times(total, first(self.cycle_rate(unit), self.clock(unit)))
+                    total = times(total, first(self.cycle_rate((unit,)), self.clock(unit)))
                 if total is not None and total >= 0:
                     return total, metrics
         return None, ()
@@ -1746,6 +1752,8 @@ SAME = 0.9
 TENSOR_ACTIVE = 0.01
 # A speed-up below this is none.
 LITTLE = 1.05
+# Above this one a number tells no more.
+FAR = 1000.0
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
 
@@ -1766,6 +1774,12 @@ Verdict = namedtuple("Verdict", "text limit fraction speedup reason")
 limit, "" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before something is
 full (both NaN where unknown); ``reason`` one sentence."""
 
+NO_TIME = "its run time is not known, so no rate is"
+UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
+ALL_IDLE = "every unit that was looked at was idle"
+NO_ROOFS = "no roof of its GPU is known"
+NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
+
 NOTHING_KNOWN = State(None, None, None, None, None, None)
 
 
@@ -1776,7 +1790,7 @@ def is_known(value):
 
 def as_percent(share):
     """A share for people: 75 %, 4.2 %."""
-    return "{:.0f} %".format(100 * share) if share >= 0.0995 else "{:.2g} %".format(100 * share)
+    return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
 
 
 def nearest_limit(limits):
@@ -1789,11 +1803,27 @@ def nearest_limit(limits):
     return max(roofs, key=lambda limit: limit.fraction) if roofs else fullest
 
 
-def judge(limits, state = NOTHING_KNOWN, tensor_unknown = False):
-    """The verdict on a kernel from all that can be full; with ``tensor_unknown`` its tensor operations were not counted."""
+def judge(
+    limits,
+    state = NOTHING_KNOWN,
+    tensor_unknown = False,
+    roofless = "",
+    why = NOTHING_COLLECTED,
+):
+    """The verdict on a kernel from all that can be full.
+
+    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof;
+    ``why`` says what is missing where nothing is known to limit it.
+    """
     nearest = nearest_limit(limits)
+    if roofless and not tensor_unknown and (nearest is None or nearest.fraction < REACHED):
+        text = "no roof is known for its {} work".format(roofless)
+        if nearest is None:
+            return Verdict(UNKNOWN, "", math.nan, math.nan, text)
+        text = "{}; {}".format(text, _at(nearest, "the nearest known limit is "))
+        return Verdict(UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
     if nearest is None:
-        return _without_limits(state, tensor_unknown)
+        return _without_limits(state, tensor_unknown, why)
     fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     speedup = _speedup(fullest, state)
     if tensor_unknown:
@@ -1833,12 +1863,12 @@ def keeping_back(state):
     return causes
 
 
-def _without_limits(state, tensor_unknown):
+def _without_limits(state, tensor_unknown, why):
     if tensor_unknown:
         return Verdict(TENSOR_UNKNOWN, "", math.nan, math.nan, _tensor(state))
     causes = keeping_back(state)
     known = "; known is: {}".format(", ".join(causes)) if causes else ""
-    return Verdict(UNKNOWN, "", math.nan, math.nan, "neither work nor traffic nor the use of any unit was collected" + known)
+    return Verdict(UNKNOWN, "", math.nan, math.nan, why + known)
 
 
 def _speedup(fullest, state):
@@ -1866,6 +1896,8 @@ def _at(nearest, before = ""):
 def _at_most(speedup):
     if speedup < LITTLE:
         return "; nothing to gain short of doing less"
+    if speedup > FAR:
+        return "; over {:.0f}x away from any limit".format(FAR)
     return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
 
 
@@ -1906,6 +1938,7 @@ GAUGES = {
     'eligible_warps': (1.0, ('smsp__warps_eligible.avg.per_cycle_active',)),
     'waves': (1.0, ('launch__waves_per_multiprocessor',)),
 }
+ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing against the verdict
 MIX_TOLD = 1.05  # from here on a mix of instructions that are not all fused is told beside the roof that it can't reach
 GROUP_LESS = 1e-6  # a named part that is as busy as its group has the better name
 GAIN = 1.25  # from here on a speedup is worth a finding
@@ -1918,8 +1951,12 @@ HINTS = {
 }
 
 
+def verdict_of(kernel):
+    return judge(limits(kernel), state(kernel), tensor_unknown(kernel), without_roof(kernel), missing(kernel))
+
+
 def examine(kernel, report):
-    found = judge(limits(kernel), state(kernel), tensor_unknown(kernel))
+    found = verdict_of(kernel)
     text = found.reason[:1].upper() + found.reason[1:] + "."
     if found.text == UNKNOWN:
         report.note(text, found.text)
@@ -1928,6 +1965,10 @@ def examine(kernel, report):
     text += " " + HINTS[kind]
     if found.limit == "l2" and kernel.slices_guessed:
         text += GUESSED_SLICES
+    if kernel.chip != kernel.capability:
+        text += " Compute capability {}.{} is not known to this rule and was read with the counters of {}.{}: unproven.".format(
+            *(kernel.chip + kernel.capability)
+        )
     share = 1 - 1 / found.speedup if is_known(found.speedup) else 0.0
     if found.text == TENSOR_UNKNOWN or (is_known(found.fraction) and found.fraction > ABOVE):
         report.warn(text, found.text)
@@ -1987,7 +2028,8 @@ def busy(kernel, unit, metrics):
 
 
 def pipe_limit(kernel, mine):
-    """All that one pipe was asked for, by the name of the precision that asked for most; None where a roof is unknown."""
+    """All that one pipe was asked for, as far as there are roofs, by the name of the precision that asked for most."""
+    mine = [demand for demand in mine if demand.mix_seconds is not None]
     seconds, mixed = added([demand.seconds for demand in mine]), added([demand.mix_seconds for demand in mine])
     share = ratio(mixed, kernel.seconds)
     if share is None or share <= 0:
@@ -1999,6 +2041,26 @@ def pipe_limit(kernel, mine):
         detail = "of what its mix of instructions can reach, {:.0f} % of the FMA peak".format(100 / slower)
     label = precision[1] + (" FMA" if precision[3] else "")
     return Limit("compute", precision[0] + (".fma" if precision[3] else ""), label, share, True, detail)
+
+
+def without_roof(kernel):
+    """What counts of the work without a known roof, by label."""
+    found = demands(kernel)
+    total = sum([demand.work.total for demand in found])
+    lacking = [demand for demand in found if demand.mix_seconds is None and demand.work.total > ROOFLESS_SHARE * total]
+    return " and ".join([demand.precision[1] for demand in lacking])
+
+
+def missing(kernel):
+    """Why nothing may be known to limit the kernel."""
+    if kernel.seconds is None:
+        return NO_TIME
+    if [name for _, _, name, _, _, metrics in UNITS if busy(kernel, name, metrics) is not None]:
+        return ALL_IDLE
+    if kernel.capability not in ARCHITECTURES:
+        return UNKNOWN_CHIP
+    counted = kernel.works() or [level for level in LEVELS if kernel.traffic(level) is not None]
+    return NO_ROOFS if counted else NOTHING_COLLECTED
 
 
 def state(kernel):

@@ -18,6 +18,7 @@ from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.roofs import ROOF_NAMES
+from ncu_roofline.model.verdicts import ROOFLESS_SHARE
 from ncu_roofline.model.works import MIXED_SHARE
 from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec, load_units
 from ncu_roofline.spec.units import SHARES
@@ -216,6 +217,8 @@ def _collected(section: str) -> tuple[tuple[str, int, int], ...]:
 def _constants(spec: Spec) -> dict[str, object]:
     return {
         "mixed_share": repr(MIXED_SHARE),
+        "stand_ins": _literal(tuple(a.compute_capability for a in spec.architectures if not a.lacks), 0),
+        "roofless_share": repr(ROOFLESS_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
         "clocks_by_release": BY_RELEASE,
         "tensor_active": repr(TENSOR_ACTIVE),

@@ -10,7 +10,7 @@ from ncu_roofline.formula import WeightedSum
 from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.measurements import Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
-from ncu_roofline.spec import Binding, Spec
+from ncu_roofline.spec import Binding, Precision, Spec
 
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
 
@@ -30,7 +30,7 @@ def work_of(
     used: dict[str, TextArray] = {}
     fused: dict[str, Quantity] = {}
     for precision in spec.precisions:
-        one = _Counted(counters, opcodes, precision.id)
+        one = _Counted(counters, opcodes, precision)
         for binding in _ways(spec.bindings(precision, capability)):
             one.fill(binding)
         if one.quantity.origins:
@@ -52,14 +52,13 @@ def _ways(bindings: Sequence[Binding]) -> list[Binding]:
 class _Counted:
     """The work of one precision, launch by launch the first way that the report has."""
 
-    def __init__(self, counters: Counters, opcodes: Executed, precision: str) -> None:
+    def __init__(self, counters: Counters, opcodes: Executed, precision: Precision) -> None:
         count = len(counters.seconds)
-        self._counters, self._opcodes, self._id = counters, opcodes, precision
-        self._by_opcodes = opcodes.work.get(precision, Quantity.missing(count))
+        self._counters, self._opcodes, self._id, self._label = counters, opcodes, precision.id, precision.label
+        self._by_opcodes = opcodes.work.get(precision.id, Quantity.missing(count))
         self.quantity = Quantity.missing(count)
         self.chosen: TextArray = np.full(count, None, dtype=object)
         self.fused: Quantity | None = None
-        self._additions = np.zeros(count)
 
     def fill(self, binding: Binding) -> None:
         """The gaps from one more way."""
@@ -100,7 +99,7 @@ class _Counted:
         """All of it; where opcodes say something else than the counters, a note."""
         by_counters = np.array([one is not None and one is not COUNTED for one in self.chosen], dtype=bool)
         other = self._by_opcodes.scaled(np.where(by_counters, 1.0, np.nan))
-        return told_apart(self.quantity, other) if self._by_opcodes.origins else self.quantity
+        return told_apart(self.quantity, other, self._label) if self._by_opcodes.origins else self.quantity
 
 
 def _summands(spec: Spec, found: dict[str, Quantity], used: dict[str, TextArray]) -> dict[str, Quantity]:

@@ -59,7 +59,7 @@ def kernels_table(
         "missing": available.missing(),
         "notes": _joined(
             _remarks(m, grouping),
-            _contradictions(m, grouping, spec),
+            _contradictions(m, grouping),
             _clock_notes(ratio),
             available.zero_so_far(),
             _tensor_notes(m, grouping, spec),
@@ -76,19 +76,15 @@ def _remarks(m: Measurements, grouping: Grouping) -> Any:
     return ["; ".join(one) for one in found]
 
 
-def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
+def _contradictions(m: Measurements, grouping: Grouping) -> Any:
     """Counters that say nothing where opcodes say much: no point tells it."""
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
-    for precision in spec.precisions:
-        quantity = m.work.get(precision.id)
-        if quantity is None or not any(TOLD in one.note for one in quantity.origins):
-            continue
-        told = np.array([TOLD in one.note for one in quantity.origins] + [False])[quantity.choice]
-        for launch in np.flatnonzero(told & (quantity.values == 0)):
-            found[grouping.index[launch]][
-                f"the counters of {precision.label} say 0, and the opcodes executed say otherwise"
-            ] = None
-    return ["; ".join(one) for one in found]
+    for quantity in m.work.values():
+        told = [next((one for one in origin.note.split("; ") if one.startswith(TOLD)), "") for origin in quantity.origins]
+        if any(told):
+            for launch in np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)):
+                found[grouping.index[launch]][told[quantity.choice[launch]]] = None
+    return ["; ".join(filter(None, one)) for one in found]
 
 
 def _clock_notes(ratio: Any) -> Any:

@@ -20,7 +20,7 @@ from ncu_roofline.spec.validation import LAST
 THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
 WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
 OPCODES = "opcodes"
-TOLD = "by opcodes it is"
+TOLD = "by opcodes"
 COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}), source=OPCODES)
 """Stands for the opcodes where bindings are listed."""
 
@@ -199,23 +199,21 @@ def _is(precision: str, work: OpcodeWork) -> bool:
     )
 
 
-def told_apart(counted: Quantity, other: Quantity, tolerance: float = 0.01) -> Quantity:
-    """``counted`` with a note on the launches where opcode counts give another number, and which."""
+def told_apart(counted: Quantity, other: Quantity, label: str, tolerance: float = 0.01) -> Quantity:
+    """``counted``, the work of the precision ``label``, with a note where opcode counts give another number, and which."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = other.values / counted.values
         differs = np.abs(ratio - 1) > tolerance
     differs &= np.isfinite(counted.values) & (counted.choice >= 0)
-    if not differs.any():
-        return counted
-    choice, origins = counted.choice.copy(), list(counted.origins)
+    choice = counted.choice.copy()
+    place = {origin: index for index, origin in enumerate(counted.origins)}
     for row in np.flatnonzero(differs):
         origin = counted.origins[counted.choice[row]]
-        sentence = f"{TOLD} {ratio[row]:.3g} of what the counters give"
-        told = Origin(origin.source, origin.metrics, "; ".join(filter(None, (origin.note, sentence))))
-        if told not in origins:
-            origins.append(told)
-        choice[row] = origins.index(told)
-    return Quantity(counted.values, choice, tuple(origins))
+        told = f"{ratio[row]:.2g} of what" if math.isfinite(ratio[row]) else "work where"
+        gives = "the counters give" if math.isfinite(ratio[row]) else "the counters give 0"
+        note = "; ".join(filter(None, (origin.note, f"{TOLD} {label} is {told} {gives}")))
+        choice[row] = place.setdefault(Origin(origin.source, origin.metrics, note), len(place))
+    return Quantity(counted.values, choice, tuple(place))
 
 
 def metrics_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def _gauge(counters: Counters, gauge: Gauge) -> Quantity:
     for metric in gauge.metrics:
         if counters.has(metric):
             values = counters.metric(metric) * gauge.scale
-            usable = np.where(np.isfinite(values) & (values >= 0), values, np.nan)
+            usable = np.where(np.isfinite(values) & (values >= 0) & (values <= gauge.most), values, np.nan)
             found = found.filled(Quantity.of(usable, Origin("binding", metric)))
     return found
 

@@ -15,7 +15,7 @@ from ncu_roofline.model.roofs import ROOF_NAMES, Roofs, RoofValues
 from ncu_roofline.model.uncounted import uncounted_tensor
 from ncu_roofline.model.utilisation import values_of
 from ncu_roofline.spec import Level, Precision, Spec, load_units
-from ncu_roofline.verdict import Limit, State, judge
+from ncu_roofline.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge
 
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 _MIX_TOLD = 1.05
@@ -40,7 +40,7 @@ class Verdicts:
         roofs: Roofs,
     ) -> None:
         compute, bandwidth, latency = roofs.compute(), roofs.bandwidth(), roofs.launch_latency()
-        self._m, self._grouping, self._units = m, grouping, load_units()
+        self._m, self._grouping, self._units, self._spec = m, grouping, load_units(), spec
         units = self._units
         self._weights = np.where(np.isfinite(m.seconds), m.seconds, np.nan)
         self._seconds = grouping.total(np.nan_to_num(m.seconds))
@@ -59,7 +59,7 @@ class Verdicts:
     def table(self) -> Table:
         """The columns."""
         busiest = self._busiest()
-        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), strict=True)
+        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
         verdicts = [judge(*one) for one in facts]
         nothing = np.full(self._grouping.count, np.nan)
         level_share = {name: self._level_share(name) for name in LEVEL_COLUMNS}
@@ -186,6 +186,19 @@ class Verdicts:
             for row in np.flatnonzero(work > ROOFLESS_SHARE * total):
                 texts[row].append(label)
         return [" and ".join(labels) for labels in texts]
+
+    def _missing(self) -> list[str]:
+        """Why nothing may be known to limit a row."""
+        m, grouping = self._m, self._grouping
+        counted = [q.values for q in (*m.work.values(), *m.traffic.values())]
+        some = grouping.total(np.any([np.isfinite(one) for one in counted] or [np.zeros(len(m), dtype=bool)], axis=0) * 1.0) > 0
+        looked_at = np.any([np.isfinite(one) for one in self._busy.values()] or [np.zeros(grouping.count, dtype=bool)], axis=0)
+        known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
+        chips = np.array([known[m.capability[launch]] for launch in grouping.first], dtype=bool)
+        conditions = [~(self._seconds > 0), looked_at, ~chips, some]
+        texts = [NO_TIME, ALL_IDLE, UNKNOWN_CHIP, NO_ROOFS]
+        found: list[str] = np.select(conditions, texts, default=NOTHING_COLLECTED).tolist()
+        return found
 
     def _states(self) -> list[State]:
         gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]

@@ -100,7 +100,10 @@ class OpcodeTable:
 
     def unknown(self, opcode: str, compute_capability: Capability) -> bool:
         """Whether the opcode does floating-point or tensor work that the table cannot weigh: then the sum is unknown."""
-        return self._known(opcode, compute_capability)[1] if len(opcode) <= LONGEST else False
+        if len(opcode) > LONGEST:  # nothing that exists: only its name is looked at
+            name = opcode[:LONGEST].partition(".")[0]
+            return any(fnmatchcase(name, pattern) for pattern in self._unknown)
+        return self._known(opcode, compute_capability)[1]
 
     def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
         name, *modifiers = opcode.split(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,11 +53,12 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A number besides: the first of its ``metrics`` (full names) that is there, times ``scale``."""
+    """A number besides: the first of its ``metrics`` (full names) that is there, times ``scale``; above ``most`` it is none."""
 
     id: str
     scale: float
     metrics: tuple[str, ...]
+    most: float
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def _rate(fields: Fields) -> Rate:
 
 
 def _gauge(name: str, fields: Fields) -> Gauge:
-    gauge = Gauge(name, fields.number("scale"), fields.texts("metrics"))
+    most = fields.number("most") if fields.has("most") else math.inf
+    gauge = Gauge(name, fields.number("scale"), fields.texts("metrics"), most)
     fields.finish()
     return gauge

@@ -85,7 +85,7 @@ def test_counters_come_first_and_a_difference_is_told(tmp_path: Path) -> None:
     assert "opcodes" not in same.loc["fp64", "notes"]
     differs = drawn(tmp_path, metrics, opcodes(DFMA=1100))
     assert differs.loc["fp64", "work"] == 64_000
-    assert "by opcodes it is 1.1 of what the counters give" in differs.loc["fp64", "notes"]
+    assert "by opcodes FP64 is 1.1 of what the counters give" in differs.loc["fp64", "notes"]
 
 
 def test_conversions_that_counters_take_for_additions(tmp_path: Path) -> None:

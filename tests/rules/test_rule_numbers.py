@@ -93,7 +93,7 @@ def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | N
     """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
     kernel = module.Kernel(IAction(one, known))
-    said = module.judge(module.limits(kernel), module.state(kernel), module.tensor_unknown(kernel))
+    said = module.verdict_of(kernel)
     (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
     assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
     assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
