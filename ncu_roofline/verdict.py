@@ -115,15 +115,17 @@ def keeping_back(state: State) -> list[str]:
     """What keeps a kernel from its limits, as far as it was measured."""
     causes = []
     if is_known(state.launch_share) and state.launch_share >= LAUNCH_SHARE:
-        causes.append("launching is {} of its time".format(as_percent(state.launch_share)))
+        long = "launching it takes longer than it runs"
+        causes.append(long if state.launch_share > 1 else "launching is {} of its time".format(as_percent(state.launch_share)))
     if is_known(state.waves) and state.waves < FEW_WAVES:
-        causes.append("its grid is {:.2g} waves and leaves SMs idle".format(state.waves))
+        causes.append("its grid is {} of the blocks that fit at once".format(as_percent(state.waves)))
     if is_known(state.occupancy):
-        possible = ""
+        occupancy, possible = state.occupancy, ""
         if is_known(state.occupancy_possible):
+            occupancy = min(occupancy, state.occupancy_possible)  # an average over active cycles may be a little above
             possible = " of {} possible".format(as_percent(state.occupancy_possible))
-        low = "low " if state.occupancy < LOW_OCCUPANCY else ""
-        causes.append("{}occupancy {}{}".format(low, as_percent(state.occupancy), possible))
+        low = "low " if occupancy < LOW_OCCUPANCY else ""
+        causes.append("{}occupancy {}{}".format(low, as_percent(occupancy), possible))
     elif is_known(state.occupancy_possible):
         causes.append("occupancy at most {}".format(as_percent(state.occupancy_possible)))
     if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:

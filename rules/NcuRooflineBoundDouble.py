@@ -1162,6 +1162,8 @@ CHART = "@section:HierarchicalDoubleRooflineChart:chart@"
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
 SHORT_LAUNCH = 2e-05
+# Seconds that a launch costs, as published: (compute capability, part of the GPU's name, seconds).
+LAUNCH = (((7, 0), 'V100', 4.2e-06),)
 # What a chip may be read as that nobody knew yet: those with all counters.
 STAND_INS = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (10, 7), (12, 0))
 # The number of L2 slices is a counter's sum over its average.
@@ -1285,6 +1287,11 @@ class Kernel(object):
             return float(known[name]), False
         guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         return guess, guess is not None
+
+    def launch_cost(self):
+        """What a launch costs on this GPU in seconds: measured, else published, None where nobody told."""
+        found = [seconds for chip, name, seconds in LAUNCH if chip == self.chip and name in self.device]
+        return found[0] if found else None
 
     def own_clock(self, *units):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""

@@ -777,6 +777,8 @@ LEVELS = (
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
 SHORT_LAUNCH = 2e-05
+# Seconds that a launch costs, as published: (compute capability, part of the GPU's name, seconds).
+LAUNCH = (((7, 0), 'V100', 4.2e-06),)
 # What a chip may be read as that nobody knew yet: those with all counters.
 STAND_INS = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (10, 7), (12, 0))
 # The number of L2 slices is a counter's sum over its average.
@@ -900,6 +902,11 @@ class Kernel(object):
             return float(known[name]), False
         guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         return guess, guess is not None
+
+    def launch_cost(self):
+        """What a launch costs on this GPU in seconds: measured, else published, None where nobody told."""
+        found = [seconds for chip, name, seconds in LAUNCH if chip == self.chip and name in self.device]
+        return found[0] if found else None
 
     def own_clock(self, *units):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
@@ -1173,8 +1180,6 @@ def apply(handle):
     examine(kernel, Report(context.frontend()))
 
 
-# Seconds that a launch costs, as published, by model of GPU; what it costs on others was measured on them or is not known.
-LAUNCH = {"v100": 4.2e-6}
 SHORT = 3  # times a launch's cost
 TAIL = 0.2
 
@@ -1183,18 +1188,13 @@ def examine(kernel, report):
     if kernel.seconds is None:
         report.missing(["gpu__time_duration.sum"], "whether the kernel is too short")
         return
-    launching = cost(kernel)
+    launching = kernel.launch_cost()
     said = short(kernel, report, launching) if launching else False
     said = waves(kernel, report) or said
     said = without_work(kernel, report) or said
     if not said and launching:
         text = "The kernel took {}, long against the {} that a launch costs.".format(si(kernel.seconds, "s"), si(launching, "s"))
         report.fine(text, "Launch size")
-
-
-def cost(kernel):
-    """What a launch costs on this GPU in seconds, None where nobody measured it."""
-    return LAUNCH.get(model_name(kernel.device).split("-")[0])
 
 
 def short(kernel, report, launching):

@@ -1149,6 +1149,8 @@ from collections import namedtuple
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
 SHORT_LAUNCH = 2e-05
+# Seconds that a launch costs, as published: (compute capability, part of the GPU's name, seconds).
+LAUNCH = (((7, 0), 'V100', 4.2e-06),)
 # What a chip may be read as that nobody knew yet: those with all counters.
 STAND_INS = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (10, 7), (12, 0))
 # The number of L2 slices is a counter's sum over its average.
@@ -1272,6 +1274,11 @@ class Kernel(object):
             return float(known[name]), False
         guess = times(self.value("device__attribute_fbp_count"), self.value("device__attribute_num_l2s_per_fbp"))
         return guess, guess is not None
+
+    def launch_cost(self):
+        """What a launch costs on this GPU in seconds: measured, else published, None where nobody told."""
+        found = [seconds for chip, name, seconds in LAUNCH if chip == self.chip and name in self.device]
+        return found[0] if found else None
 
     def own_clock(self, *units):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
@@ -1847,15 +1854,17 @@ def keeping_back(state):
     """What keeps a kernel from its limits, as far as it was measured."""
     causes = []
     if is_known(state.launch_share) and state.launch_share >= LAUNCH_SHARE:
-        causes.append("launching is {} of its time".format(as_percent(state.launch_share)))
+        long = "launching it takes longer than it runs"
+        causes.append(long if state.launch_share > 1 else "launching is {} of its time".format(as_percent(state.launch_share)))
     if is_known(state.waves) and state.waves < FEW_WAVES:
-        causes.append("its grid is {:.2g} waves and leaves SMs idle".format(state.waves))
+        causes.append("its grid is {} of the blocks that fit at once".format(as_percent(state.waves)))
     if is_known(state.occupancy):
-        possible = ""
+        occupancy, possible = state.occupancy, ""
         if is_known(state.occupancy_possible):
+            occupancy = min(occupancy, state.occupancy_possible)  # an average over active cycles may be a little above
             possible = " of {} possible".format(as_percent(state.occupancy_possible))
-        low = "low " if state.occupancy < LOW_OCCUPANCY else ""
-        causes.append("{}occupancy {}{}".format(low, as_percent(state.occupancy), possible))
+        low = "low " if occupancy < LOW_OCCUPANCY else ""
+        causes.append("{}occupancy {}{}".format(low, as_percent(occupancy), possible))
     elif is_known(state.occupancy_possible):
         causes.append("occupancy at most {}".format(as_percent(state.occupancy_possible)))
     if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
@@ -2007,6 +2016,8 @@ def share_of_roof(kernel, level):
 
 
 def rate_share(kernel, level):
+    if ("rate_share", level) in kernel.values:
+        return kernel.values["rate_share", level]
     for of, ranges, metric in RATES:
         if of == level and any([low <= kernel.capability <= high for low, high in ranges]):
             share = as_share(kernel.value(metric))
@@ -2073,7 +2084,7 @@ def state(kernel):
 
 
 def launch_share(kernel):
-    return None  # what a launch costs here was not measured
+    return ratio(kernel.launch_cost(), kernel.seconds)
 
 
 def tensor_unknown(kernel):

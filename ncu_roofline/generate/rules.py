@@ -218,6 +218,9 @@ def _constants(spec: Spec) -> dict[str, object]:
     return {
         "mixed_share": repr(MIXED_SHARE),
         "stand_ins": _literal(tuple(a.compute_capability for a in spec.architectures if not a.lacks), 0),
+        "launching": _literal(
+            tuple((a.compute_capability, name, cost) for a in spec.architectures for name, cost in a.launching.items()), 0
+        ),
         "roofless_share": repr(ROOFLESS_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
         "clocks_by_release": BY_RELEASE,

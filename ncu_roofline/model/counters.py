@@ -199,6 +199,17 @@ class Counters:
             rate = first_known(*self._recorded(units), *self._quotients(units))
         return np.where(np.isfinite(rate) & (rate > 0), rate, np.nan)
 
+    def stretch(self, unit: str) -> FloatArray:
+        """Of a short launch the share of its duration in which the unit's cycles were counted, 1 for others and where unknown.
+
+        Percent of peak is of elapsed cycles; in a short launch those are far less than duration x clock.
+        """
+        clock = self.clock(unit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self._rate_of(_SM_DOMAIN if unit in _SM_DOMAIN else (unit,)) / clock.values
+        usable = (self.seconds < SHORT_LAUNCH) & ~clock.stood_in & (ratio > 0) & (ratio < 1)
+        return np.where(usable, ratio, 1.0)
+
     def _find_clock(self, unit: str) -> Clock:
         if unit in _SM_DOMAIN:
             gaps = np.isnan(self.profiled_clock) & ~np.isnan(self.clock_max)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ import numpy as np
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.model.known import levels_of, precisions_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
-from ncu_roofline.spec import Precision, Spec
+from ncu_roofline.spec import Precision, Spec, load_spec
 
 CLOCKS = ("profiled", "max")
 # The memory bus and the host link run at their own clocks, which the profiler does not touch.
@@ -79,10 +80,13 @@ class Roofs:
         return result
 
     def launch_latency(self) -> FloatArray:
-        """What a launch costs at least on each launch's GPU (s), where it was measured."""
+        """What a launch costs at least on each launch's GPU (s): measured, else published, NaN where neither is."""
         found = [one.launch_latency() for one in self._files]
         table = np.array([latency.value if latency else np.nan for latency in found] + [np.nan])
-        return np.asarray(table[self._file], dtype=np.float64)  # -1, no file, picks the last entry
+        measured = table[self._file]  # -1, no file, picks the last entry
+        known = {key: _published(*key) for key in dict.fromkeys(zip(self._m.device, self._m.capability, strict=True))}
+        published = [known[key] for key in zip(self._m.device, self._m.capability, strict=True)]
+        return np.where(np.isnan(measured), np.array(published, dtype=np.float64), measured)
 
     def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
         stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
@@ -133,6 +137,12 @@ def _roof_ids(precision: Precision, compute: Mapping[str, RoofValues], spec: Spe
     elsewhere = {roof for one in spec.precisions for roof in one.roof_ids()}
     prefix = f"{precision.id}."
     return [*own, *(name for name in compute if name.startswith(prefix) and name not in own and name not in elsewhere)]
+
+
+def _published(device: str, capability: tuple[int, int]) -> float:
+    architecture = load_spec().architecture(capability)
+    costs = architecture.launching if architecture else {}
+    return next((seconds for name, seconds in costs.items() if name in device), math.nan)
 
 
 def _is_compute(ceiling: Ceiling) -> bool:

@@ -12,6 +12,7 @@ from ncu_roofline.spec import Gauge, TensorActivity, Unit, Units
 from ncu_roofline.spec.units import SHARES
 
 _PERCENT = 0.01
+_CLOCKS = (("lts__", "lts"), ("dram__", "dram"), ("fbpa__", "dram"), ("gpu__dram", "dram"))
 # A share above this is no share: counters of several passes that don't fit together, or overflow.
 _MOST = 1.5
 
@@ -27,7 +28,8 @@ def rates_of(counters: Counters, wanted: Units, capability: tuple[int, int]) -> 
     found: dict[str, Quantity] = {}
     for rate in wanted.rates:
         if rate.applies(capability) and counters.has(rate.metric):
-            quantity = Quantity.of(_share(counters.metric(rate.metric)), Origin("derived", rate.metric, "percent of peak"))
+            share = _share(counters.metric(rate.metric)) * counters.stretch(_clock_of(rate.metric))
+            quantity = Quantity.of(share, Origin("derived", rate.metric, "percent of peak"))
             found[rate.level] = found[rate.level].filled(quantity) if rate.level in found else quantity
     return found
 
@@ -50,7 +52,7 @@ def _busiest_part(counters: Counters, unit: Unit) -> Quantity:
     """The largest share among a unit's parts; each launch names the metric that gave it."""
     values, origins = [], []
     for metric in _present(counters, unit):
-        values.append(_share(counters.metric(metric)))
+        values.append(_share(counters.metric(metric)) * counters.stretch(_clock_of(metric)))
         origins.append(Origin("binding", metric))
     if not values:
         return Quantity.missing(len(counters.seconds))
@@ -64,6 +66,11 @@ def _busiest_part(counters: Counters, unit: Unit) -> Quantity:
 def _present(counters: Counters, unit: Unit) -> Iterator[str]:
     for name in unit.metrics:
         yield from [name + suffix for suffix in SHARES if counters.has(name + suffix)][:1]
+
+
+def _clock_of(metric: str) -> str:
+    """The clock whose cycles a percentage is of."""
+    return next((clock for start, clock in _CLOCKS if metric.startswith(start)), "sm")
 
 
 def _share(percent: FloatArray) -> FloatArray:

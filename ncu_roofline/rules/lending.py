@@ -40,6 +40,7 @@ class Lender:
         self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
         self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
         self._busy = {("busy", unit.id): _known(m.units.get(unit.id)) for unit in load_units().units}
+        self._busy |= {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
         self._gaps = m.tensor_gaps.tolist()
         self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
 

@@ -130,6 +130,7 @@ class Architecture:
     ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
     ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
     ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
+    ``launching``: seconds that a launch costs, by a part of the name of the GPUs that it was measured on and published for.
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
     ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
     ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
@@ -146,6 +147,7 @@ class Architecture:
     boards: tuple[BoardRule, ...] = ()
     notes: tuple[str, ...] = ()
     slices: Mapping[str, int] = field(default_factory=dict, hash=False)
+    launching: Mapping[str, float] = field(default_factory=dict, hash=False)
     caveat: str = ""
     tensor_passes: int = 0
 
@@ -196,7 +198,7 @@ class Spec:
             return None
         nearest = max(older, key=lambda a: a.compute_capability)
         caveat = _UNKNOWN.format(*compute_capability, *nearest.compute_capability)
-        return replace(nearest, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, caveat=caveat)
+        return replace(nearest, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, launching={}, caveat=caveat)
 
     def read_as(self, compute_capability: Capability) -> Architecture | None:
         """The architecture whose bindings read a chip: its own, else that which stands in for it."""

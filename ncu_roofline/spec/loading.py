@@ -152,6 +152,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         boards=tuple(_board(rule, factors) for rule in fields.tables("boards", required=False)),
         notes=fields.texts("notes", required=False),
         slices={name: int(count) for name, count in fields.numbers("slices").items()} if fields.has("slices") else {},
+        launching=fields.numbers("launching") if fields.has("launching") else {},
         caveat=fields.text("caveat", ""),
         tensor_passes=fields.integer("tensor_passes") if fields.has("tensor_passes") else 0,
     )

@@ -8,12 +8,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from ncu_roofline.model import roofline
 from ncu_roofline.report import read_report
 from tests.annotate.helpers import PREFIX, added, annotated
-from tests.sections.ncu_details import interval, print_details, read_details
+from tests.sections.ncu_details import PrintedChart, interval, print_details, read_details
 
 pytestmark = [pytest.mark.ncu, pytest.mark.reports]
 COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")
@@ -131,24 +132,27 @@ def test_values_of_the_charts(
     for launch, charts in enumerate(printed):
         own = [chart for chart in charts if chart.section.endswith("(ncu-roofline, added later)")]
         rows = points[(points.launch == launch) & (points.precision != "mixed")]
-        assert len(own) == rows.precision.nunique() == 1
-        assert [line.label.partition(":")[0] for line in own[0].points] == [
-            label
-            for level in rows.level
-            for label in [{"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}[level]]
-        ]
-        for line, (_, row) in zip(own[0].points, rows.iterrows(), strict=True):
-            for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
-                ((_, shown),) = line.parts[part]
-                low, high = interval(shown)
-                assert low <= value <= high
-        assert len(own[0].roofs) >= 4
-        for line in own[0].roofs:
-            values = dict(line.parts["work"])
-            peak = next(float(shown) for metric, shown in values.items() if "_peak_" in metric)
-            kind = "nofma" if any("nofma" in metric for metric in values) else "fma"
-            expected = roofs[f"{rows.precision.iloc[0]}.{kind}"]
-            assert peak * float(values["rl__clock"]) == pytest.approx(expected, rel=0.05)  # clocks of the launches differ
+        assert len(own) == rows.precision.nunique() > 0
+        for chart, (_, mine) in zip(own, rows.groupby("precision", sort=False), strict=True):
+            same_chart(chart, mine, roofs)
+
+
+def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> None:
+    """One printed chart holds the points of its precision, and their roofs."""
+    labels = {"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}
+    assert [line.label.partition(":")[0] for line in chart.points] == [labels[level] for level in rows.level]
+    for line, (_, row) in zip(chart.points, rows.iterrows(), strict=True):
+        for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
+            ((_, shown),) = line.parts[part]
+            low, high = interval(shown)
+            assert low <= value <= high
+    assert len(chart.roofs) >= 4
+    for line in chart.roofs:
+        values = dict(line.parts["work"])
+        peak = next(float(shown) for metric, shown in values.items() if "_peak_" in metric)
+        kind = "nofma" if any("nofma" in metric for metric in values) else "fma"
+        expected = roofs[f"{rows.precision.iloc[0]}.{kind}"]
+        assert peak * float(values["rl__clock"]) == pytest.approx(expected, rel=0.05)  # clocks of the launches differ
 
 
 @pytest.mark.parametrize("name", ["a100-ncu2021.2-full-1", "rtx4060-ncu2024.2-custom-4"])

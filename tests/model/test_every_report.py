@@ -97,7 +97,7 @@ def test_work_from_opcodes_by_hand(real_reports: dict[str, Path], capsys: pytest
 
 
 def test_use_of_the_hardware_by_hand(real_reports: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """DRAM: percent x bus width x 2 bits per pin x clock; the busiest unit is what ncu calls the throughput of the SM."""
+    """Of launches that are not short. DRAM: percent x bus width x 2 bits per pin x clock; the busiest unit is what ncu calls the throughput of the SM."""
     compared = 0
     for path in real_reports.values():
         rows = shown(path, capsys)["kernels"]
@@ -112,7 +112,7 @@ def test_use_of_the_hardware_by_hand(real_reports: dict[str, Path], capsys: pyte
                     assert row["bandwidth_dram"] == pytest.approx(expected, rel=0.02), (path.name, row["launch"])
                     compared += 1
                 throughput = metrics.get("sm__throughput.avg.pct_of_peak_sustained_elapsed", math.nan)
-                if math.isfinite(float(throughput)):
+                if math.isfinite(float(throughput)) and row["seconds"] > 2e-5:
                     assert row["fraction_sm"] == pytest.approx(float(throughput) / 100, rel=1e-9)
                     assert row["busiest_fraction"] >= 0.999 * row["fraction_sm"]
                     compared += 1

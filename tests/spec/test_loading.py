@@ -185,7 +185,8 @@ def test_opcodes_only_precisions_are_never_collected() -> None:
         capability = architecture.compute_capability
         assert not any(spec.bindings(spec.precision(name), capability) for name in only)
         assert spec.collect(capability, only, ["l2"]) == spec.collect(capability, [], ["l2"])
-        assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of each instruction issued
+        if not architecture.caveat:  # of a chip that nobody has seen no peak is claimed
+            assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of an issue
     a100 = spec.architecture((8, 0))
     assert (a100.peak("bf16.fma"), a100.peak("bf16.nofma"), a100.peak("fp16.fma")) == (256, 128, 512)
 
