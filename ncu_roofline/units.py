@@ -55,4 +55,6 @@ def format_value(value: float, unit: str, digits: int = 4) -> str:
         exponent = min(max(3 * math.floor(math.log10(abs(value)) / 3), min(_PREFIXES)), max(_PREFIXES))
         if f"{abs(value) / 10.0**exponent:.{digits}g}" == f"{1000:.{digits}g}":  # 999.99 k reads 1 M
             exponent = min(exponent + 3, max(_PREFIXES))
+            if abs(value) < 10.0**exponent:  # rounded up to the next prefix, and not down again there
+                value = math.copysign(10.0**exponent, value)
     return f"{value / 10.0**exponent:.{digits}g} {_PREFIXES[exponent]}{entry.symbol}".rstrip()
