@@ -57,7 +57,7 @@ def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterat
 
 
 def as_named(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterable[bytes]:
-    """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame if it is called .ncu-repz, in capitals or not."""
+    """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame for .ncu-repz, in capitals or not."""
     return _packed(path, chunks) if os.fspath(path).lower().endswith(SUFFIX) else chunks
 
 

@@ -277,7 +277,7 @@ def test_own_options_of_real_reports(run: Command, real_reports: dict[str, Path]
             assert shlex.split(explained(run, real_reports[name])["command"])[5:][: len(words)] == words
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_maximum_clock_of_zero_is_unknown(run: Command, tmp_path: Path) -> None:
     path = made(tmp_path / "r.ncu-rep", kernel(complete(device__attribute_max_gpu_frequency_khz=0)))
     done = run("explain", path)

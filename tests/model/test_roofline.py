@@ -247,7 +247,7 @@ def test_counters_that_are_no_counts_are_missing(tmp_path: Path, value: float) -
     assert set(points["level"]) == {"l1", "l2"}
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("value", [0, -5.0, math.inf])
 @pytest.mark.parametrize(
     "names",
