@@ -46,6 +46,7 @@ def _expand_one(argument: str) -> list[str]:
 
 
 def _reports_below(folder: str) -> list[str]:
-    names = ((where, name) for where, _, found in os.walk(folder) for name in found if name.endswith(REPORT_SUFFIXES))
+    files = ((where, name) for where, _, found in os.walk(folder) for name in found)
+    names = ((where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
     paths = (os.path.join(where, name) for where, name in names)
     return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)

@@ -141,7 +141,7 @@ def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: s
     words += ["--section", OPCODES_SECTION] if by_section else []
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
-    words += ["-o", PurePath(report.path).stem + "-roofline"]
+    words += ["-o", _export_name(PurePath(report.path).stem)]
     replaced = _FILTERS if kernel else ()
     kept = [option for option in recorded.options if not option.replaced and option.name not in replaced]
     words += [word for option in kept for word in option.words]
@@ -154,3 +154,8 @@ def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: s
             words += [name, value]
     attached = any(option.name == "--mode" and option.value == "attach" for option in kept)
     return shlex.join([*words, *(recorded.application or (() if attached else ("./app",)))])
+
+
+def _export_name(stem: str) -> str:
+    """A name for -o: ncu puts ids and variables in place of %p, %q{} and others, and takes a dash for an option."""
+    return f"{stem}-roofline".replace("%", "_").lstrip("-")

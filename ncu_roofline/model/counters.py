@@ -123,11 +123,9 @@ class Counters:
         self._missing = np.full(count, np.nan)
         self._devices = devices if devices is not None else np.full(count, "", dtype=object)
         self.seconds = self._seconds()
-        self.sm_count = self._column(_ATTRIBUTES["sm_count"])
+        self.sm_count = self._attribute("sm_count")
         self.slices, self._guessed_slices = self._count_slices(slices or {})
-        self.clock_max = (
-            first_known(self._column(_ATTRIBUTES["max_clock"]), self._column(_ATTRIBUTES["clock_rate"])) * KILOHERTZ
-        )
+        self.clock_max = first_known(self._attribute("max_clock"), self._attribute("clock_rate")) * KILOHERTZ
         self._clocks: dict[str, Clock] = {}
         self.profiled_clock = self._trusted(self._rate_of(_SM_DOMAIN))
 
@@ -141,6 +139,11 @@ class Counters:
 
     def _column(self, name: str) -> FloatArray:
         return self._columns.get(name, self._missing)
+
+    def _attribute(self, key: str) -> FloatArray:
+        """A count, width or clock of the GPU; no GPU has 0 of them or less, so such a value is unknown."""
+        values = self._column(_ATTRIBUTES[key])
+        return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
     def _seconds(self) -> FloatArray:
         times = [self._column(_TIME + suffix) * NANOSECOND for suffix in (".sum", ".avg", ".max")]
@@ -164,7 +167,7 @@ class Counters:
             mine = self._devices == name
             if np.isnan(found[mine]).any() and not np.isnan(found[mine]).all():
                 found = np.where(mine & np.isnan(found), np.nanmedian(found[mine]), found)
-        attributes = self._column(_ATTRIBUTES["fbp_count"]) * self._column(_ATTRIBUTES["l2s_per_fbp"])
+        attributes = self._attribute("fbp_count") * self._attribute("l2s_per_fbp")
         return first_known(found, attributes), np.isnan(found) & ~np.isnan(attributes)
 
     def clock(self, unit: str) -> Clock:
@@ -284,11 +287,11 @@ class Counters:
 
         Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
         """
-        bus = self._column(_ATTRIBUTES["bus_width"])
+        bus = self._attribute("bus_width")
         found = Quantity.missing(len(bus))
         for clock, name, note in (
             (self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", ""),
-            (self._column(_ATTRIBUTES["max_memory_clock"]) * KILOHERTZ, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
+            (self._attribute("max_memory_clock") * KILOHERTZ, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
         ):
             values = per_cycle * clock * bus
             origin = Origin("architecture", f"{name}, {_ATTRIBUTES['bus_width']}", note)

@@ -192,7 +192,8 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
     if absent and wanted.chips:
         chips = ", ".join(map(release_text, sorted(known)))
         notes.append(f"compute capability {chips} has no counters for {', '.join(absent)}{_boards(wanted)}")
-    ratios = m.clock / m.clock_max
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
         notes.append(
             f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum ({clocks}); "

@@ -5,8 +5,9 @@ Source of the options: ``ncu --help`` of 2020.3, 2022.3, 2024.1 and 2024.2.
 
 from __future__ import annotations
 
-import shlex
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PureWindowsPath
 
 _SHORT = {
@@ -145,6 +146,9 @@ _WITH_VALUE = frozenset(
 )
 _KNOWN = _SWITCHES | _WITH_VALUE
 _PROGRAMS = ("ncu", "nv-nsight-cu-cli")
+# One quote and the next of its kind with nothing but blanks beside them.  Each search ends at the next quote: time is linear.
+_QUOTED = re.compile(r"""(?:"[^"]*"|'[^']*')(?![^ \t\r\n])""")
+_WORD = re.compile(rf"{_QUOTED.pattern}|[^ \t\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -180,30 +184,32 @@ class CommandLine:
         return next((option.value for option in self.options if option.name == name), "")
 
 
+@lru_cache(maxsize=4)  # a report's is asked for again and again
 def read_command_line(line: str) -> CommandLine:
     """The words of a recorded command line; "" gives an empty one.
 
     An option that this version does not know is taken to have a value, unless that begins with a dash or the option brings one
-    along (``--new=1``).
+    along (``--new=1``).  Behind ``--`` comes the application.
     """
     words = _words(line)
     position = _after_program(words)
     options = []
     while position < len(words) and words[position].startswith("-"):
-        option = _option(words[position], words[position + 1 :][:1])
+        if words[position] == "--":
+            position += 1
+            break
+        option = _option(words[position], words[position + 1 : position + 2])
         position += len(option.words)
         options.append(option)
     return CommandLine(tuple(options), tuple(words[position:]))
 
 
 def _words(line: str) -> list[str]:
-    """Words as a shell has them, but a backslash stays: the record is what ncu got, after the shell."""
-    reader = shlex.shlex(line, posix=True, punctuation_chars=False)
-    reader.whitespace_split, reader.commenters, reader.escape = True, "", ""
-    try:
-        return list(reader)
-    except ValueError:  # an open quote
-        return line.split()
+    """Words between blanks; a word is without the quotes around the whole of it.
+
+    The record is what ncu got, after the shell: any other quote and every backslash belong to the word.
+    """
+    return [word[1:-1] if _QUOTED.fullmatch(word) else word for word in _WORD.findall(line)]
 
 
 def _after_program(words: list[str]) -> int:

@@ -9,23 +9,19 @@ import importlib
 import mmap
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import diagnose
 from ncu_roofline.report.schema import MAGIC
+from ncu_roofline.report.spool import CHUNK, MOST_BYTES, mapped
 
 SUFFIX = ".ncu-repz"
 ZSTD = b"\x28\xb5\x2f\xfd"
 
-# The largest reports known have hundreds of MB.  What is longer than this is refused, as a frame of a few kB may hold 100 GB:
-# with `zstd -d` its owner can unpack it, and plain files have no limit.
-_MOST_BYTES = 2_000_000_000
 # Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
 _MOST_WINDOW = 27
-_CHUNK = 1 << 20
 _LEVEL = 3  # zstd's own default
 _UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
 
@@ -35,33 +31,25 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith(ZSTD)
 
 
-def unpacked(path: str | os.PathLike[str], file: BinaryIO) -> mmap.mmap:
+def unpacked(path: str | os.PathLike[str], file: BinaryIO, head: bytes = b"") -> mmap.mmap:
     """The bytes inside the one frame of ``file``, in a nameless temporary file that is mapped into memory.
 
-    Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.  Raises RooflineError, which calls
-    the file ``path``, where it is no whole frame of a report, too large, or can't be read or unpacked.
+    ``head`` was read of ``file`` already.  Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.
+    Raises RooflineError, which calls the file ``path``, where it is no whole frame of a report, too large, or can't be read or
+    unpacked.
     """
-    try:
-        with tempfile.TemporaryFile(prefix="ncu-roofline-") as target:
-            for chunk in _inside(path, file):
-                target.write(chunk)
-            target.flush()
-            return mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        reason = f"it can't be unpacked to a temporary file ({error.strerror or error})"
-        next_step = "Set TMPDIR to a folder with space that you may write to."
-        raise diagnose.cannot_read(path, reason, next_step) from error
+    return mapped(path, _inside(path, file, head), "unpacked to")
 
 
-def _inside(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
+def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterator[bytes]:
     """The chunks of a frame, as far as a report may be in it."""
     size = 0
-    for chunk in _Frame(path, file):
+    for chunk in _Frame(path, file, head):
         if size == 0 and not MAGIC.startswith(chunk[: len(MAGIC)]):
             break
         size += len(chunk)
-        if size > _MOST_BYTES:
-            raise _too_large(path, f"more than {_MOST_BYTES / 1e9:g} GB")
+        if size > MOST_BYTES:
+            raise _too_large(path, f"unpacked it has more than {MOST_BYTES / 1e9:g} GB")
         yield chunk
     if size == 0:
         reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
@@ -69,8 +57,8 @@ def _inside(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[bytes]:
 
 
 def as_named(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterable[bytes]:
-    """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame if it is called .ncu-repz."""
-    return _packed(path, chunks) if os.fspath(path).endswith(SUFFIX) else chunks
+    """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame for .ncu-repz, in capitals or not."""
+    return _packed(path, chunks) if os.fspath(path).lower().endswith(SUFFIX) else chunks
 
 
 def _packed(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -85,8 +73,8 @@ def _packed(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterator[b
 class _Frame:
     """What a frame holds, in chunks of bounded size; iterating raises RooflineError if it is not whole or not alone."""
 
-    def __init__(self, path: str | os.PathLike[str], file: BinaryIO) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> None:
+        self._path, self._file, self._head = path, file, head
         self._read = 0
         self._zstd = _zstd("Cannot read", path)
 
@@ -100,7 +88,7 @@ class _Frame:
                 reason = f"it is cut off after {self._read} bytes: its zstd frame goes on"
                 raise diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
             try:
-                chunk = decompressor.decompress(data, _CHUNK)
+                chunk = decompressor.decompress(data, CHUNK)
             except self._zstd.ZstdError as error:
                 raise self._damaged(str(error)) from error
             if chunk:
@@ -110,10 +98,12 @@ class _Frame:
 
     def _next(self) -> bytes:
         try:
-            data = self._file.read(_CHUNK)
+            data, self._head = self._head or self._file.read(CHUNK), b""
         except OSError as error:
             raise diagnose.cannot_open(self._path, error) from error
         self._read += len(data)
+        if self._read > MOST_BYTES:  # a frame without end need not hold a byte: blocks may be empty
+            raise _too_large(self._path, f"it has more than {MOST_BYTES / 1e9:g} GB")
         return data
 
     def _check_size(self, head: bytes) -> None:
@@ -122,8 +112,8 @@ class _Frame:
             said = self._zstd.get_frame_info(head).decompressed_size
         except self._zstd.ZstdError:  # the decompressor says why
             return
-        if said is not None and said > _MOST_BYTES:
-            raise _too_large(self._path, f"{said / 1e9:.3g} GB")
+        if said is not None and said > MOST_BYTES:
+            raise _too_large(self._path, f"unpacked it has {said / 1e9:.3g} GB")
 
     def _check_end(self, behind: bytes) -> None:
         size = self._read - len(behind)
@@ -140,8 +130,8 @@ class _Frame:
         return diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
 
 
-def _too_large(path: str | os.PathLike[str], amount: str) -> RooflineError:
-    reason = f"unpacked it has {amount}, and .ncu-repz files are read up to {_MOST_BYTES / 1e9:g} GB"
+def _too_large(path: str | os.PathLike[str], what: str) -> RooflineError:
+    reason = f"{what}, and .ncu-repz files are read up to {MOST_BYTES / 1e9:g} GB"
     return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
 
 

@@ -9,22 +9,23 @@
 
 from __future__ import annotations
 
-import io
 import mmap
 import os
 import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import diagnose
 from ncu_roofline.report.compressed import ZSTD, is_compressed, unpacked
 from ncu_roofline.report.diagnose import Data
 from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
+from ncu_roofline.report.spool import spooled
 
 _LENGTH = struct.Struct("<I")
+_HEAD = 4096  # bytes that tell what a file is
 _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
@@ -98,12 +99,12 @@ class Block(NamedTuple):
 
 
 def open_raw(path: str | os.PathLike[str]) -> RawFile:
-    """The bytes of the report ``path``, unpacked; what can't be mapped, such as a pipe, is read.  Raises RooflineError."""
+    """The bytes of the report ``path``, unpacked; what can't be mapped, such as a pipe, is copied.  Raises RooflineError."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
-                return _from_bytes(os.fspath(path), file.read())
+                return _from_stream(os.fspath(path), file)
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             if not is_compressed(data[: len(ZSTD)]):
                 return RawFile(os.fspath(path), data)
@@ -113,15 +114,19 @@ def open_raw(path: str | os.PathLike[str]) -> RawFile:
         raise diagnose.cannot_open(path, error) from error
 
 
-def _from_bytes(path: str, data: bytes) -> RawFile:
-    if is_compressed(data):
-        return RawFile(path, unpacked(path, io.BytesIO(data)), unpacked=True)
-    return RawFile(path, data)
+def _from_stream(path: str, file: BinaryIO) -> RawFile:
+    """What a pipe or a device gives; it may have no end, so only what begins as a report is read on."""
+    head = file.read(_HEAD)
+    if is_compressed(head):
+        return RawFile(path, unpacked(path, file, head), unpacked=True)
+    if not head.startswith(MAGIC):
+        raise diagnose.not_a_report(path, head, len(head))
+    return RawFile(path, spooled(path, head, file))
 
 
 def check_file_header(raw: RawFile) -> int:
     """The offset of the first block.  Raises RooflineError if the file is no report of the known format version."""
-    head = raw.data[:4096]
+    head = raw.data[:_HEAD]
     if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
         raise diagnose.not_a_report(raw.path, head, len(raw.data))
     offset = len(MAGIC) + 4

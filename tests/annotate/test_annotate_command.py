@@ -53,17 +53,17 @@ def test_what_is_printed(run: Command, source: Path, folder: Path) -> None:
 def test_compressed_in_and_out(run: Command, source: Path, folder: Path, tmp_path: Path) -> None:
     compressed = tmp_path / "in.ncu-repz"
     compressed.write_bytes(packed(source.read_bytes()))
-    for target in ("plain.ncu-rep", "out.ncu-repz", "again.ncu-repz"):
+    for target in ("plain.ncu-rep", "out.ncu-repz", "again.NCU-REPZ"):
         assert run("annotate", compressed, "-o", folder / target).code == 0
     plain, frame = (folder / "plain.ncu-rep").read_bytes(), (folder / "out.ncu-repz").read_bytes()
     assert zstd().decompress(frame) == plain
-    assert frame == (folder / "again.ncu-repz").read_bytes()
+    assert frame == (folder / "again.NCU-REPZ").read_bytes()
     # What is annotated already is annotated anew, the same.
     assert run("annotate", folder / "out.ncu-repz", "-o", folder / "twice.ncu-rep").code == 0
     assert (folder / "twice.ncu-rep").read_bytes() == plain
     assert_refused(run("annotate", compressed, "-o", folder / "out.ncu-repz"), folder / "out.ncu-repz")
     assert run("annotate", compressed, "-o", folder / "plain.ncu-rep", "--force").code == 0
-    assert_no_leftovers(folder, "again.ncu-repz", "out.ncu-repz", "plain.ncu-rep", "twice.ncu-rep")
+    assert_no_leftovers(folder, "again.NCU-REPZ", "out.ncu-repz", "plain.ncu-rep", "twice.ncu-rep")
 
 
 def test_rules_speak(run: Command, source: Path, folder: Path) -> None:

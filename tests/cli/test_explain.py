@@ -82,6 +82,23 @@ class TestOwnOptions:
         odd = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="; rm", replay="?")
         assert shlex.split(explained(run, odd)["command"])[5:] == ["./app"]
 
+    def test_quotes_that_the_application_got(self, run: Command, tmp_path: Path) -> None:
+        line = 'ncu --set full -o x python t.py --cfg {"lr":0.1}'
+        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"]
+        assert command.endswith("""-o r-roofline python t.py --cfg '{"lr":0.1}'""")
+
+    def test_an_application_behind_two_dashes(self, run: Command, tmp_path: Path) -> None:
+        line = "ncu --set full -- ./app -o result.txt -c 3"
+        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"]
+        assert command.endswith("-o r-roofline ./app -o result.txt -c 3")
+
+    @pytest.mark.parametrize(
+        ("name", "exported"), [("a%p%q{X}", "a_p_q{X}-roofline"), ("--set", "set-roofline"), ("-", "roofline")]
+    )
+    def test_names_that_ncu_would_read_otherwise(self, run: Command, tmp_path: Path, name: str, exported: str) -> None:
+        words = shlex.split(explained(run, made(tmp_path / f"{name}.ncu-rep", bare()))["command"])
+        assert words[3:] == ["-o", exported, "./app"]
+
     def test_attached(self, run: Command, tmp_path: Path) -> None:
         line = "ncu --mode attach --hostname 10.0.0.1 -o out"
         words = shlex.split(explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"])
@@ -258,3 +275,11 @@ def test_own_options_of_real_reports(run: Command, real_reports: dict[str, Path]
     for name, words in wanted.items():
         if name in real_reports:
             assert shlex.split(explained(run, real_reports[name])["command"])[5:][: len(words)] == words
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_maximum_clock_of_zero_is_unknown(run: Command, tmp_path: Path) -> None:
+    path = made(tmp_path / "r.ncu-rep", kernel(complete(device__attribute_max_gpu_frequency_khz=0)))
+    done = run("explain", path)
+    assert (done.code, done.err) == (0, "")
+    assert not any("of its maximum" in note for note in explained(run, path)["notes"])

@@ -13,6 +13,12 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES
 
 
+def test_suffixes_in_capitals(tmp_path: Path) -> None:
+    for name in ("A.NCU-REPZ", "B.Ncu-Rep", "NCU-REP"):
+        (tmp_path / name).write_bytes(b"")
+    assert expand([str(tmp_path)]) == [str(tmp_path / "A.NCU-REPZ"), str(tmp_path / "B.Ncu-Rep")]
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder: b, a and [1] in it, c two levels deeper, and things that are no reports."""

@@ -247,6 +247,28 @@ def test_counters_that_are_no_counts_are_missing(tmp_path: Path, value: float) -
     assert set(points["level"]) == {"l1", "l2"}
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("value", [0, -5.0, math.inf])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("multiprocessor_count",),
+        ("max_gpu_frequency_khz",),
+        ("max_mem_frequency_khz", "global_memory_bus_width"),
+        ("fbp_count", "num_l2s_per_fbp"),
+    ],
+)
+@pytest.mark.parametrize("clock", ["profiled", "max"])
+def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, names: tuple[str, ...], value: float, clock: str) -> None:
+    keys = [f"device__attribute_{name}" for name in names]
+    metrics = {k: v for k, v in complete().items() if k not in keys}
+    missing = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)), clock=clock)
+    wrong = roofline(report(tmp_path / "r.ncu-rep", kernel({**metrics, **dict.fromkeys(keys, value)})), clock=clock)
+    assert wrong.roofs.equals(missing.roofs)
+    assert wrong.kernels.equals(missing.kernels)
+    assert wrong.points.equals(missing.points)
+
+
 def test_time_from_cycles_where_there_is_no_duration(tmp_path: Path) -> None:
     metrics = {k: v for k, v in complete().items() if k != "gpu__time_duration.sum"} | {"sm__cycles_elapsed.avg": 1.41e6}
     assert roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points["seconds"].tolist() == pytest.approx([1e-3] * 3)

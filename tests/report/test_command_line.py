@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.report.command_line import _KNOWN, _SHORT, _SWITCHES, CommandLine, read_command_line
+from ncu_roofline.report.session import Session
 
 
 def kept(line: CommandLine) -> list[str]:
@@ -39,6 +41,18 @@ def kept(line: CommandLine) -> list[str]:
         ("ncu --communicator shmem --lockstep --new=1 ./a", ["--communicator", "shmem", "--lockstep", "--new=1"], ("./a",)),
         # The path of the profiler may hold blanks, and a backslash is no escape: the shell was there before.
         (r"C:\Program Files\Nsight Compute 2024.1\ncu.exe -k regex:a\d+ C:\a.exe", ["-k", r"regex:a\d+"], (r"C:\a.exe",)),
+        (
+            r'"C:\Program Files\Nsight Compute 2024.1\ncu.exe" -k "regex:a b" "C:\my files\a.exe"',
+            ["-k", "regex:a b"],
+            (r"C:\my files\a.exe",),
+        ),
+        # Quotes inside words and open ones are part of what ncu got.
+        ('ncu --set full -o x python t.py --cfg {"lr":0.1}', [], ("python", "t.py", "--cfg", '{"lr":0.1}')),
+        ("""ncu ./a {"x":"y z"} "b", 'c'd""", [], ("./a", '{"x":"y', 'z"}', '"b",', "'c'd")),
+        ("ncu --kernel-name regex:it's ./app 'x", ["--kernel-name", "regex:it's"], ("./app", "'x")),
+        ("ncu ./app 'x \"y z", [], ("./app", "'x", '"y', "z")),
+        ("ncu -c 3 -- ./app -o result.txt -c 3", ["-c", "3"], ("./app", "-o", "result.txt", "-c", "3")),
+        ("ncu --new -- -app --", ["--new"], ("-app", "--")),
         ("ncu -o", [], ()),
     ],
 )
@@ -51,6 +65,23 @@ def test_options_that_stay(line: str, words: list[str], application: tuple[str, 
 def test_value_of_an_option(words: str) -> None:
     line = read_command_line(f"ncu -c5 {words} ./a --clock-control base")
     assert (line.value("--clock-control"), line.value("--launch-count"), line.value("--nvtx")) == ("none", "5", "")
+
+
+@pytest.mark.parametrize(
+    "words", ["x" * 400_000, "x " * 200_000, "'a \"b " * 60_000, "'" * 400_000, "-c5 " * 100_000, "--new " * 60_000 + "./a"]
+)
+def test_time_grows_with_the_length_only(words: str) -> None:
+    start = time.process_time()
+    read_command_line(f"ncu -c 5 {words}")
+    assert time.process_time() - start < 1.5
+
+
+def test_read_once() -> None:
+    session = Session(command_line="ncu -c 5 ./read-once")
+    misses = read_command_line.cache_info().misses
+    assert session.application == session.command.application == ("./read-once",)
+    assert session.command is session.command
+    assert read_command_line.cache_info().misses == misses + 1
 
 
 @pytest.mark.ncu

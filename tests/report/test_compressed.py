@@ -46,13 +46,13 @@ def test_frames_with_and_without_checksum_and_size(tmp_path: Path, make: Any) ->
 
 def test_written_by_name(tmp_path: Path) -> None:
     kernels = [saxpy(i) for i in range(3)]
-    for name in ("a.ncu-rep", "a.ncu-repz", "b.ncu-repz"):
+    for name in ("a.ncu-rep", "a.ncu-repz", "b.NCU-REPZ"):
         write_report(tmp_path / name, ReportData(kernels, SESSION))
     frame = (tmp_path / "a.ncu-repz").read_bytes()
     assert frame.startswith(MAGIC)
     assert zstd().decompress(frame) == (tmp_path / "a.ncu-rep").read_bytes() == WHOLE
-    assert frame == (tmp_path / "b.ncu-repz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ncu-rep", "a.ncu-repz", "b.ncu-repz"]
+    assert frame == (tmp_path / "b.NCU-REPZ").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ncu-rep", "a.ncu-repz", "b.NCU-REPZ"]
 
 
 def test_nothing_is_half_written(tmp_path: Path) -> None:
@@ -114,16 +114,16 @@ def test_refused_with_a_sentence(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_with_the_beginning_of_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_BYTES", 30_000_000)
+    monkeypatch.setattr(module, "MOST_BYTES", 30_000_000)
     with pytest.raises(RooflineError, match=r"more than 0\.03 GB.*read up to 0\.03 GB\. Unpack it by hand \(`zstd -d"):
         read_report(write(tmp_path, by_hand(file_start(), 100 * GB)))
 
 
 def test_the_limit_itself_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, packed(WHOLE))
-    monkeypatch.setattr(module, "_MOST_BYTES", len(WHOLE))
+    monkeypatch.setattr(module, "MOST_BYTES", len(WHOLE))
     read_report(path).close()
-    monkeypatch.setattr(module, "_MOST_BYTES", len(WHOLE) - 1)
+    monkeypatch.setattr(module, "MOST_BYTES", len(WHOLE) - 1)
     with pytest.raises(RooflineError, match="read up to"):
         read_report(path)
 
@@ -135,7 +135,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     small = write(tmp_path, packed(WHOLE), "small")
     code = (
         "import resource, sys\nfrom ncu_roofline.errors import RooflineError\nfrom ncu_roofline.report import compressed\n"
-        "from ncu_roofline.report import read_report\ncompressed._MOST_BYTES = 200_000_000\n"
+        "from ncu_roofline.report import read_report\ncompressed.MOST_BYTES = 200_000_000\n"
         "try:\n    read_report(sys.argv[1])\nexcept RooflineError as error:\n    assert 'read up to' in str(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == 'darwin' else 1024))"
     )
