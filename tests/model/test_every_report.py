@@ -97,7 +97,7 @@ def test_work_from_opcodes_by_hand(real_reports: dict[str, Path], capsys: pytest
 
 
 def test_use_of_the_hardware_by_hand(real_reports: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Launches that are not short: DRAM is percent x bus width x 2 bits per pin x clock; fraction_sm what ncu has for the SM."""
+    """Launches that are not short: DRAM is percent x bus width x 2 bits per pin x clock; fraction_sm is what ncu has."""
     compared = 0
     for path in real_reports.values():
         rows = shown(path, capsys)["kernels"]

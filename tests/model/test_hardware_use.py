@@ -285,3 +285,79 @@ def test_system_memory_is_drawn_where_it_matters_or_is_asked_for(tmp_path: Path)
     assert "system" in set(of(tmp_path, real).points["level"])
     asked = of(tmp_path, noise, select=Selection(levels=("system", "dram")))
     assert row(asked.points, level="system")["traffic"] == 320
+
+
+# What a second reading of the numbers found ----------------------------------------------------------------------------------
+
+
+def test_a_recorded_clock_comes_before_cycles_of_another_pass(tmp_path: Path) -> None:
+    """Reports of releases from 2024 on have cycles of the SM, and the clock of the GPC: 1505 MHz were shown for 1395."""
+    metrics = complete()
+    del metrics["sm__cycles_elapsed.avg.per_second"]
+    metrics |= {"sm__cycles_elapsed.avg": 1.505e6, "gpc__cycles_elapsed.avg.per_second": 1.395e9}
+    assert of(tmp_path, metrics).kernels["clock_profiled"].iloc[0] == pytest.approx(1.395e9)
+
+
+def test_short_launches_have_the_l2_clock_of_longer_ones(tmp_path: Path) -> None:
+    pair = {"lts__t_sectors.sum.per_second": 80 * 1.2e9, "lts__t_sectors.avg.per_cycle_elapsed": 1.0}
+    long, short = complete(), complete(seconds=1e-5)
+    for metrics in (long, short):
+        del metrics["lts__cycles_elapsed.avg.per_second"]
+    result = of(tmp_path, {**long, **pair}, {**short, **pair, "lts__t_sectors.avg.per_cycle_elapsed": 2.0})
+    l2 = result.points[result.points["level"] == "l2"]
+    assert l2["bandwidth_roof"].tolist() == pytest.approx([64 * 80 * 1.2e9] * 2)
+
+
+def test_percent_of_a_short_launch_is_of_the_cycles_that_elapsed(tmp_path: Path) -> None:
+    dram = {"dram__cycles_elapsed.avg.per_second": 1.2e9, f"dram__cycles_active{ELAPSED}": 40.0}
+    short = {**A100, **timing(1e-5), **dram, "dram__cycles_elapsed.avg.per_second": 0.6e9}
+    kernels = of(tmp_path, {**A100, **timing(), **dram}, short).kernels
+    assert kernels["fraction_dram"].tolist() == pytest.approx([0.4, 0.2])
+    assert kernels["bandwidth_dram"].tolist() == pytest.approx([0.4 * 0.25 * 5120 * 1.2e9, 0.2 * 0.25 * 5120 * 1.2e9])
+
+
+def test_a_launch_without_numbers_moves_no_roof(tmp_path: Path) -> None:
+    nothing = {name: float("nan") if isinstance(value, float) else value for name, value in complete(clock=1.2e9).items()}
+    nothing["gpu__time_duration.sum"] = float("nan")
+    roofs = of(tmp_path, complete(clock=1.2e9), nothing).roofs
+    assert (roofs["value_min"] == roofs["value_max"]).all()
+    assert not roofs["notes"].str.contains("not recorded").any()
+
+
+def test_a_group_is_judged_by_the_launches_that_were_counted(tmp_path: Path) -> None:
+    fast = {**complete(seconds=1e9 / (0.8 * 64 * 108 * 1.41e9)), **traffic(10**6, 10**4, 10**6)}
+    uncounted = {name: value for name, value in fast.items() if "sass" not in name}
+    result = of(tmp_path, fast, uncounted, by="kernel")
+    found = row(result.kernels)
+    assert (found["verdict"], found["limit_fraction"]) == ("compute: FP64 FMA", pytest.approx(0.8))
+
+
+def test_work_without_a_roof_is_no_latency(tmp_path: Path) -> None:
+    b300 = {**A100, "device__attribute_compute_capability_major": 13, "device__attribute_display_name": "NVIDIA Z1"}
+    found = row(of(tmp_path, {**complete(b300), f"dram__cycles_active{ELAPSED}": 10.0}).kernels)
+    assert (found["verdict"], found["limit"]) == ("unknown", "dram")
+    assert "no roof is known for its FP64 work" in found["reason"]
+    assert found["speedup"] != found["speedup"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({name: value for name, value in complete().items() if name != "gpu__time_duration.sum"}, "run time"),
+        ({**complete(), "device__attribute_compute_capability_major": 6}, "not known to this version"),
+        ({**A100, **timing(), f"sm__throughput{ELAPSED}": 0.0}, "idle"),
+        ({**A100, **timing()}, "neither work nor traffic"),
+    ],
+    ids=["time", "chip", "idle", "nothing"],
+)
+def test_why_nothing_is_known(tmp_path: Path, metrics: Metrics, words: str) -> None:
+    found = row(of(tmp_path, metrics).kernels)
+    assert found["verdict"] == "unknown"
+    assert words in found["reason"]
+
+
+def test_gauges_that_no_hardware_has_are_none(tmp_path: Path) -> None:
+    odd = {"sm__warps_active.avg.pct_of_peak_sustained_active": 250.0, "launch__waves_per_multiprocessor": 1e308}
+    found = row(of(tmp_path, {**A100, **timing(), **BASIC, **odd}).kernels)
+    assert found["occupancy"] != found["occupancy"]
+    assert found["waves"] != found["waves"]

@@ -138,3 +138,44 @@ def test_idle_tensor_pipe_is_no_unknown_work(tmp_path: Path) -> None:
     assert roofline(without).kernels["verdict"].iloc[0] == "tensor work unknown"
     known = report(tmp_path / "b.ncu-rep", kernel(metrics, instances=executed))
     assert roofline(known).kernels["verdict"].iloc[0] == "latency"
+
+
+def test_dense_and_sparse_counted_together_are_told_apart_by_opcodes(tmp_path: Path) -> None:
+    metrics = {**A100, **timing(), **BYTES, **BUSY, "sm__ops_path_tensor_src_fp16_dst_fp32.sum": 8_192_000_000.0}
+    metrics["sm__ops_path_tensor_src_fp16_dst_fp16.sum"] = 0.0
+    executed = {name: [("HMMA.SP.16832.F32", 1e6)] for name in opcodes()}
+    points = drawn(tmp_path, metrics, executed)
+    assert points.loc["tensor.fp16.sparse", "work"] == 8_192_000_000
+    assert "tensor.fp16" not in points.index
+    assert drawn(tmp_path, metrics, {}).loc["tensor.fp16", "work"] == 8_192_000_000
+
+
+def test_constants_by_half_precision_instructions_add_to_nothing(tmp_path: Path) -> None:
+    """A kernel of an A100 in double precision executes exactly two HFMA2.MMA for each integer division."""
+    executed = {name: [("HFMA2.MMA", 3200.0), ("DFMA", 1600.0)] for name in opcodes()}
+    file = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **BYTES}, instances=executed))
+    result = roofline(file)
+    assert set(result.points["precision"]) == {"fp64", "fp16"}
+    assert result.kernels["work"].iloc[0] == 2 * 1600
+    assert "constants" in result.points.set_index("precision").loc["fp16", "notes"].iloc[0]
+
+
+def test_counters_of_zero_against_opcodes_are_told_of_the_kernel(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **NO_WORK, **BYTES}, instances=opcodes(FFMA=1e6)))
+    assert "FP32 is work where the counters give 0" in roofline(file).kernels["notes"].iloc[0]
+
+
+def test_points_say_that_tensor_work_is_missing(tmp_path: Path) -> None:
+    metrics = {**A100, **timing(), **NO_WORK, **flops("f", fma=10**6), **BYTES, **BUSY}
+    points = drawn(tmp_path, metrics, {})
+    assert "tensor work unknown" in points.loc["fp32", "notes"]
+    assert points.loc["fp32", "binds"] == ""
+    alone = roofline(report(tmp_path / "a.ncu-rep", kernel({**A100, **timing(), **NO_WORK, **BYTES, **BUSY}))).kernels.iloc[0]
+    assert (alone["status"], alone["verdict"]) == ("tensor-unknown", "tensor work unknown")
+    assert alone["work"] != alone["work"]
+
+
+def test_opcodes_too_long_to_exist_are_judged_by_their_name(tmp_path: Path) -> None:
+    executed = {name: [("HMMA.16816.F32" + ".A" * 200, 1e6), ("FFMA", 32.0)] for name in opcodes()}
+    file = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **BYTES}, instances=executed))
+    assert roofline(file).kernels["verdict"].iloc[0] == "tensor work unknown"
