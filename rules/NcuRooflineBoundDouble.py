@@ -1229,6 +1229,8 @@ class Kernel(object):
         self.device = self.text("device__attribute_display_name")
         self.chip = self.capability  # what it is, beside what its counters are read as
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        mine = [absent for names, _, absent in self.boards if any([part in self.device for part in names])]
+        self.absent = frozenset([name for absent in mine for name in absent])  # precisions whose units this board lacks
         older = [one for one in STAND_INS if one < self.chip]
         if self.chip not in ARCHITECTURES and older:
             self.capability = older[-1]
@@ -1703,6 +1705,11 @@ def examine(kernel, report):
         report.note("This rule does not know chips of compute capability {}.{}.".format(*kernel.capability), "Unknown chip")
         return
     mine = [(precision, work) for precision, work in kernel.works() if precision[0] in SHOWN]
+    possible = [precision for precision in PRECISIONS if precision[0] in SHOWN and kernel.applicable(precision[5])]
+    if possible and all([precision[0] in kernel.absent for precision in possible]):
+        labels = ", ".join([precision[1] for precision in possible])
+        report.note("{} has no units for work of this kind ({}).".format(kernel.device, labels), "Not on this GPU")
+        return
     if not mine or kernel.seconds is None:
         report.missing(wanted(kernel), "what binds this kernel")
         return
@@ -1721,7 +1728,7 @@ def wanted(kernel):
     names = [] if kernel.seconds is not None else ["gpu__time_duration.sum"]
     for precision in PRECISIONS:
         ways = kernel.applicable(precision[5])
-        if precision[0] in SHOWN and ways:
+        if precision[0] in SHOWN and precision[0] not in kernel.absent and ways:
             names += [name + ".sum" for name, _ in ways[0][1]]
     return names[:4] + (["..."] if len(names) > 4 else []) + ["(section @section:HierarchicalDoubleRooflineChart:HierarchicalDoubleRooflineChart@)"]
 

@@ -844,6 +844,8 @@ class Kernel(object):
         self.device = self.text("device__attribute_display_name")
         self.chip = self.capability  # what it is, beside what its counters are read as
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        mine = [absent for names, _, absent in self.boards if any([part in self.device for part in names])]
+        self.absent = frozenset([name for absent in mine for name in absent])  # precisions whose units this board lacks
         older = [one for one in STAND_INS if one < self.chip]
         if self.chip not in ARCHITECTURES and older:
             self.capability = older[-1]

@@ -1109,6 +1109,8 @@ class Kernel(object):
         self.device = self.text("device__attribute_display_name")
         self.chip = self.capability  # what it is, beside what its counters are read as
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        mine = [absent for names, _, absent in self.boards if any([part in self.device for part in names])]
+        self.absent = frozenset([name for absent in mine for name in absent])  # precisions whose units this board lacks
         older = [one for one in STAND_INS if one < self.chip]
         if self.chip not in ARCHITECTURES and older:
             self.capability = older[-1]
@@ -1487,7 +1489,11 @@ def examine(kernel, report):
     works = dict([(precision[0], (precision, work)) for precision, work in kernel.works()])
     tensor = [entry for name, entry in works.items() if name.startswith("tensor.") and entry[0][4] and entry[1].total > 0]
     core = [entry for name, entry in works.items() if not name.startswith("tensor.") and entry[0][2] == "flop" and entry[1].total > 0]
-    if not [name for name in kernel.peaks if name.startswith("tensor.")]:
+    cores = [name for name in kernel.peaks if name.startswith("tensor.")]
+    if cores and kernel.absent.issuperset(cores):
+        report.note("{} has no tensor cores.".format(kernel.device), "No tensor cores")
+        return
+    if not cores:
         report.note("Chips of compute capability {}.{} are not known to have tensor cores.".format(*kernel.capability), "No tensor cores")
         return
     active = busy(kernel)
@@ -1567,7 +1573,8 @@ def eligible(kernel, report, core):
     choices = [(name, kernel.peaks.get(name)) for name in REPLACEMENTS.get(precision[0], ()) if kernel.peaks.get(name)]
     peaks = [(name, kernel.compute_roof(of_id(name))) for name, _ in choices]
     peaks = [(name, peak) for name, peak in peaks if peak is not None and peak > slow]
-    text = "Tensor cores were idle; {} keeps its pipe busy for {} of the time.".format(precision[1], percent(share))
+    roof = "FMA peak" if precision[3] else "peak"  # not how busy the pipe is: adds and multiplies fill a slot with half the work
+    text = "Tensor cores were idle; {} runs at {} of its {}.".format(precision[1], percent(share), roof)
     if not peaks or share < 0.5:
         report.fine(text, "Tensor cores idle")
         return

@@ -1216,6 +1216,8 @@ class Kernel(object):
         self.device = self.text("device__attribute_display_name")
         self.chip = self.capability  # what it is, beside what its counters are read as
         self.peaks, self.bandwidths, self.boards, slices = ARCHITECTURES.get(self.chip, ({}, {}, (), {}))
+        mine = [absent for names, _, absent in self.boards if any([part in self.device for part in names])]
+        self.absent = frozenset([name for absent in mine for name in absent])  # precisions whose units this board lacks
         older = [one for one in STAND_INS if one < self.chip]
         if self.chip not in ARCHITECTURES and older:
             self.capability = older[-1]
@@ -1951,9 +1953,13 @@ ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing again
 MIX_TOLD = 1.05  # from here on a mix of instructions that are not all fused is told beside the roof that it can't reach
 GROUP_LESS = 1e-6  # a named part that is as busy as its group has the better name
 GAIN = 1.25  # from here on a speedup is worth a finding
+ACCESSES = "accesses"
+# Units that fill with requests, however few bytes these move; of L1 and shared memory it is the data pipe, not their roof.
+REQUEST_UNITS, DATA_PIPES = ("lsu", "mio"), ("l1", "shared")
 HINTS = {
     "memory": "To go faster, move fewer bytes there: reuse data, fuse kernels, use smaller types.",
     "compute": "To go faster, execute fewer of these instructions, or do the work in another precision.",
+    ACCESSES: "To go faster, use wider loads and stores, fewer accesses.",
     "issue": "To go faster, issue fewer instructions: wider loads and stores, unrolled loops, less address arithmetic.",
     LATENCY: "Try more parallelism per SM or per thread, and fewer barriers.",
     TENSOR_UNKNOWN: "Collect section @section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@ to know.",
@@ -1970,8 +1976,7 @@ def examine(kernel, report):
     if found.text == UNKNOWN:
         report.note(text, found.text)
         return
-    kind = "issue" if found.limit == "issue" and found.text != LATENCY else found.text.split(":")[0]
-    text += " " + HINTS[kind]
+    text += " " + HINTS[hint_of(kernel, found)]
     if found.limit == "l2" and kernel.slices_guessed:
         text += GUESSED_SLICES
     if kernel.chip != kernel.capability:
@@ -1985,6 +1990,15 @@ def examine(kernel, report):
         report.speedup(report.advise(text, found.text), share)
     else:
         report.fine(text, found.text)
+
+
+def hint_of(kernel, found):
+    if found.text in (LATENCY, TENSOR_UNKNOWN):  # what is nearest does not bind
+        return found.text
+    by_requests = found.limit in DATA_PIPES and not nearest_limit(limits(kernel)).roof
+    if by_requests or found.limit in REQUEST_UNITS:
+        return ACCESSES
+    return "issue" if found.limit == "issue" else found.text.split(":")[0]
 
 
 def limits(kernel):

@@ -160,7 +160,7 @@ def _text(one: ReportAdvice, width: int) -> str:
     blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
     if one.left_out:
         said = f"{one.left_out} message{' is' if one.left_out == 1 else 's are'} left out"
-        note = f"{said}, each worth less than {WORTH:.0%} of the run time. --all-findings shows them."
+        note = f"{said}, each worth less than {WORTH:.0%} of the run time of all launches. --all-findings shows them."
         blocks.append("\n".join(_wrapped(note.replace("%", " %"), width, "")))
     return "\n\n".join(blocks)
 
@@ -181,7 +181,7 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
     title = message.title or outcome.name
     gain = ""
     if message.speedup is not None:
-        of_what = "of the run time" if message.speedup_type == "global" else "of one unit's time"
+        of_what = "of the kernel's time" if message.speedup_type == "global" else "of one unit's time"
         gain = f", up to {message.speedup:.0f} % {of_what}"
     head = f"  {_TYPES.get(message.type, message.type)}: {title} [{outcome.identifier}{gain}]"
     return [printable(head), *_wrapped(plain_text(message.text), width, "      ")]

@@ -123,11 +123,12 @@ def _read_one(path: str, name: str, wanted: _Wanted) -> ReadReport:
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
     from ncu_roofline import pack
-    from ncu_roofline.rules import advice_rows, advise, load_rules
+    from ncu_roofline.rules import advice_rows, advise, load_rules, worth_telling
 
     longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
-    rows = advice_rows(advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements)))
-    return tuple(row for row in rows if row["type"] != "ok")
+    found = advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements))
+    kept, _ = worth_telling(found, select.launches(measurements))
+    return tuple(row for row in advice_rows(kept) if row["type"] != "ok")
 
 
 def on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:

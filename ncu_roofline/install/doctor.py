@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -44,6 +45,9 @@ _PACKAGES = {
     "plotly": "plotly",
     "tqdm": "tqdm",
 }
+# From here on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part of it.
+_OWN_ZSTD = (3, 14)
+_ZSTD_CODE = "_zstd"
 
 
 @dataclass(frozen=True)
@@ -240,7 +244,13 @@ def _age(day: str) -> int | None:
 def _python() -> Iterator[Line]:
     missing: list[str] = []
     versions: list[str] = []
-    for module, distribution in _PACKAGES.items():
+    packages = dict(_PACKAGES)
+    if sys.version_info < _OWN_ZSTD:
+        packages["backports.zstd"] = "backports.zstd"
+    elif find_spec(_ZSTD_CODE) is None:
+        text = "it was built without zstd, so .ncu-repz files can't be read"
+        yield Line("Python", PROBLEM, text, "Install a Python with zstd, or unpack them with `zstd -d`.")
+    for module, distribution in packages.items():
         version = _version(module, distribution)
         (missing if version is None else versions).append(f"{distribution} {version or ''}".strip())
     if missing:

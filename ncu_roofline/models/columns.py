@@ -213,6 +213,8 @@ COMPARISON_KERNELS = (
     ),
     Column("verdict_before", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
     Column("verdict", "str", "", "the same of the new report"),
+    Column("limit_before", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
+    Column("limit", "str", "", "the same of the new report"),
     Column("device_before", "str", "", "name of the GPU"),
     Column("device", "str", "", "the same of the new report"),
     Column("launches_before", "int", "", "launches in this row"),
@@ -223,8 +225,8 @@ COMPARISON_KERNELS = (
         "seconds_normalised",
         "float",
         "second",
-        "the same at the baseline's SM clock: seconds * clock / clock_before if compute, L1, shared memory or L2 bind, else "
-        "seconds; NaN where clocks or what binds are unknown, or the GPUs differ",
+        "the same at the baseline's SM clock: seconds * clock / clock_before if limit (else binds) is compute, L1, shared "
+        "memory or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ",
     ),
     Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised"),
     Column("time_change", "float", "ratio", "new time of a launch on that basis / seconds_before - 1"),
@@ -235,7 +237,8 @@ COMPARISON_KERNELS = (
         "seconds_saved",
         "float",
         "second",
-        "total_seconds_before - launches_before * mean new time of a launch on that basis; of added and removed kernels, all",
+        "total_seconds_before - total new time on that basis; where the numbers of launches differ, launches_before * "
+        "(seconds_before - new time of a launch on that basis); of added and removed kernels, all",
     ),
     Column("spread_before", "float", "ratio", "1.4826 * median absolute deviation of the launches' times / their median"),
     Column("spread", "float", "ratio", "the same of the new report; NaN below two launches"),
@@ -323,12 +326,18 @@ COMPARISON_SUMMARY = (
     Column("device", "str", "", "the same of the new report"),
     Column("launches_before", "int", "", "launches of the application"),
     Column("launches", "int", "", "the same of the new report"),
-    Column("seconds_before", "float", "second", "run time of the kernels that both reports have, with times; all launches"),
+    Column(
+        "seconds_before",
+        "float",
+        "second",
+        "run time of the kernels that both reports have, with times: all launches; where the new report has another number of "
+        "them, their median * launches of the baseline",
+    ),
     Column(
         "seconds",
         "float",
         "second",
-        "the same kernels in the new report, as measured: mean run time of a launch * launches of the baseline",
+        "the same in the new report, as measured, also for as many launches as the baseline has",
     ),
     Column("seconds_normalised", "float", "second", "the same at the baseline's SM clock, kernels without that as measured"),
     Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised (for some kernel)"),

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.model.measurements import FloatArray
+from ncu_roofline.models.comparison_limits import at_sm_clock, described, limit_of
 from ncu_roofline.models.comparison_matching import NAME_ONLY, NUMBERS, PARAMETERS, Matching
 from ncu_roofline.models.comparison_sides import Side, Totals
 
 CLOCK_DIFFERS = 0.01  # of the clock: below it, normalising would add more noise than it takes away
-AT_SM_CLOCK = ("l1", "shared", "l2")  # the L2's own clock follows the SM's; DRAM and system memory have clocks of their own
 FASTER, SLOWER, SAME, CLOSER, FURTHER = "faster", "slower", "same", "closer", "further"
 ADDED, REMOVED, UNKNOWN = "added", "removed", "unknown"
 NOTHING = "nothing in common"
@@ -78,7 +78,8 @@ def kernel_rows(pair: Pair, noise: Noise, times: str) -> list[dict[str, Any]]:
     rows = []
     for group in range(pair.matching.count):
         row = {**pair.where, "group": group, **_who(pair, group), **_numbers(pair, group)}
-        row |= _times(row, times, bool(pair.common[group]), float(pair.launch_ratio[group]))
+        row |= _times(row, times, bool(pair.common[group]))
+        row["seconds_saved"] = _saved(pair, row)
         row["noise"] = noise.of(row)
         row["outcome"] = _outcome(pair, group, row)
         present = pair.new.present[group]
@@ -125,35 +126,50 @@ def _numbers(pair: Pair, group: int) -> dict[str, Any]:
             f"fraction{suffix}": float(binding.fraction[group]) if binding else math.nan,
             f"binds{suffix}": str(binding.binds[group]) if binding else "",
             f"verdict{suffix}": totals.verdict(group),
+            f"limit{suffix}": totals.limit(group),
         }
     return result
 
 
-def _times(row: Mapping[str, Any], times: str, both: bool, launches: float) -> dict[str, Any]:
-    """The new time at the clock of the baseline, which of the two times counts, and what all launches of the baseline save.
-
-    ``launches``: those of the baseline over those of the new report.
-    """
+def _times(row: Mapping[str, Any], times: str, both: bool) -> dict[str, Any]:
+    """The new time at the clock of the baseline, and which of the two times counts."""
     before, after, ratio = row["seconds_before"], row["seconds"], row["clock"] / row["clock_before"]
     scale = math.nan
-    if both and row["binds"] and row["device"] == row["device_before"] and math.isfinite(ratio):
-        scale = ratio if _at_sm_clock(row["binds"]) else 1.0
+    limit = limit_of(row)
+    if both and limit and row["device"] == row["device_before"] and math.isfinite(ratio):
+        scale = ratio if at_sm_clock(limit) else 1.0
     differs = abs(ratio - 1) > CLOCK_DIFFERS
     use = math.isfinite(scale) and (times == "normalised" or (times == "auto" and differs))
     basis = scale if use else 1.0
-    was, now = row["total_seconds_before"], row["total_seconds"] * basis
     return {
         "seconds_normalised": after * scale,
         "total_seconds_normalised": row["total_seconds"] * scale,
         "time_basis": "normalised" if use else "raw",
         "time_change": after * basis / before - 1 if both and before > 0 else math.nan,
-        "seconds_saved": was - now * launches if both else -now if math.isnan(was) else was,
     }
 
 
-def _at_sm_clock(binds: str) -> bool:
-    """Whether what binds speeds up with the SM clock: compute pipes and the caches, not memory behind them."""
-    return binds in AT_SM_CLOCK or "." in binds  # compute roofs are named after precision and pipe: fp64.fma
+def _launched(pair: Pair, row: Mapping[str, Any], suffix: str) -> float:
+    """Run time of as many launches as the baseline has: all, or that many medians where the reports have other numbers.
+
+    The median, as a row's own change: the mean of other launches may be that of one odd launch.
+    """
+    if pair.launch_ratio[row["group"]] == 1:
+        return float(row[f"total_seconds{suffix}"])
+    return float(row[f"seconds{suffix}"] * pair.old.units[row["group"]])
+
+
+def _basis(row: Mapping[str, Any]) -> str:
+    """Suffix of the new times that count."""
+    return "_normalised" if row["time_basis"] == "normalised" else ""
+
+
+def _saved(pair: Pair, row: Mapping[str, Any]) -> float:
+    """What the launches of the baseline save; of kernels that only one report has, all."""
+    if pair.common[row["group"]]:
+        return _launched(pair, row, "_before") - _launched(pair, row, _basis(row))
+    was, now = float(row["total_seconds_before"]), float(row["total_seconds"])
+    return -now if math.isnan(was) else was
 
 
 def _comparable(row: Mapping[str, Any]) -> bool:
@@ -194,24 +210,19 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
     if row["device"] != row["device_before"]:
         yield OTHER_GPU
     elif row["time_basis"] == "normalised":
-        scaled = f"{row['binds']} binds, so its time is " + ("scaled" if _at_sm_clock(row["binds"]) else "not scaled")
+        limit = limit_of(row)
+        scaled = f"{described(limit)}, so its time is {'scaled' if at_sm_clock(limit) else 'not scaled'}"
         yield f"clocks differ ({row['clock_before'] / 1e9:.3g} and {row['clock'] / 1e9:.3g} GHz): {scaled}"
     elif abs(row["clock"] / row["clock_before"] - 1) > CLOCK_DIFFERS:
-        reason = "as asked for" if row["binds"] else "what binds it is unknown"
+        reason = "as asked for" if limit_of(row) else "what limits it is unknown"
         yield f"clocks differ, and its time is not normalised: {reason}"
     if row["precision"] != row["precision_before"] and row["precision"] and row["precision_before"]:
         yield f"most work was {row['precision_before']} and is {row['precision']}"
-    if _uneven(row):
-        mean = -row["seconds_saved"] / row["total_seconds_before"]
+    mean = float(row[f"total_seconds{_basis(row)}"] * pair.launch_ratio[group] / row["total_seconds_before"]) - 1
+    if _comparable(row) and abs(mean - row["time_change"]) > row["noise"]:  # NaN compares as no
         yield f"the mean of its launches changed by {mean:+.1%}, not like their median: some launches differ from the others"
     if math.isnan(row["seconds"]) or math.isnan(row["seconds_before"]):
         yield "some launch has no run time"
-
-
-def _uneven(row: Mapping[str, Any]) -> bool:
-    """Whether the mean time of the launches says something else than their median: NaN compares as no."""
-    mean = -row["seconds_saved"] / row["total_seconds_before"]
-    return _comparable(row) and bool(abs(mean - row["time_change"]) > row["noise"])
 
 
 def _configurations(side: Side, totals: Totals, group: int) -> str:
@@ -230,7 +241,8 @@ def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float)
     timed = [row for row in matched if math.isfinite(row["total_seconds_before"]) and math.isfinite(row["total_seconds"])]
     changed = [row for row in matched if pair.launch_ratio[row["group"]] != 1]
     found = _summed_times(pair, timed, comparable=devices[0] == devices[1])
-    noise = max(tolerance, math.hypot(*(row["noise"] * row["total_seconds_before"] for row in timed)) / found["seconds_before"])
+    noisy = (row["noise"] * _launched(pair, row, "_before") for row in timed)
+    noise = max(tolerance, math.hypot(*noisy) / found["seconds_before"])
     return {
         **pair.where,
         "device_before": devices[0],
@@ -257,19 +269,16 @@ def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float)
 def _summed_times(pair: Pair, rows: Sequence[Mapping[str, Any]], comparable: bool) -> dict[str, Any]:
     """Run time of these kernels in the baseline and, for as many launches, in the new report."""
 
-    def launched(row: Mapping[str, Any], name: str) -> float:
-        return float(row[name] * pair.launch_ratio[row["group"]])
-
     def at_clock(row: Mapping[str, Any]) -> float:
-        scaled = launched(row, "total_seconds_normalised")
-        return launched(row, "total_seconds") if math.isnan(scaled) else scaled
+        scaled = _launched(pair, row, "_normalised")
+        return _launched(pair, row, "") if math.isnan(scaled) else scaled
 
     nothing = math.nan
-    old = np.float64(_sum(row["total_seconds_before"] for row in rows))  # NumPy's: odd reports may divide by zero
+    old = np.float64(_sum(_launched(pair, row, "_before") for row in rows))  # NumPy's: odd reports may divide by zero
     used = old - _sum(row["seconds_saved"] for row in rows) if comparable else nothing
     return {
         "seconds_before": old,
-        "seconds": _sum(launched(row, "total_seconds") for row in rows),
+        "seconds": _sum(_launched(pair, row, "") for row in rows),
         "seconds_normalised": _sum(map(at_clock, rows)) if comparable else nothing,
         "time_basis": "normalised" if any(row["time_basis"] == "normalised" for row in rows) else "raw",
         "time_change": used / old - 1,
@@ -292,14 +301,15 @@ def _summary_notes(
         yield f"{OTHER_GPU} ({devices[0] or 'unknown'} and {devices[1] or 'unknown'})"
     if changed:
         yield (
-            f"the number of launches differs in {changed} of {matched} kernels that both reports have: times are compared per "
-            "launch, and weighted by the launches of the baseline in the sum"
+            f"the number of launches differs in {changed} of {matched} kernels that both reports have: the medians of their "
+            "launches are compared, and weighted by the launches of the baseline in the sum"
         )
     scaled = sum(1 for row in rows if row["time_basis"] == "normalised")
     if scaled:
         yield (
             f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(rows)} kernels: their times are compared at "
-            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 bind and not where DRAM or system memory do"
+            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 is nearest to its limit and not where "
+            "DRAM or system memory is"
         )
     if timed < matched:
         yield f"{matched - timed} of {matched} kernels have no run time in one of the reports and are not in the sum"

@@ -164,13 +164,19 @@ class Totals:
 
     def verdict(self, number: int) -> str:
         """What the model says of the launches of a group: what all share, else that of most of the time."""
-        rows, verdicts = self.rows(number), self._side.kernels["verdict"]
-        if not len(rows):
-            return ""
+        return self._most(self.rows(number), "verdict")
+
+    def limit(self, number: int) -> str:
+        """Id of the nearest limit of the launches with that verdict; of most of their time where they differ."""
+        rows = self.rows(number)
+        return self._most(rows[self._side.kernels["verdict"][rows] == self.verdict(number)], "limit")
+
+    def _most(self, rows: IntArray, name: str) -> str:
         seconds: dict[str, float] = {}
-        for verdict, spent in zip(verdicts[rows], np.nan_to_num(self._side.kernels["seconds"][rows]), strict=True):
-            seconds[str(verdict)] = seconds.get(str(verdict), 0.0) + float(spent)
-        return max(seconds, key=lambda one: seconds[one])
+        kernels = self._side.kernels
+        for text, spent in zip(kernels[name][rows], np.nan_to_num(kernels["seconds"][rows]), strict=True):
+            seconds[str(text)] = seconds.get(str(text), 0.0) + float(spent)
+        return max(seconds, key=lambda one: seconds[one], default="")
 
     @cached_property
     def cells(self) -> dict[tuple[str, str], Cell]:

@@ -91,7 +91,7 @@ def _common(one: Row, rows: list[Row]) -> str:
         at_clock = time_text(one["seconds_before"] - one["seconds_saved"])
         spent += f" as measured, {at_clock} at the clock of the baseline"
     if one["relaunched"]:
-        spent += ", per launch and weighted by the launches of the baseline"
+        spent += ", per launch (medians where their number differs) and weighted by the launches of the baseline"
     saved, change = abs(one["seconds_saved"]), abs(one["time_change"])
     text = {
         "faster": f"{one['speedup']:.3g} times as fast, {time_text(saved)} saved: {spent}",

@@ -86,19 +86,34 @@ def advise(
     )
 
 
-def worth_telling(advice: Sequence[KernelAdvice], share: float = WORTH) -> tuple[tuple[KernelAdvice, ...], int]:
-    """The advice without what is worth less than ``share`` of the run time of all these launches, and how many messages less.
+def worth_telling(
+    advice: Sequence[KernelAdvice], whole: Measurements | None = None, share: float = WORTH
+) -> tuple[tuple[KernelAdvice, ...], int]:
+    """The advice without what is worth less than ``share`` of the run time of all launches, and how many messages less.
 
     A message is worth the time of all launches of a kernel for which the rule says the same (its title), or the part of it that
-    it promises to save.  What has no time, errors of rules and what they could not tell, stays.
+    it promises to save.  What has no time, errors of rules and what they could not tell, stays.  ``whole`` holds all launches
+    where the advice is on a part of them, the longest for instance: each kernel's launches then stand for all of its own.
     """
-    total = math.fsum(one.seconds for one in advice if one.seconds > 0)
+    mine = _times((one.name, one.seconds) for one in advice)
+    times = mine if whole is None else _times(zip(whole.name.tolist(), whole.seconds.tolist(), strict=True))
+    total = math.fsum(times.values())
     worth: defaultdict[tuple[str, str, str], float] = defaultdict(float)
     for one, outcome, message in _all_messages(advice):
-        worth[one.kernel, outcome.identifier, message.title] += _saved(one, message)
+        stands_for = times[one.name] / mine[one.name] if one.name in mine else 1.0
+        worth[one.kernel, outcome.identifier, message.title] += _saved(one, message) * stands_for
     small = {key for key, seconds in worth.items() if seconds < share * total}
     kept = tuple(_without(one, small) for one in advice)
     return kept, sum(1 for _ in _all_messages(advice)) - sum(1 for _ in _all_messages(kept))
+
+
+def _times(launches: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds of all launches by the kernel's full name, of those that have a time."""
+    found: dict[str, float] = {}
+    for name, seconds in launches:
+        if seconds > 0:
+            found[name] = found.get(name, 0.0) + seconds
+    return found
 
 
 def _all_messages(advice: Iterable[KernelAdvice]) -> Iterator[tuple[KernelAdvice, RuleOutcome, RuleMessage]]:

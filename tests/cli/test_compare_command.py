@@ -372,7 +372,7 @@ def test_clocks_and_what_counts(run: Command, tmp_path: Path) -> None:
     text = run("compare", *paths).out
     assert "the same within 2.0 %: 1 ms -> 714 µs as measured, 1 ms at the clock of the baseline" in text
     assert "*: at the clock of the baseline" in text
-    assert "fp64.fma binds, so its time is scaled" in text
+    assert "nearest its FP64 FMA roof, so its time is scaled" in text
     assert "faster" in run("compare", *paths, "--times", "raw").out
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -186,3 +187,23 @@ def test_python_packages(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> N
     found = line(machine, "Python")
     assert (found.status, found.text) == (PROBLEM, "no-such-package missing")
     assert found.advice == "Run `pip install no-such-package`."
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 13)])
+def test_zstd_is_a_package_up_to_python_3_13(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, version: tuple[int, int]
+) -> None:
+    """Without it no .ncu-repz can be read."""
+    monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=version))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "backports.zstd" else object())
+    found = line(machine, "Python")
+    assert (found.status, found.text) == (PROBLEM, "backports.zstd missing")
+    assert found.advice == "Run `pip install backports.zstd`."
+
+
+@pytest.mark.parametrize("built_in", [True, False])
+def test_zstd_is_pythons_own_from_3_14_on(machine: Machine, monkeypatch: pytest.MonkeyPatch, built_in: bool) -> None:
+    monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=(3, 14)))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: object() if built_in or name != "_zstd" else None)
+    found = [one.text for one in lines(machine, "Python") if one.status == PROBLEM]
+    assert found == ([] if built_in else ["it was built without zstd, so .ncu-repz files can't be read"])

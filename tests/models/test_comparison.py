@@ -131,11 +131,11 @@ def test_launches_are_compared_one_by_one_and_totals_told_apart(make: Make) -> N
     dram = at(result, "", "dram")
     assert (dram["traffic_before"], dram["traffic"]) == (250e6, 500e6)
     assert (dram["total_traffic_before"], dram["total_traffic"]) == (750e6, 500e6)
-    # The application: one launch of 2 ms stands for the baseline's three, 9 ms -> 3 x 2 ms; its bytes and FLOPs likewise.
-    assert (summary["seconds_before"], summary["seconds"]) == pytest.approx((9e-3, 6e-3))
+    # The application: one launch of 2 ms stands for the baseline's three, 3 medians of 2 ms; its bytes and FLOPs likewise.
+    assert (summary["seconds_before"], summary["seconds"]) == pytest.approx((6e-3, 6e-3))
     assert summary["relaunched"] == 1
-    assert summary["seconds_saved"] == pytest.approx(3e-3)
-    assert row["seconds_saved"] == pytest.approx(3e-3)
+    assert summary["seconds_saved"] == pytest.approx(0.0, abs=1e-12)
+    assert row["seconds_saved"] == pytest.approx(0.0, abs=1e-12)
     assert (summary["total_seconds_before"], summary["total_seconds"]) == pytest.approx((9e-3, 2e-3))
     assert (summary["work_before"], summary["work"]) == pytest.approx((6e9, 3e9))
     whole = at(result, "fp64", "dram", row=-1), at(result, "", "dram", row=-1)
@@ -155,6 +155,24 @@ def test_another_number_of_launches_is_no_change_of_time(make: Make, case: str) 
     assert (row["outcome"], row["time_change"]) == ("same", 0.0)
     # What the median does not show is told: the mean of 1, 1 and 3 ms is 1.67 ms.
     assert ("the mean of its launches changed by +66.7%" in row["notes"]) == (case == "one slower")
+
+
+def test_one_odd_launch_does_not_make_the_application_faster(make: Make) -> None:
+    """1, 1 and 1000 ms against 1 ms: neither kernel nor application changed, the totals and the means did."""
+    before, after = make(*map(slower, (1e-3, 1e-3, 1.0))), make(slower(1e-3))
+    result = compare(before, after)
+    row, summary = only(result), result.summary.iloc[0]
+    assert (row["outcome"], summary["outcome"]) == ("same", "same")
+    assert (summary["seconds_before"], summary["seconds"], summary["speedup"]) == pytest.approx((3e-3, 3e-3, 1.0))
+    assert (summary["total_seconds_before"], summary["total_seconds"]) == pytest.approx((1.002, 1e-3))
+    assert "the mean of its launches changed by -99.7%" in row["notes"]
+    assert "the medians of their launches are compared" in summary["notes"]
+    text = " ".join(render(result, "text", width=200).decode().split())
+    assert "times as fast" not in text
+    assert "3 ms -> 3 ms, per launch (medians where their number differs)" in text
+    # With as many launches nothing is left out of the sum.
+    alike = compare(before, make(*[slower(1e-3)] * 3)).summary.iloc[0]
+    assert (alike["seconds_before"], alike["seconds"]) == pytest.approx((1.002, 3e-3))
 
 
 def test_other_numbers_of_launches_at_another_clock(make: Make) -> None:
@@ -317,13 +335,44 @@ def test_clocks_that_hardly_differ_are_left_alone(make: Make) -> None:
     assert only(compare(before, after, settings=Settings(times="normalised")))["time_basis"] == "normalised"
 
 
-def test_without_work_nobody_knows_what_binds(make: Make) -> None:
+def test_without_work_the_nearest_limit_counts(make: Make) -> None:
     idle = {**A100, **NO_WORK, **traffic(10**9, 10**7, 10**9)}
     row = only(result := compare(make(clocked(idle, 1e-3, 1.0e9)), make(clocked(idle, 1e-3, 1.4e9))))
-    assert math.isnan(row["seconds_normalised"])
-    assert (row["time_basis"], row["work"], row["binds"]) == ("raw", 0.0, "")
-    assert "what binds it is unknown" in row["notes"]
+    assert (row["time_basis"], row["work"], row["binds"], row["limit"]) == ("normalised", 0.0, "", "dram")
+    assert row["seconds_normalised"] == pytest.approx(1e-3)
+    assert "nearest its DRAM roof, so its time is not scaled" in row["notes"]
     assert at(result, "", "dram")["traffic"] == 1e9  # copies have no points, but bytes
+
+
+@pytest.mark.parametrize("known", [{}, {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 50.0}])
+def test_without_work_and_traffic_nobody_knows_what_limits(make: Make, known: Metrics) -> None:
+    """Of the memory system as a whole nobody knows which clock counts."""
+    idle = {**A100, **NO_WORK, **known}
+    row = only(compare(make(clocked(idle, 1e-3, 1.0e9)), make(clocked(idle, 1e-3, 1.4e9))))
+    assert math.isnan(row["seconds_normalised"])
+    assert row["time_basis"] == "raw"
+    assert "what limits it is unknown" in row["notes"]
+
+
+ISSUE = {"sm__inst_executed.avg.pct_of_peak_sustained_elapsed": 50.0}
+SINGLE = {**A100, **NO_WORK, **flops("f", fma=3_000_000_000), **traffic(10**6, 10**4, 10**6)}
+NEAREST = {
+    # Latency keeps both: neither roof binds, and which is nearest is said by name.
+    "a roof": (SINGLE, "fp32.fma", "nearest its FP32 FMA roof, so its time is scaled", 1.0),
+    "memory": (complete(), "dram", "nearest its DRAM roof, so its time is not scaled", 1 / 1.4),
+    # Of its work DRAM would bind, at 16 %; issue slots are half full.
+    "a unit": ({**complete(), **ISSUE}, "issue", "nearest the limit of its issue slots, so its time is scaled", 1.0),
+}
+
+
+@pytest.mark.parametrize("case", NEAREST)
+def test_times_are_normalised_by_the_nearest_limit(make: Make, case: str) -> None:
+    metrics, limit, note, scale = NEAREST[case]
+    row = only(compare(make(clocked(metrics, 1e-3, 1.0e9)), make(clocked(metrics, 1e-3 / 1.4, 1.4e9))))
+    assert (row["verdict"], row["limit_before"], row["limit"]) == ("latency", limit, limit)
+    assert note in row["notes"]
+    assert "binds" not in row["notes"]
+    assert row["seconds_normalised"] == pytest.approx(1e-3 * scale)
 
 
 def test_zero_is_a_number_and_missing_is_not(make: Make) -> None:

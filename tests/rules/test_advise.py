@@ -56,7 +56,7 @@ def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> No
     lines = outcome.out.splitlines()
     assert lines[0] == f"{source}: 3 launches, NVIDIA A100-SXM4-40GB, Nsight Compute 2024.1.0.0"
     assert lines[2] == "first (launch 0, grid 8x1x1, block 128x1x1, 1 ms)"
-    assert lines[3] == "  try: latency [NcuRooflineVerdict, up to 84 % of the run time]"
+    assert lines[3] == "  try: latency [NcuRooflineVerdict, up to 84 % of the kernel's time]"
     assert "@section" not in outcome.out
     assert "  NcuRooflineAccessPattern (3 of 3 launches): Collect" in outcome.out
     assert max(map(len, lines[1:])) <= 100
@@ -163,7 +163,8 @@ def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> N
     path = report(tmp_path / "few.ncu-rep", long, kernel(little, "void little(int)"))
     said = run("advise", path).out
     assert "Uncoalesced global loads" not in said
-    assert "messages are left out, each worth less than 1 % of the run time. --all-findings shows them." in said
+    note = "messages are left out, each worth less than 1 % of the run time of all launches. --all-findings shows them."
+    assert note in " ".join(said.split())
     whole = run("advise", path, "--all-findings").out
     assert "Uncoalesced global loads" in whole
     assert "left out" not in whole
@@ -171,6 +172,31 @@ def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> N
     assert "Uncoalesced global loads" in run("advise", path, "--kernel", "little").out
     often = report(tmp_path / "many.ncu-rep", long, *[kernel(little, "void little(int)")] * 3)
     assert "Uncoalesced global loads" in run("advise", often).out
+
+
+def page(run: Command, path: Path) -> str:
+    """The page of a report, as text."""
+    target = path.with_suffix(".html")
+    assert run("render", path, "-o", target).code == 0
+    return target.read_text(encoding="utf-8")
+
+
+def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) -> None:
+    """Below a hundredth of the time nothing is told, whether the rest of the time is of launches with advice or not."""
+    wasteful = {LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
+    little = kernel({**complete(seconds=0.005), **wasteful}, "void little(int)")
+    long = kernel(complete(seconds=1.0), "void long(int)")
+    assert "Uncoalesced global loads" not in page(run, report(tmp_path / "few.ncu-rep", long, little))
+    assert "Uncoalesced global loads" in page(run, report(tmp_path / "many.ncu-rep", long, *[little] * 3))
+    # 4 of these 60 are among the 20 longest launches that a page has advice on: 0.1 % of the time, all are 1.8 %.
+    often = report(tmp_path / "often.ncu-rep", *[long] * 16, *[little] * 60)
+    for said in (page(run, often), run("advise", often).out):
+        assert "Uncoalesced global loads" in said
+    # 0.6 % of the time of all launches counts, not 5 % of that of the 20 longest.
+    rare = kernel({**complete(seconds=0.011), **wasteful}, "void rare(int)")
+    flat = report(tmp_path / "flat.ncu-rep", rare, *[kernel(complete(seconds=0.01), "void flat(int)")] * 170)
+    for said in (page(run, flat), run("advise", flat).out):
+        assert "Uncoalesced global loads" not in said
 
 
 def test_numbers_are_the_models_also_where_one_launch_tells_less(run: Command, tmp_path: Path) -> None:

@@ -108,6 +108,47 @@ def test_verdict_tensor_work_unknown(tmp_path: Path) -> None:
     assert said.text.endswith("@section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@ to know.")
 
 
+ISSUED = "sm__inst_executed.avg.pct_of_peak_sustained_elapsed"
+LSU = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"
+MIO = "sm__mio_inst_issued.avg.pct_of_peak_sustained_elapsed"
+DATA_PIPE = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+SHARED_PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed"
+
+
+@pytest.mark.parametrize("unit", [ISSUED, LSU, DATA_PIPE])
+def test_no_hint_for_what_does_not_bind(tmp_path: Path, unit: str) -> None:
+    """Nearest is not bound: neither with unknown tensor work nor where nothing is full."""
+    unknown = only(tmp_path, {**complete(), TENSOR_BUSY: 10.0, unit: 46.0}, "Verdict")
+    assert unknown.title == "tensor work unknown"
+    assert "46 % busy" in unknown.text
+    assert "To go faster" not in unknown.text
+    below = only(tmp_path, {**complete(), unit: 46.0}, "Verdict")
+    assert (below.title, "To go faster" in below.text) == ("latency", False)
+
+
+@pytest.mark.parametrize(
+    ("unit", "title"),
+    [
+        (LSU, "memory: load/store unit"),
+        (MIO, "memory: memory instruction queue"),
+        (DATA_PIPE, "memory: L1/TEX"),
+        (SHARED_PIPE, "memory: Shared memory"),
+    ],
+)
+def test_units_full_of_requests_need_fewer_of_them(tmp_path: Path, unit: str, title: str) -> None:
+    said = only(tmp_path, {**complete(), unit: 88.0}, "Verdict")
+    assert said.title.lower() == title.lower()
+    assert said.text.endswith(" To go faster, use wider loads and stores, fewer accesses.")
+
+
+def test_the_l1_roof_is_about_bytes(tmp_path: Path) -> None:
+    """16 GB in a millisecond of 19.5 TB/s: the data pipe is as full, the roof has the better name and its own hint."""
+    metrics = {**complete(), **traffic(16 * 10**9, 10**7, 10**7), DATA_PIPE: 85.0}
+    said = only(tmp_path, metrics, "Verdict")
+    assert said.title == "memory: L1/TEX"
+    assert "To go faster, move fewer bytes there" in said.text
+
+
 def test_verdict_unknown(tmp_path: Path) -> None:
     said = only(tmp_path, {**A100, "gpu__time_duration.sum": 10**6}, "Verdict")
     assert (said.type, said.title) == ("none", "unknown")
@@ -343,10 +384,10 @@ def test_eligible_work(tmp_path: Path) -> None:
     busy = {**complete(), **flops("d"), **flops("f", fma=7 * GFLOP), TENSOR_BUSY: 0.0}
     said = only(tmp_path, busy, "Tensor")
     assert (said.type, said.title) == ("optimization", "Tensor cores idle")
-    assert said.text.startswith("Tensor cores were idle; FP32 keeps its pipe busy for 72 % of the time.")
+    assert said.text.startswith("Tensor cores were idle; FP32 runs at 72 % of its FMA peak.")
     assert said.text.endswith("Tensor TF32 (8x), Tensor BF16 (16x), Tensor FP16 (16x).")
     idle = only(tmp_path, {**busy, **timing(1.0)}, "Tensor")
-    assert (idle.type, idle.text) == ("ok", "Tensor cores were idle; FP32 keeps its pipe busy for 0.072 % of the time.")
+    assert (idle.type, idle.text) == ("ok", "Tensor cores were idle; FP32 runs at 0.072 % of its FMA peak.")
 
 
 @pytest.mark.parametrize(
@@ -359,6 +400,24 @@ def test_eligible_work(tmp_path: Path) -> None:
 def test_tensor_work_without_counters(tmp_path: Path, metrics: Metrics, kind: str, title: str) -> None:
     said = only(tmp_path, metrics, "Tensor")
     assert (said.type, said.title) == (kind, title)
+
+
+@pytest.mark.parametrize(("device", "has"), [("NVIDIA GeForce GTX 1660 Ti", False), ("Tesla T4", True)])
+@pytest.mark.parametrize("seconds", [timing(), {}])
+def test_boards_without_tensor_cores_are_not_asked_for_their_work(
+    tmp_path: Path, device: str, has: bool, seconds: Metrics
+) -> None:
+    """TU116 and TU117 are compute capability 7.5 as well."""
+    chip = {**A100, "device__attribute_display_name": device, "device__attribute_compute_capability_major": 7}
+    chip |= {"device__attribute_compute_capability_minor": 5}
+    found = outcomes(tmp_path, {**chip, **seconds})
+    asked = [message.text for one in found.values() for message in one.messages if "ollect " in message.text]
+    assert any("ops_path_tensor" in text or "pipe_tensor" in text for text in asked) == has
+    (tensor,), (bound,) = found["NcuRooflineTensor"].messages, found["NcuRooflineBoundTensor"].messages
+    if not has:
+        assert (tensor.type, tensor.text) == ("none", "NVIDIA GeForce GTX 1660 Ti has no tensor cores.")
+        assert bound.text.startswith("NVIDIA GeForce GTX 1660 Ti has no units for work of this kind (Tensor FP16")
+    assert any("smsp__sass_thread_inst_executed_op_ffma" in text for text in asked)
 
 
 def test_clocks(tmp_path: Path) -> None:
