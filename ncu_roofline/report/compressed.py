@@ -141,4 +141,6 @@ def _zstd(what: str, path: str | os.PathLike[str]) -> Any:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError as error:
         reason = f"Python's zstd module can't be loaded ({error})"
-        raise RooflineError(what, path, reason, "Install it: pip install backports.zstd.") from error
+        own = "Use a Python built with zstd, or unpack the file by hand: zstd -d."
+        next_step = own if sys.version_info >= (3, 14) else "Install it: pip install backports.zstd."
+        raise RooflineError(what, path, reason, next_step) from error
