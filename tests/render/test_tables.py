@@ -307,3 +307,24 @@ def test_thousands_of_kernels_are_quick() -> None:
     start = time.perf_counter()
     text_table(roofline)
     assert time.perf_counter() - start < 3.0
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> None:
+    """Each row of a precision has its performance, its share of the roof and its intensity, with units."""
+    roofline = make_roofline(3, ("fp64", "fp32", "tensor.fp16"), mixed=True, zero_flop=0)
+    lines = text_table(roofline, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    rule = next(index for index, line in enumerate(lines) if line and set(line) == {"-"})
+    headers = " ".join(lines[rule - 3 : rule])
+    assert all(header in headers for header in ("time", "share", "verdict", "of roof", "DRAM", "FLOP/B"))
+    assert "performance" in headers or "FLOP/s" in headers
+    table = lines[rule + 1 : lines.index("", rule)]
+    rows = [line for line in table if re.search(r"(^|  )(FP64|FP32|Tensor FP16|All pipes)  ", line)]
+    assert len(rows) == len(summary(roofline).rows)
+    assert all(re.search(r"  [\d.e-]+ +[\d.]+ [kMGT](FLOP/s)?  .*(%|n/a)", line) for line in rows)
+
+
+def test_one_level_has_its_unit() -> None:
+    text = text_table(make_roofline(2, levels=("dram",), zero_flop=0), width=80)
+    assert "FLOP/B" in text.partition("---")[0]
