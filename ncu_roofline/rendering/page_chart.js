@@ -70,7 +70,7 @@ function homeRanges(roofs) {
   const corners = ridges(roofs);
   const walls = shownOf(roofs, "wall").map((roof) => roof.value);
   const xs = [...points.map((p) => p.intensity), ...corners.map((ridge) => ridge.x), ...walls].map(Math.log10);
-  const tops = shownOf(roofs, "compute").map((roof) => roof.value);
+  const tops = shownOf(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
   const ys = [...points.map((p) => p.performance), ...tops].map(Math.log10);
   const bounds = (values, below, above, fallback) => {
     if (!values.length) return fallback;
@@ -100,7 +100,7 @@ function roofTrace(roof, roofs, ranges, colours) {
 
 /** The band of a roof between the lowest and the highest of its launches. */
 function bandTrace(roof, roofs, ranges, colours) {
-  const { from, to } = spanOf(roof, roofs);
+  const { from, to } = spanOf({ ...roof, value: roof.value_max }, roofs);
   const slow = spanOf({ ...roof, value: roof.value_min }, roofs);
   const [left, right] = [ranges.x[0] - 1, ranges.x[1] + 1];
   const corners = [

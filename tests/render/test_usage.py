@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 
 from ncu_roofline.rendering import captions, render, text_table
@@ -289,6 +290,9 @@ def test_bands_hold_the_roof_of_every_launch(origin: str) -> None:
     corners = [area.get_xy() for area in areas]
     (flat,) = [one for one in corners if one[0, 1] == one[1, 1] == pytest.approx(compute.value_max)]
     low, high = flat[:, 1].min(), flat[:, 1].max()
+    lines = [one.get_ydata() for one in made.findobj(Line2D) if one.get_gid() == "roof"]
+    assert any(list(ys) == pytest.approx([compute.value] * 2) for ys in lines)
+    assert not any(list(ys) == pytest.approx([compute.value_max] * 2) for ys in lines)
     assert (low, high) == pytest.approx((compute.value_min, compute.value_max))
     own = roofline.points[roofline.points.precision == "fp64"].compute_roof
     assert own.between(low, high).all()
@@ -305,7 +309,7 @@ def test_mixes_stay_below_the_upper_edge() -> None:
     roofline.points["fma_share"], roofline.points["mix_roof"] = 0.9, 0.95 * top
     made, _ = drawn(roofline)
     drawn_mixes = [line.get_ydata()[0] for line in made.findobj() if line.get_gid() == "mix"]
-    edge = max(value for roof in chart(roofline).panels[0].of_kind("compute") for value in roof.values)
+    edge = max(roof.highest for roof in chart(roofline).panels[0].of_kind("compute"))
     assert edge == top
     assert drawn_mixes
     assert all(value <= edge for value in drawn_mixes)
@@ -334,7 +338,8 @@ def test_ranges(low: float, high: float, text: str) -> None:
 def test_bands_of_several_reports_join() -> None:
     one, other = Band.of(1.0, 0.95, 1.05), Band.of(2.0, math.nan, math.nan)
     assert (one.joined(other).low, one.joined(other).high) == (0.95, 2.0)
-    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)) == Band(1.002, 1.002)
+    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)) .text("flop/s") == "1 FLOP/s"
+    assert one.joined(other).line == 1.5
 
 
 def test_the_clock_told_is_that_of_the_time() -> None:
