@@ -14,6 +14,7 @@ from ncu_roofline.rendering.page_data import clean, levels
 from ncu_roofline.rendering.panels import Frames
 from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
 from ncu_roofline.rendering.usage import (
+    LONGEST,
     answers,
     busiest_text,
     level_text,
@@ -179,7 +180,7 @@ def _usage(frames: Frames) -> dict[str, Any]:
     found = per_kernel(without_dots(frames))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
     columns = [
-        ("Launches", True, [str(one.launches) if any(other.launches > 1 for other in shown) else "" for one in shown]),
+        ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
         ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
         ("Share", True, [percent(one.share) for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),
@@ -196,8 +197,9 @@ def _usage(frames: Frames) -> dict[str, Any]:
         {"kernel": one.marked, "cells": [(texts[index], number) for _, number, texts in filled]}
         for index, one in enumerate(shown)
     ]
+    note = LONGEST if any(one.longest for one in shown) else ""
     more = f"{len(tail)} more kernels{of_the_time(one.share for one in tail)}" if tail else ""
-    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more}
+    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more, "note": note}
 
 
 def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:

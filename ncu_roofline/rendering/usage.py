@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +15,7 @@ from ncu_roofline.verdict import TENSOR_UNKNOWN
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
+LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 _NAMED = 5  # kernels that a sentence names
 
 _TEXTS = ("verdict", "reason", "busiest_unit")
@@ -27,7 +27,10 @@ _ROW = ("label", "launches", "seconds", "time_share", "status", "missing", "note
 
 @dataclass(frozen=True)
 class Usage:
-    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says."""
+    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says.
+
+    ``longest``: only ``launches``, ``seconds`` and ``share`` are of several launches, the rest is of the longest of them.
+    """
 
     report: str
     launch: int
@@ -50,6 +53,7 @@ class Usage:
     occupancy: float = math.nan
     occupancy_theoretical: float = math.nan
     waves: float = math.nan
+    longest: bool = False
 
     @property
     def tensor_unknown(self) -> bool:
@@ -65,6 +69,11 @@ class Usage:
     def measured(self) -> bool:
         """Whether anything but its time is known of what it kept busy."""
         return bool(self.bandwidths or self.fractions or self.busiest_unit) or math.isfinite(self.occupancy)
+
+    @property
+    def launches_text(self) -> str:
+        """``longest of 88`` where one launch speaks for others, else how many it sums up."""
+        return f"longest of {self.launches}" if self.longest else str(self.launches)
 
     @property
     def name(self) -> str:
@@ -119,9 +128,9 @@ def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
 
 
 def per_kernel(found: Iterable[Usage]) -> list[Usage]:
-    """Launches of a kernel as one row, the longest first: bandwidths and shares over their time.
+    """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
 
-    The verdict is the one that holds for most of the time; what else is said is said of the longest launch with it.
+    Nothing is a mean: verdict, gain, and how full each unit was are of one launch, so that they go together.
     """
     groups: dict[tuple[str, int], list[Usage]] = {}
     for one in found:
@@ -133,35 +142,18 @@ def _together(members: Sequence[Usage]) -> Usage:
     """One row for some launches of a kernel."""
     if len(members) == 1:
         return members[0]
-    seconds = defaultdict[str, float](float)
-    for one in members:
-        seconds[one.verdict] += one.seconds if math.isfinite(one.seconds) else 0.0
-    verdict = max(seconds, key=lambda text: seconds[text])
-    longest = by_time(one for one in members if one.verdict == verdict)[0]
     return replace(
-        longest,
+        by_time(members)[0],
         launches=sum(one.launches for one in members),
         seconds=_sum(one.seconds for one in members),
         share=_sum(one.share for one in members),
-        bandwidths=_means([(one.bandwidths, one.seconds) for one in members]),
-        fractions=_means([(one.fractions, one.seconds) for one in members]),
+        longest=True,
     )
 
 
 def _sum(values: Iterable[float]) -> float:
     known = [value for value in values if math.isfinite(value)]
     return sum(known) if known else math.nan
-
-
-def _means(found: Sequence[tuple[dict[str, float], float]]) -> dict[str, float]:
-    """Means over the time of the launches that know a unit."""
-    means = {}
-    for unit in {unit for values, _ in found for unit in values}:
-        known = [(values[unit], seconds if seconds > 0 else 0.0) for values, seconds in found if unit in values]
-        weight = sum(seconds for _, seconds in known)
-        even = sum(value for value, _ in known) / len(known)
-        means[unit] = sum(value * seconds for value, seconds in known) / weight if weight > 0 else even
-    return means
 
 
 def unit_label(unit: str) -> str:

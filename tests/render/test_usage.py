@@ -160,11 +160,18 @@ def test_launches_of_a_kernel_share_bars() -> None:
     kernels["kernel"] = ["copy", "copy", "sort"]
     kernels["seconds"] = [3.0, 1.0, 2.0]
     kernels["fraction_l2"] = [0.2, 0.6, math.nan]
-    kernels["verdict"] = ["latency", "memory: L2", "latency"]
+    kernels["verdict"] = ["memory: L2", "latency", "latency"]
+    kernels["occupancy"], kernels["waves"] = [0.1, 0.4, 0.2], [1.0, 7.0, 3.0]
     copy, sort = per_kernel(without_dots(roofline))
-    assert (copy.kernel, copy.seconds, copy.launches, copy.verdict) == ("copy", 4.0, 2, "latency")
-    assert copy.fractions["l2"] == pytest.approx((3 * 0.2 + 1 * 0.6) / 4)
+    assert (copy.kernel, copy.seconds, copy.launches, copy.verdict) == ("copy", 4.0, 2, "memory: L2")
+    row = kernels.iloc[0]
+    assert (copy.fractions["l2"], copy.occupancy, copy.waves, copy.launches_text) == (0.2, 0.1, 1.0, "longest of 2")
+    assert (copy.speedup, copy.busiest_unit, copy.busiest_fraction) == (row.speedup, row.busiest_unit, row.busiest_fraction)
     assert "l2" not in sort.fractions
+    assert sort.launches_text == "1"
+    page = render(roofline, "html").decode()
+    assert page.count("longest of 2") == page.count("the rest is of the longest.") == 1
+    assert "the rest is of the longest." in words(" ".join(one.get_text() for one in drawn(roofline)[1]))
 
 
 def bars_of(roofline: Any, **options: Any) -> tuple[list[Rectangle], list[str], Any]:
