@@ -52,7 +52,7 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
         blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
     if data.absent:
         blocks += ["## Kernels without points", _absent(roofline, data)]
-    if said := reasons(data.usages, len(data.usages)):
+    if said := reasons(data.usages):
         blocks += ["## Verdicts", "\n".join(f"- {escape(name)}: {escape(why)}" for name, why in said)]
     if data.roofs:
         blocks += ["## Roofs", _roofs(data)]

@@ -70,7 +70,7 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
         blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
         blocks.append(absent_lines(roofline, data.absent, width))
     blocks += [
-        [line for name, why in reasons(data.usages, _REASONS) for line in _wrapped(f"{name}: {why}", width, "  ")],
+        _reasons(data, width),
         _roofs(data, width, color),
         [line for note in data.notes for line in _wrapped(note, width)],
     ]
@@ -78,6 +78,14 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
+
+
+def _reasons(data: Summary, width: int) -> list[str]:
+    """Why the longest kernels are as fast as they are, and how many more there are."""
+    said = reasons(data.usages)
+    shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
+    lines = [line for name, why in shown for line in _wrapped(f"{name}: {why}", width, "  ")]
+    return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:

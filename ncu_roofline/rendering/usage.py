@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -191,17 +192,24 @@ def tensor_caveat(frames: Frames, mark: str = "") -> str:
     return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names)}.".strip()
 
 
-def reasons(found: Iterable[Usage], most: int) -> list[tuple[str, str]]:
-    """(kernel, why it is as fast as it is) of the longest ``most``; where its launches differ, of the longest one."""
-    longest: dict[str, Usage] = {}
-    different = set()
+def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
+    """(kernel, why it is as fast as it is), the longest first: one for each verdict on a kernel.
+
+    Where reasons of launches with that verdict differ it is the longest launch's, and says so.
+    """
+    groups: dict[tuple[str, str], list[Usage]] = {}
     for one in by_time(one for one in found if one.reason):
-        if longest.setdefault(one.name, one).reason != one.reason:
-            different.add(one.name)
-    return [
-        (f"{name} (launch {one.launch})" if name in different and one.launch >= 0 else name, one.reason)
-        for name, one in list(longest.items())[:most]
-    ]
+        groups.setdefault((one.name, one.verdict), []).append(one)
+    several = Counter(name for name, _ in groups)
+    return [(_spoken_for(members, several[name] > 1), members[0].reason) for (name, _), members in groups.items()]
+
+
+def _spoken_for(members: Sequence[Usage], others: bool) -> str:
+    """The kernel, with the launch that speaks for ``members`` where they, or ``others`` of the kernel, say something else."""
+    first = members[0]
+    if first.launch < 0 or not (others or len({one.reason for one in members}) > 1):
+        return first.name
+    return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
 
 
 def gain_text(speedup: float) -> str:

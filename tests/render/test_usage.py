@@ -108,8 +108,27 @@ def test_launches_of_a_kernel_give_one_reason() -> None:
     roofline = make_roofline(3, zero_flop=0)
     roofline.kernels["kernel"] = roofline.points["kernel"] = "same"
     longest = roofline.kernels.nlargest(1, "seconds").iloc[0]
+    roofline.kernels["verdict"] = "latency"
     found = usages(roofline).values()
-    assert reasons(found, 5) == [(f"same (launch {longest.launch})", longest.reason)]
+    assert reasons(found) == [(f"same (launch {longest.launch}, longest of 3)", longest.reason)]
+
+
+def test_each_verdict_on_a_kernel_has_its_reason() -> None:
+    roofline = make_roofline(3, zero_flop=0)
+    kernels = roofline.kernels
+    kernels["kernel"] = roofline.points["kernel"] = "same"
+    kernels["seconds"], kernels["launch"] = [3.0, 2.0, 1.0], [4, 5, 6]
+    kernels["verdict"], kernels["reason"] = ["latency", "memory: L2", "latency"], ["idle", "full", "idle"]
+    found = usages(roofline).values()
+    assert reasons(found) == [("same (launch 4, longest of 2)", "idle"), ("same (launch 5)", "full")]
+    text, document = text_table(roofline, width=100), render(roofline, "md").decode().replace("\\", "")
+    assert all("same (launch 5): full" in one for one in (text, document))
+    assert "more verdicts" not in text
+
+
+def test_reasons_left_out_are_counted() -> None:
+    assert lines_of(text_table(make_roofline(9, zero_flop=0), width=100), "and ") == ["and 4 more verdicts"]
+    assert "more verdicts" not in text_table(make_roofline(5, zero_flop=1), width=100)
 
 
 @pytest.mark.parametrize("usage", [True, False])
