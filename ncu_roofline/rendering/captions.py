@@ -10,6 +10,7 @@ from pathlib import PurePath
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.bands import range_text
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
+from ncu_roofline.rendering.shown import ZERO, asked_work, statuses
 from ncu_roofline.rendering.style import view_of
 from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, tensor_caveat, usages
 from ncu_roofline.rendering.usage import percent as percent
@@ -45,6 +46,7 @@ WHY = {
     "unknown-chip": "on a GPU unknown to this version",
     "no-chart": "without a roofline chart in the report",
     "no-instructions": "without executed instructions",
+    "unshown": "without a dot of the kinds of work and levels chosen",
 }
 _WHY_OF_VIEW = {"instruction": {"no-work-metrics": "without metrics of executed instructions"}}
 _NAMES = {"instruction": "Instruction roofline"}
@@ -52,6 +54,9 @@ _NAMES = {"instruction": "Instruction roofline"}
 
 def why(frames: Frames, status: str) -> str:
     """Why kernels of this status have no points."""
+    if status.endswith("-asked"):
+        counted = "without {} (counted, zero)" if status == "zero-asked" else "without metrics of {}"
+        return counted.format(asked_work(frames))
     return _WHY_OF_VIEW.get(view_of(frames), WHY).get(status) or WHY.get(status, clean(status))
 
 
@@ -135,7 +140,9 @@ def status_notes(frames: Frames) -> list[str]:
     """What of the time is not in the chart: kernels without floating-point work, kernels without metrics."""
     shares: dict[str, list[float]] = {}
     kernels: dict[str, set[str]] = {}
-    for kernel, status, share in rows(frames, "kernels", "kernel", "status", "time_share"):
+    for kernel, status, share in zip(
+        column(frames, "kernels", "kernel"), statuses(frames), column(frames, "kernels", "time_share"), strict=True
+    ):
         if status != "ok":
             kernels.setdefault(status, set()).add(kernel)
             shares.setdefault(status, []).append(share)
@@ -264,7 +271,11 @@ def how_to_add(frames: Frames) -> str:
 
 
 def _lacking_of(frames: Frames) -> list[str]:
-    return lacking(missing for status, missing in rows(frames, "kernels", "status", "missing") if status != "zero-flop")
+    return lacking(
+        missing
+        for status, missing in zip(statuses(frames), column(frames, "kernels", "missing"), strict=True)
+        if status not in ZERO
+    )
 
 
 def lacking(missing: Iterable[str]) -> list[str]:

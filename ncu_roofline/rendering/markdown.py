@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.shown import ZERO
 from ncu_roofline.rendering.summary import (
     Summary,
     intensity_text,
@@ -119,7 +120,7 @@ def _absent(roofline: Frames, data: Summary) -> str:
         *((unit_label(level), [level_text(one, level) for one in absent]) for level in levels),
         ("occupancy", [occupancy_text(one) for one in absent]),
         ("waves", [waves_text(one) for one in absent]),
-        ("missing", ["" if one.status == "zero-flop" else escape(one.missing) for one in absent]),
+        ("missing", ["" if one.status in ZERO else escape(one.missing) for one in absent]),
     ]
     filled = [(header, texts) for header, texts in columns if any(texts)]
     left = 2 + any(header == "verdict" for header, _ in filled)

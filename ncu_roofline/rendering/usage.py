@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.panels import Frames, kernel_labels, optional, rows
+from ncu_roofline.rendering.shown import statuses
 from ncu_roofline.rendering.style import LEVELS, level_style, view_of
 from ncu_roofline.units import format_value
 from ncu_roofline.verdict import TENSOR_UNKNOWN
@@ -23,7 +24,7 @@ _TEXTS = ("verdict", "reason", "busiest_unit")
 _NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
 _KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
-_ROW = ("label", "launches", "seconds", "time_share", "status", "missing", "notes")
+_ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,14 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
     fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
     found = {}
+    status_of = statuses(frames)
     for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
-        label, launches, seconds, share, status, missing, notes = rest
+        label, launches, seconds, share, missing, notes = rest
         verdict, reason, unit = (clean(column[index]) for column in texts)
         speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
         found[report, launch, kernel, step, device] = Usage(
-            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status,
+            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
             clean(missing), notes, verdict, reason, speedup, unit, busiest,
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
             occupancy, theoretical, waves,

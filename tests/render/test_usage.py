@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -392,3 +393,32 @@ def test_work_from_opcodes_is_told() -> None:
     roofline = make_roofline(2)
     roofline.points["source"] = "opcodes"
     assert "6 of 6 dots counted from executed opcodes." in words(text_table(roofline))
+
+
+@pytest.mark.parametrize(
+    ("work", "active", "said"),
+    [
+        (0.0, 0.0, "without tensor work (counted, zero)"),
+        (0.0, 0.3, "without metrics of tensor work"),
+        (math.nan, 0.0, "without metrics of tensor work"),
+        (1e9, 0.3, "without a dot of the kinds of work and levels chosen"),
+    ],
+)
+def test_kernels_without_the_work_asked_for(work: float, active: float, said: str) -> None:
+    made = make_roofline(3, zero_flop=0)
+    made.kernels["tensor_active"] = active
+    roofline = SimpleNamespace(
+        points=made.points.iloc[:0],
+        roofs=made.roofs,
+        kernels=made.kernels,
+        asked=("tensor",),
+        work={"fp64": [1e9] * 3, "tensor.fp16": [work] * 3},
+    )
+    assert set(made.kernels["status"]) == {"ok"}
+    page, (_, texts, _) = render(roofline, "html").decode(), bars_of(roofline)
+    for text in (text_table(roofline, width=140), page, " ".join(texts), render(roofline, "md").decode().replace("\\", "")):
+        assert "No kernel can be drawn" not in text
+        assert said in words(text)
+        assert all(name in text for name in made.kernels["kernel"])
+    assert "of it on the chart" not in page
+    assert ("lacks" not in text_table(roofline)) or said.startswith("without metrics")
