@@ -328,3 +328,14 @@ def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> Non
 def test_one_level_has_its_unit() -> None:
     text = text_table(make_roofline(2, levels=("dram",), zero_flop=0), width=80)
     assert "FLOP/B" in text.partition("---")[0]
+
+
+def test_markdown_tells_launches_of_a_kernel_apart() -> None:
+    for roofline in (make_roofline(3, zero_flop=0), make_roofline(0, zero_flop=3)):
+        for frame in (roofline.kernels, roofline.points):
+            frame["kernel"] = "same"
+        lines = [line.split(" | ") for line in render(roofline, "md").decode().splitlines() if line.startswith("| ")]
+        place = lines[0].index("launch")
+        found = [line[place] for line in lines if line[0] == "| same"]
+        assert sorted(found) == sorted(map(str, roofline.kernels["launch"]))
+    assert "launch |" not in render(make_roofline(3), "md").decode()

@@ -365,7 +365,7 @@ def test_ranges(low: float, high: float, text: str) -> None:
 def test_bands_of_several_reports_join() -> None:
     one, other = Band.of(1.0, 0.95, 1.05), Band.of(2.0, math.nan, math.nan)
     assert (one.joined(other).low, one.joined(other).high) == (0.95, 2.0)
-    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)) .text("flop/s") == "1 FLOP/s"
+    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)).text("flop/s") == "1 FLOP/s"
     assert one.joined(other).line == 1.5
 
 
