@@ -11,7 +11,7 @@ from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.bands import range_text
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
 from ncu_roofline.rendering.shown import ZERO, asked_work, statuses
-from ncu_roofline.rendering.style import view_of
+from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
 from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, tensor_caveat, usages
 from ncu_roofline.rendering.usage import percent as percent
 from ncu_roofline.units import format_value
@@ -222,6 +222,18 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     return sentences[:most]
 
 
+def notes_of(frames: Frames, most: int = 4) -> list[str]:
+    """Notes of kernels, then those of points and roofs that no kernel's note says already; up to ``most`` of each."""
+    found = kernel_notes(frames, most)
+    return [*found, *(note for note in row_notes(frames, most) if not any(_same_note(note, one) for one in found))]
+
+
+def _same_note(note: str, of_kernels: str) -> bool:
+    """Whether a kernel's note is this one, with or without names of kernels behind it."""
+    stem = note.removesuffix(".")
+    return of_kernels == note or of_kernels.startswith(f"{stem} (")
+
+
 def source_note(frames: Frames) -> str:
     names = {
         "derived": "derived from other counters",
@@ -248,7 +260,7 @@ def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
         notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
-    notes += [roof_note(frames), source_note(frames), *kernel_notes(frames), *row_notes(frames)]
+    notes += [roof_note(frames), source_note(frames), *notes_of(frames)]
     return [note for note in notes if note]
 
 
@@ -279,5 +291,6 @@ def _lacking_of(frames: Frames) -> list[str]:
 
 
 def lacking(missing: Iterable[str]) -> list[str]:
-    """The ids in columns ``missing``, each once."""
-    return list(dict.fromkeys(map(clean, " ".join(missing).split())))
+    """What the ids in columns ``missing`` are called, each once."""
+    ids = dict.fromkeys(map(clean, " ".join(missing).split()))
+    return [level_style(one).label if one in LEVELS else precision_label(one) for one in ids]

@@ -57,7 +57,7 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
         blocks += ["## Verdicts", "\n".join(f"- {escape(name)}: {escape(why)}" for name, why in said)]
     if data.roofs:
         blocks += ["## Roofs", _roofs(data)]
-    notes = [*data.notes, *captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
+    notes = [*data.notes, *captions.notes_of(roofline, 8)]
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")

@@ -191,11 +191,10 @@ def _usage(frames: Frames) -> dict[str, Any]:
         ("Occupancy", True, [occupancy_text(one) for one in shown]),
         ("Waves", True, [waves_text(one) for one in shown]),
         ("Why no dot", False, [why(frames, one.status) for one in shown]),
-        ("Reason", False, [one.reason for one in shown]),
     ]
     filled = [(header, number, texts) for header, number, texts in columns if any(texts)]
     rows = [
-        {"kernel": one.marked, "cells": [(texts[index], number) for _, number, texts in filled]}
+        {"kernel": one.marked, "reason": one.reason, "cells": [(texts[index], number) for _, number, texts in filled]}
         for index, one in enumerate(shown)
     ]
     note = LONGEST if any(one.longest for one in shown) else ""

@@ -74,7 +74,7 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
         _roofs(data, width, color),
         [line for note in data.notes for line in _wrapped(note, width)],
     ]
-    notes = [*captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
+    notes = captions.notes_of(roofline, 8)
     blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text

@@ -195,7 +195,7 @@ def test_text_fits(width: int, precisions: tuple[str, ...]) -> None:
 
 def test_text_of_80_columns_has_what_counts() -> None:
     text = " ".join(text_table(make_roofline(3, zero_flop=2, missing=1), width=80).split())
-    for part in ("gpp_kernel", "share", "verdict", "DRAM", "of roof", "transpose_0", "lacks fp64, l2", "FP64 FMA"):
+    for part in ("gpp_kernel", "share", "verdict", "DRAM", "of roof", "transpose_0", "lacks FP64, L2", "FP64 FMA"):
         assert part in text
     plain = text_table(make_roofline(3, zero_flop=2, missing=1, usage=False), width=80)
     for part in ("gpp_kernel", "L2", "DRAM", "of roof", "bound by"):
@@ -250,7 +250,7 @@ def test_nothing_known_is_explained() -> None:
     for name in ("text", "md"):
         text = render(roofline, name).decode()
         assert "No kernel can be drawn." in text.replace("\\", "")
-        assert "fp64, l2" in text
+        assert "FP64, L2" in text
 
 
 def test_nothing_at_all() -> None:

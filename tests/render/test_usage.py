@@ -422,3 +422,11 @@ def test_kernels_without_the_work_asked_for(work: float, active: float, said: st
         assert all(name in text for name in made.kernels["kernel"])
     assert "of it on the chart" not in page
     assert ("lacks" not in text_table(roofline)) or said.startswith("without metrics")
+
+
+def test_a_note_is_said_once() -> None:
+    roofline = make_roofline(2, zero_flop=1)
+    roofline.kernels["notes"] = ["seen on no chip", "seen on no chip", ""]
+    roofline.points["notes"] = roofline.roofs["notes"] = "seen on no chip"
+    for text in (text_table(roofline), render(roofline, "md").decode()):
+        assert words(text).lower().count("seen on no chip") == 1
