@@ -96,9 +96,8 @@ def _render(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--table",
         choices=("points", "roofs", "kernels", "machines", "absent"),
-        default="points",
         help="what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
-        "(default: %(default)s)",
+        "(default: points, or kernels where no kernel has any)",
     )
     report_options.model_options(parser)
     view_parser.add_options(parser)

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output
 from ncu_roofline.cli.rooflines import read_roofline
 from ncu_roofline.errors import UsageError
+
+if TYPE_CHECKING:
+    from ncu_roofline.rendering.panels import Frames
+
+
+def _table_with_rows(roofline: Frames, output: str) -> str:
+    """The points, or where there are none the kernels: they say why, and what limits them."""
+    from ncu_roofline.rendering.data import tables_of
+    from ncu_roofline.rendering.panels import column
+
+    if column(roofline, "points", "kernel"):
+        return "points"
+    table = "kernels" if "kernels" in tables_of(roofline) else "absent"
+    verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
+    what = "the standard output" if output == STANDARD_OUTPUT else output
+    say(f"No dots: {what} holds the kernels{verdicts}; --table points keeps the header alone.")
+    return table
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             "Name one with --format.",
         )
     tables = TABLES.get(args.view, TABLES["roofline"])
-    if args.table not in tables:
+    if args.table and args.table not in tables:
         reason = f"--view {args.view} has the tables {', '.join(tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
     check_output(args.output, args.force)
@@ -37,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
         options["advice"] = result.advice
     if output_format in ("csv", "parquet"):
-        options["table"] = args.table
+        options["table"] = args.table or _table_with_rows(result.roofline, args.output)
     data = render(result.roofline, output_format, **options)
     write_output(args.output, data, args.force)
     if args.output != STANDARD_OUTPUT:

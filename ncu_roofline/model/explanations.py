@@ -80,7 +80,8 @@ class Explanation:
         """One sentence: what is missing; "" if nothing is."""
         if not self.missing:
             return ""
-        return f"metrics for {', '.join(self.missing)} are missing in some or all of its {self.launches} launches."
+        where = "its launch" if self.launches == 1 else f"some or all of its {self.launches} launches"
+        return f"metrics for {', '.join(self.missing)} are missing in {where}."
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and the page."""

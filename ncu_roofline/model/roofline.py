@@ -81,6 +81,8 @@ class Roofline(Displayed):
     traffic: Table = field(default_factory=dict)
     # Operations by precision id, likewise: points leave zeros out.
     work: Table = field(default_factory=dict)
+    # Precisions asked for, as in Selection; () for all.
+    asked: tuple[str, ...] = ()
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -235,7 +237,12 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
             return of_columns(kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, spec, roofs)), columns.KERNELS)
 
     return Roofline(
-        points, of_rows(rows, columns.ROOFS), Computed(kernels), kernel_traffic(m, grouping), kernel_work(m, grouping)
+        points,
+        of_rows(rows, columns.ROOFS),
+        Computed(kernels),
+        kernel_traffic(m, grouping),
+        kernel_work(m, grouping),
+        select.precisions,
     )
 
 

@@ -74,10 +74,10 @@ def _mixed(m: Measurements, found: list[Demand]) -> Work | None:
     patterns, inverse = np.unique(stack > 0, axis=1, return_inverse=True)
     origins = []
     for pattern in patterns.T:
-        used = [demand.precision.id for demand, on in zip(found, pattern, strict=True) if on]
-        quantities = [m.work[name] for name in used if name in m.work]
+        used = [demand.precision for demand, on in zip(found, pattern, strict=True) if on]
+        quantities = [m.work[one.id] for one in used if one.id in m.work]
         metrics = ", ".join(dict.fromkeys(origin.metrics for one in quantities for origin in one.origins[:1]))
-        origins.append(Origin("binding", metrics, "sum of " + " + ".join(used)))
+        origins.append(Origin("binding", metrics, "sum of " + " + ".join(one.label for one in used)))
     choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
     roof, busiest = _busiest(stack, found, total)
     roof_ids = np.array([demand.roof_id for demand in found], dtype=object)[busiest]

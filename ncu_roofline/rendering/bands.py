@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import median
 
 from ncu_roofline.units import format_value
 
@@ -12,16 +13,25 @@ WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written 
 
 @dataclass(frozen=True)
 class Band:
-    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE."""
+    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE.
+
+    ``typical`` has what stands for the launches of each report.
+    """
 
     low: float
     high: float
+    typical: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, value: float, low: float, high: float) -> Band:
         """The band of a roof whose typical ``value`` stands for launches from ``low`` to ``high`` (NaN: not given)."""
-        found = cls(low if low > 0 else value, high if 0 < high < math.inf else value)
+        found = cls(low if low > 0 else value, high if 0 < high < math.inf else value, (value,))
         return found if found.wide else cls(value, value)
+
+    @property
+    def line(self) -> float:
+        """Where its line goes: the median inside the band, for nothing may have run at its edges."""
+        return min(max(median(self.typical), self.low), self.high) if self.wide and self.typical else self.high
 
     @property
     def wide(self) -> bool:
@@ -32,7 +42,8 @@ class Band:
         """One band over both; small differences between reports are no band, the higher value stands for both."""
         if other is None:
             return self
-        both = Band(min(self.low, other.low), max(self.high, other.high))
+        typical = tuple(value for band in (other, self) for value in band.typical or (band.high,))
+        both = Band(min(self.low, other.low), max(self.high, other.high), typical)
         return both if both.wide else Band(both.high, both.high)
 
     def text(self, unit: str, digits: int = 3) -> str:

@@ -10,7 +10,8 @@ from pathlib import PurePath
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.bands import range_text
 from ncu_roofline.rendering.panels import Chart, Frames, column, rows
-from ncu_roofline.rendering.style import view_of
+from ncu_roofline.rendering.shown import ZERO, asked_work, statuses
+from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
 from ncu_roofline.rendering.usage import MARK, Usage, by_time, listed, tensor_caveat, usages
 from ncu_roofline.rendering.usage import percent as percent
 from ncu_roofline.units import format_value
@@ -45,6 +46,7 @@ WHY = {
     "unknown-chip": "on a GPU unknown to this version",
     "no-chart": "without a roofline chart in the report",
     "no-instructions": "without executed instructions",
+    "unshown": "without a dot of the kinds of work and levels chosen",
 }
 _WHY_OF_VIEW = {"instruction": {"no-work-metrics": "without metrics of executed instructions"}}
 _NAMES = {"instruction": "Instruction roofline"}
@@ -52,6 +54,9 @@ _NAMES = {"instruction": "Instruction roofline"}
 
 def why(frames: Frames, status: str) -> str:
     """Why kernels of this status have no points."""
+    if status.endswith("-asked"):
+        counted = "without {} (counted, zero)" if status == "zero-asked" else "without metrics of {}"
+        return counted.format(asked_work(frames))
     return _WHY_OF_VIEW.get(view_of(frames), WHY).get(status) or WHY.get(status, clean(status))
 
 
@@ -135,7 +140,9 @@ def status_notes(frames: Frames) -> list[str]:
     """What of the time is not in the chart: kernels without floating-point work, kernels without metrics."""
     shares: dict[str, list[float]] = {}
     kernels: dict[str, set[str]] = {}
-    for kernel, status, share in rows(frames, "kernels", "kernel", "status", "time_share"):
+    for kernel, status, share in zip(
+        column(frames, "kernels", "kernel"), statuses(frames), column(frames, "kernels", "time_share"), strict=True
+    ):
         if status != "ok":
             kernels.setdefault(status, set()).add(kernel)
             shares.setdefault(status, []).append(share)
@@ -215,6 +222,18 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     return sentences[:most]
 
 
+def notes_of(frames: Frames, most: int = 4) -> list[str]:
+    """Notes of kernels, then those of points and roofs that no kernel's note says already; up to ``most`` of each."""
+    found = kernel_notes(frames, most)
+    return [*found, *(note for note in row_notes(frames, most) if not any(_same_note(note, one) for one in found))]
+
+
+def _same_note(note: str, of_kernels: str) -> bool:
+    """Whether a kernel's note is this one, with or without names of kernels behind it."""
+    stem = note.removesuffix(".")
+    return of_kernels == note or of_kernels.startswith(f"{stem} (")
+
+
 def source_note(frames: Frames) -> str:
     names = {
         "derived": "derived from other counters",
@@ -241,7 +260,7 @@ def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
         notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
-    notes += [roof_note(frames), source_note(frames), *kernel_notes(frames), *row_notes(frames)]
+    notes += [roof_note(frames), source_note(frames), *notes_of(frames)]
     return [note for note in notes if note]
 
 
@@ -264,9 +283,14 @@ def how_to_add(frames: Frames) -> str:
 
 
 def _lacking_of(frames: Frames) -> list[str]:
-    return lacking(missing for status, missing in rows(frames, "kernels", "status", "missing") if status != "zero-flop")
+    return lacking(
+        missing
+        for status, missing in zip(statuses(frames), column(frames, "kernels", "missing"), strict=True)
+        if status not in ZERO
+    )
 
 
 def lacking(missing: Iterable[str]) -> list[str]:
-    """The ids in columns ``missing``, each once."""
-    return list(dict.fromkeys(map(clean, " ".join(missing).split())))
+    """What the ids in columns ``missing`` are called, each once."""
+    ids = dict.fromkeys(map(clean, " ".join(missing).split()))
+    return [level_style(one).label if one in LEVELS else precision_label(one) for one in ids]

@@ -114,6 +114,7 @@ def _draw_line(axes: Axes, line: Line, data: Chart, colours: Theme) -> None:
         color=colour,
         zorder=2 if theory else 3,
         dash_capstyle="butt",
+        gid="roof",
     )
 
 

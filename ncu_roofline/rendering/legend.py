@@ -63,7 +63,7 @@ def draw_legend(sheet: Axes, foot: float, legend: Legend, data: Chart, colours: 
     for name, dashes, thickness in _line_keys(data):
         sheet.plot([x - 2, x + 14], [y, y], ls=dashes, lw=thickness, color=colours.compute)
         x = _key_text(sheet, x + 18, y, name, colours, measure)
-    if any(roof.lows for panel in data.panels for roof in panel.roofs):
+    if any(roof.bands for panel in data.panels for roof in panel.roofs):
         sheet.fill_between([x - 2, x + 14], y - 2.4, y + 2.4, color=colours.compute, alpha=BAND, lw=0)
         x = _key_text(sheet, x + 18, y, "range over launches", colours, measure)
     sheet.plot([x], [y], "o", ms=3.2, mfc=colours.ground, mec=colours.faint, mew=0.9)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.shown import ZERO
 from ncu_roofline.rendering.summary import (
     Summary,
     intensity_text,
@@ -52,11 +53,11 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
         blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
     if data.absent:
         blocks += ["## Kernels without points", _absent(roofline, data)]
-    if said := reasons(data.usages, len(data.usages)):
+    if said := reasons(data.usages):
         blocks += ["## Verdicts", "\n".join(f"- {escape(name)}: {escape(why)}" for name, why in said)]
     if data.roofs:
         blocks += ["## Roofs", _roofs(data)]
-    notes = [*data.notes, *captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
+    notes = [*data.notes, *captions.notes_of(roofline, 8)]
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
@@ -72,8 +73,11 @@ def _kernels(data: Summary) -> str:
     """One row per kernel and precision; what is said of a kernel stands on each of its rows."""
     launches = any(row.launches > 1 for row in data.rows)
     sweep = any(row.step_label for row in data.rows)
+    kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
+    repeated = len(set(kernels)) < len(kernels)
     mix, lanes = (any(getattr(row, name) >= 0 for row in data.rows) for name in ("fma_share", "lanes"))
     headers = ["kernel", *(["step"] if sweep else []), captions.kind_of_work(row.unit for row in data.rows)]
+    headers += ["launch"] if repeated else []
     headers += ["verdict", "gain"] if data.judged else ["bound by"]
     headers += [*(["launches"] if launches else []), "time", "share"]
     headers += [f"{escape(label)} [{intensity_unit(data)}]" for label in data.level_labels] + ["performance", "of roof"]
@@ -84,6 +88,7 @@ def _kernels(data: Summary) -> str:
             escape(row.kernel),
             *([escape(row.step_label)] if sweep else []),
             escape(label_of(row)),
+            *([_launch(row.launch)] if repeated else []),
             *([escape(row.verdict), row.gain] if data.judged else [escape(row.binds)]),
             *([str(row.launches)] if launches else []),
             time_text(row.seconds),
@@ -96,7 +101,11 @@ def _kernels(data: Summary) -> str:
         ]
         for row in data.rows
     ]
-    return table(headers, rows, left=3 + sweep)
+    return table(headers, rows, left=3 + sweep + repeated)
+
+
+def _launch(number: int) -> str:
+    return str(number) if number >= 0 else ""
 
 
 def _roofs(data: Summary) -> str:
@@ -107,8 +116,10 @@ def _roofs(data: Summary) -> str:
 def _absent(roofline: Frames, data: Summary) -> str:
     """Kernels without points: why, and what of the GPU they kept busy; columns that nobody fills are left out."""
     absent, levels = data.absent, levels_of(data.absent)
+    repeated = len({(one.kernel, one.step) for one in absent}) < len(absent)
     columns = [
         ("kernel", [escape(one.name) for one in absent]),
+        ("launch", [_launch(one.launch) if repeated else "" for one in absent]),
         ("why", [escape(captions.why(roofline, one.status)) for one in absent]),
         ("verdict", [escape(one.verdict) for one in absent]),
         ("gain", [one.gain for one in absent]),
@@ -119,8 +130,8 @@ def _absent(roofline: Frames, data: Summary) -> str:
         *((unit_label(level), [level_text(one, level) for one in absent]) for level in levels),
         ("occupancy", [occupancy_text(one) for one in absent]),
         ("waves", [waves_text(one) for one in absent]),
-        ("missing", ["" if one.status == "zero-flop" else escape(one.missing) for one in absent]),
+        ("missing", ["" if one.status in ZERO else escape(one.missing) for one in absent]),
     ]
     filled = [(header, texts) for header, texts in columns if any(texts)]
-    left = 2 + any(header == "verdict" for header, _ in filled)
+    left = 2 + sum(header in ("launch", "verdict") for header, _ in filled)
     return table([header for header, _ in filled], list(zip(*(texts for _, texts in filled), strict=True)), left=left)

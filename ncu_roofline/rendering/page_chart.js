@@ -70,7 +70,7 @@ function homeRanges(roofs) {
   const corners = ridges(roofs);
   const walls = shownOf(roofs, "wall").map((roof) => roof.value);
   const xs = [...points.map((p) => p.intensity), ...corners.map((ridge) => ridge.x), ...walls].map(Math.log10);
-  const tops = shownOf(roofs, "compute").map((roof) => roof.value);
+  const tops = shownOf(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
   const ys = [...points.map((p) => p.performance), ...tops].map(Math.log10);
   const bounds = (values, below, above, fallback) => {
     if (!values.length) return fallback;
@@ -100,7 +100,7 @@ function roofTrace(roof, roofs, ranges, colours) {
 
 /** The band of a roof between the lowest and the highest of its launches. */
 function bandTrace(roof, roofs, ranges, colours) {
-  const { from, to } = spanOf(roof, roofs);
+  const { from, to } = spanOf({ ...roof, value: roof.value_max }, roofs);
   const slow = spanOf({ ...roof, value: roof.value_min }, roofs);
   const [left, right] = [ranges.x[0] - 1, ranges.x[1] + 1];
   const corners = [
@@ -231,6 +231,13 @@ function axis(title, range, colours) {
   };
 }
 
+function intensityTitle(points) {
+  const units = distinct(points.map((point) => point.unit)).filter((unit) => PAGE.counted[unit]);
+  const [first, ...others] = units.length ? units : [PAGE.unit];
+  const more = others.map((unit) => PAGE.units[PAGE.counted[unit].unit][0]);
+  return PAGE.counted[first].intensity.replace("]", ["", ...more].join(", ") + "]");
+}
+
 function performanceTitle(points) {
   const units = distinct(points.map((point) => point.unit));
   const names = (units.length ? units : [PAGE.unit]).map((unit) => PAGE.counted[unit].of + PAGE.units[`${unit}/s`][0]);
@@ -243,7 +250,7 @@ function layout(drawn, colours) {
     width: size.width, height: size.height, margin: { ...margins(size.width), pad: 0 }, autosize: false, showlegend: false,
     paper_bgcolor: colours.card, plot_bgcolor: colours.card, font: { family: FONT, size: 12, color: colours.text },
     hovermode: "closest", hoverdistance: 14, dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    xaxis: { ...axis(PAGE.counted[PAGE.unit].intensity, ranges.x, colours), exponentformat: ranges.x[0] < -4.5 ? "power" : "none" },
+    xaxis: { ...axis(intensityTitle(chosen.points), ranges.x, colours), exponentformat: ranges.x[0] < -4.5 ? "power" : "none" },
     yaxis: { ...axis(performanceTitle(chosen.points), ranges.y, colours), tickformat: "~s" },
     annotations: labels(drawn, colours),
   };

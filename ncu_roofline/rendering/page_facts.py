@@ -12,8 +12,10 @@ from ncu_roofline.rendering.bands import Band
 from ncu_roofline.rendering.captions import CLOCK_WARNING, differ, of_the_time, profiled_clock, row_notes, time_weighted, why
 from ncu_roofline.rendering.page_data import clean, levels
 from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.shown import ZERO, asked_work, statuses
 from ncu_roofline.rendering.style import LEVELS, level_style, precision_label, view_of
 from ncu_roofline.rendering.usage import (
+    LONGEST,
     answers,
     busiest_text,
     level_text,
@@ -75,7 +77,7 @@ def percent(ratio: float) -> str:
 
 def facts(frames: Frames) -> dict[str, Any]:
     """All the words of a page, as plain values for the template."""
-    kernels, roofs = _tidy(frames.kernels, KERNELS), _tidy(frames.roofs, ROOFS)
+    kernels, roofs = _tidy(frames.kernels, KERNELS).assign(status=statuses(frames)), _tidy(frames.roofs, ROOFS)
     return {
         "devices": _devices(kernels if len(kernels) else roofs),
         "reports": _distinct(kernels["report"]),
@@ -84,7 +86,7 @@ def facts(frames: Frames) -> dict[str, Any]:
         "tiles": _tiles(kernels),
         "usage": _usage(frames),
         "tensor": tensor_caveat(frames),
-        "statuses": _statuses(kernels, {**_STATUS, **_STATUS_OF_VIEW.get(view_of(frames), {})}),
+        "statuses": _statuses(kernels, {**_STATUS, **_asked(frames), **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
         "row_notes": [clean(note) for note in row_notes(frames, 12)],
@@ -179,7 +181,7 @@ def _usage(frames: Frames) -> dict[str, Any]:
     found = per_kernel(without_dots(frames))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
     columns = [
-        ("Launches", True, [str(one.launches) if any(other.launches > 1 for other in shown) else "" for one in shown]),
+        ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
         ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
         ("Share", True, [percent(one.share) for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),
@@ -189,22 +191,29 @@ def _usage(frames: Frames) -> dict[str, Any]:
         ("Occupancy", True, [occupancy_text(one) for one in shown]),
         ("Waves", True, [waves_text(one) for one in shown]),
         ("Why no dot", False, [why(frames, one.status) for one in shown]),
-        ("Reason", False, [one.reason for one in shown]),
     ]
     filled = [(header, number, texts) for header, number, texts in columns if any(texts)]
     rows = [
-        {"kernel": one.marked, "cells": [(texts[index], number) for _, number, texts in filled]}
+        {"kernel": one.marked, "reason": one.reason, "cells": [(texts[index], number) for _, number, texts in filled]}
         for index, one in enumerate(shown)
     ]
+    note = LONGEST if any(one.longest for one in shown) else ""
     more = f"{len(tail)} more kernels{of_the_time(one.share for one in tail)}" if tail else ""
-    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more}
+    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more, "note": note}
+
+
+def _asked(frames: Frames) -> dict[str, str]:
+    return {
+        "uncounted-asked": f"the report has no counters of {asked_work(frames)} for them",
+        "unshown": "they have no dot of the kinds of work and levels chosen",
+    }
 
 
 def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
     """Launches without a point, by reason; ``why`` by status."""
     found = []
     for status, rows in kernels.groupby("status", sort=False):
-        if status not in ("ok", "zero-flop", ""):
+        if status not in {"ok", "", *ZERO}:
             reason = why.get(str(status), f"status {status}")
             names = _distinct(rows["kernel"])
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -214,7 +223,7 @@ def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
 
 def _missing(kernels: pd.DataFrame, labels: dict[str, str]) -> list[Total]:
     """Precisions and levels that launches lack, those of most launches first."""
-    kernels = kernels[kernels["status"] != "zero-flop"]  # their work is known
+    kernels = kernels[~kernels["status"].isin(list(ZERO))]  # their work is known
     split = [str(text).split() for text in kernels["missing"]]
     counts = Counter(word for words in split for word in set(words))
     return [

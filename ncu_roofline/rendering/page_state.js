@@ -176,13 +176,13 @@ function currentRoofs() {
   return merged;
 }
 
-const WIDE = 1.01; // roofs whose launches differ by more are bands, drawn down from their upper edge
+const WIDE = 1.01; // roofs whose launches differ by more are bands around their line
 
 function mergeRoofs(key, roofs) {
   const low = Math.min(...roofs.map((roof) => (known(roof.value_min) ? roof.value_min : roof.value)));
   const high = Math.max(...roofs.map((roof) => (known(roof.value_max) ? roof.value_max : roof.value)));
   const wide = high > WIDE * low;
-  return { ...roofs[0], key, value: wide ? high : median(roofs.map((roof) => roof.value)), value_min: low, value_max: high, wide, merged: roofs.length };
+  return { ...roofs[0], key, value: median(roofs.map((roof) => roof.value)), value_min: low, value_max: high, wide, merged: roofs.length };
 }
 
 function pipesOf(roofs) {

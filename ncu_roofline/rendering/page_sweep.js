@@ -92,7 +92,8 @@ function mixes({ selection: chosen, roofs }) {
   const rows = chosen.rows.filter((row) => (state.isolated === null || row.kernel.index === state.isolated) && mixLimits(row));
   for (const row of rows.sort((a, b) => b.first.mix_roof - a.first.mix_roof)) {
     const dots = [...row.levels.values()].filter((point) => visible.has(point));
-    if (!dots.length || peaks.some((peak) => near(peak, row.first.mix_roof, 0.01))) continue;
+    const drawn = row.first.fma_share > 0.99 || (known(row.first.fma_share) && row.first.fma_share < 0.01); // by a compute roof, at whatever clock
+    if (!dots.length || drawn || peaks.some((peak) => near(peak, row.first.mix_roof, 0.01))) continue;
     const last = groups.at(-1);
     if (!last || !near(last.rows[0].first.mix_roof, row.first.mix_roof, 0.12)) groups.push({ rows: [], xs: [] });
     groups.at(-1).rows.push(row);

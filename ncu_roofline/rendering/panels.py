@@ -66,8 +66,8 @@ class Series:
 class Roof:
     """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall.
 
-    Where launches ran at clocks that differ, a roof is a band: ``measured`` and ``theoretical`` are its upper edge, ``lows``
-    has its lower one by origin.
+    Where launches ran at clocks that differ, a roof is a band around ``measured`` and ``theoretical``, their medians: ``bands``
+    has its edges by origin.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Roof:
     unit: str
     measured: float
     theoretical: float
-    lows: Mapping[str, float] = field(default_factory=dict)
+    bands: Mapping[str, Band] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -91,8 +91,13 @@ class Roof:
 
     def band(self, origin: str) -> Band:
         """The lowest and highest value of an origin; both NaN where it is not given."""
-        high = getattr(self, origin)
-        return Band(self.lows.get(origin, high), high)
+        value = getattr(self, origin)
+        return self.bands.get(origin) or Band(value, value)
+
+    @property
+    def highest(self) -> float:
+        """What no launch was above: the upper edge of its band."""
+        return self.band("theoretical" if math.isnan(self.measured) else "measured").high
 
 
 @dataclass(frozen=True)
@@ -308,9 +313,9 @@ def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list
 
 
 def _roof(roof: str, kind: str, about: tuple[str, str, str], bands: Mapping[str, Band]) -> Roof:
-    measured, theoretical = (bands[origin].high if origin in bands else math.nan for origin in ("measured", "theoretical"))
-    lows = {origin: band.low for origin, band in bands.items() if band.wide}
-    return Roof(roof, kind, *about, measured, theoretical, lows)
+    measured, theoretical = (bands[origin].line if origin in bands else math.nan for origin in ("measured", "theoretical"))
+    wide = {origin: band for origin, band in bands.items() if band.wide}
+    return Roof(roof, kind, *about, measured, theoretical, wide)
 
 
 def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[str, str], str]) -> set[tuple[str, str]]:

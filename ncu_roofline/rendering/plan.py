@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ncu_roofline.model.names import shorten
 from ncu_roofline.rendering import layout
+from ncu_roofline.rendering.bands import Band
 from ncu_roofline.rendering.captions import percent
 from ncu_roofline.rendering.layout import Box, Obstacles, View
 from ncu_roofline.rendering.panels import Chart, Kernel, Panel, Roof, Series
@@ -85,7 +86,7 @@ class PanelPlan:
 def view_of(panel: Panel, width: float, height: float, direct: bool = False) -> View:
     """Axes of a panel that is ``width`` x ``height`` points; with room for names at the dots if ``direct``."""
     dots = [(intensity, one.performance) for one in panel.series for _, intensity in one.dots]
-    peaks = [value for roof in panel.of_kind("compute") for value in roof.values]
+    peaks = [value for roof in panel.of_kind("compute") for value in (*roof.values, roof.highest)]
     bandwidths = [value for roof in panel.of_kind("bandwidth") for value in roof.values]
     walls = [roof.value for roof in panel.of_kind("wall")]
     return View(*layout.limits(dots, peaks, bandwidths, walls, 14.0 if direct else 5.0), width, height)
@@ -199,18 +200,13 @@ def _lines(plan: PanelPlan) -> None:
                 ends = None if math.isnan(value) else layout.diagonal(view, value, top)
                 if ends:
                     plan.lines.append(Line(ends, roof.kind, roof.level, origin, twin))
-                    below = layout.diagonal(view, roof.band(origin).low, top)
-                    if roof.band(origin).wide and below:
-                        plan.areas.append(Area((*ends, *reversed(below)), roof.level))
+                    plan.areas += _sloping_area(view, roof.band(origin), roof.level, top)
         for roof in compute:
             value = getattr(roof, origin)
             span = None if math.isnan(value) else layout.horizontal(view, value, steepest)
             if span:
                 plan.lines.append(Line(((span[0], value), (span[1], value)), roof.kind, "", origin))
-                low = max(roof.band(origin).low, view.y0)
-                if roof.band(origin).wide:
-                    start = (layout.horizontal(view, low, steepest) or span)[0]
-                    plan.areas.append(Area(((span[0], value), (span[1], value), (span[1], low), (start, low)), ""))
+                plan.areas += _level_area(view, roof.band(origin), span, steepest)
     for wall in panel.of_kind("wall"):
         plan.lines.append(Line(((wall.value, view.y0), (wall.value, view.y1)), "wall", wall.level, "theoretical"))
     if compute:
@@ -218,6 +214,21 @@ def _lines(plan: PanelPlan) -> None:
         for group in _twins(bandwidth):
             if view.holds(top / group[0].value, top):
                 plan.ridges.append((top / group[0].value, top, group[0].level))
+
+
+def _sloping_area(view: View, band: Band, level: str, top: float) -> list[Area]:
+    """The band of a bandwidth roof up to ``top``, if it has one inside the axes."""
+    above, below = (layout.diagonal(view, value, top) for value in (band.high, band.low))
+    return [Area((*above, *reversed(below)), level)] if band.wide and above and below else []
+
+
+def _level_area(view: View, band: Band, span: tuple[float, float], steepest: float | None) -> list[Area]:
+    """The band of a compute roof whose line spans ``span``, if it has one."""
+    if not band.wide:
+        return []
+    edges = [min(max(value, view.y0), view.y1) for value in (band.high, band.low)]
+    (high, left), (low, right) = ((value, (layout.horizontal(view, value, steepest) or span)[0]) for value in edges)
+    return [Area(((left, high), (span[1], high), (span[1], low), (right, low)), "")]
 
 
 def roof_texts(roofs: Sequence[Roof]) -> list[str]:

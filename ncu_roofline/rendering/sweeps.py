@@ -91,7 +91,7 @@ def mixes(panel: Panel, view: View) -> list[Mix]:
     drawn = [value for roof in panel.of_kind("compute") for value in roof.values]
     groups: list[list[Series]] = []
     for one in sorted((one for one in panel.series if _limits(one, panel)), key=lambda one: -one.mix_roof):
-        if any(math.isclose(one.mix_roof, value, rel_tol=_SAME) for value in drawn):
+        if _all_or_none(one) or any(math.isclose(one.mix_roof, value, rel_tol=_SAME) for value in drawn):
             continue
         if groups and math.isclose(groups[-1][0].mix_roof, one.mix_roof, rel_tol=_NEAR):
             groups[-1].append(one)
@@ -100,9 +100,14 @@ def mixes(panel: Panel, view: View) -> list[Mix]:
     return [_mix(members, panel, view) for members in groups] if len(groups) <= MAX_MIXES else []
 
 
+def _all_or_none(one: Series) -> bool:
+    """Whether its mix allows what a compute roof does, at whatever clock."""
+    return one.fma_share > 1 - _SAME or one.fma_share < _SAME
+
+
 def _limits(one: Series, panel: Panel) -> bool:
     """Whether a kernel's mix limits it: its ceiling is known and lies below what its traffic allows at each level."""
-    bandwidth = {roof.level: roof.value for roof in panel.of_kind("bandwidth")}
+    bandwidth = {roof.level: roof.highest for roof in panel.of_kind("bandwidth")}
     return one.mix_roof > 0 and all(one.mix_roof <= x * bandwidth.get(level, math.inf) for level, x in one.dots)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ncu_roofline.model.names import shorten
@@ -28,11 +28,13 @@ from ncu_roofline.rendering.usage_text import absent_lines
 from ncu_roofline.units import UNITS
 
 _GAP = "  "
-_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN = 24, 14, 10
+_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN, _VERDICT_MIN = 24, 14, 10, 16
 _NARROW, _WIDTH_MIN = 90, 60
 _STEP_MOST, _REASONS = 20, 5
 _CHEAP = 8  # columns this spare go before names get short
 ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
+_NEEDED = 3  # spare this low: performance, share of the roof, intensity at the outermost level
+_ONCE = {"kernel", "step", "launch", "launches", "time", "share", "verdict", "gain"}  # on a kernel's first row only
 _BOLD, _DIM, _GREEN, _YELLOW, _RED, _RESET = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m", "\33[0m"
 
 
@@ -68,21 +70,30 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
         blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
         blocks.append(absent_lines(roofline, data.absent, width))
     blocks += [
-        [line for name, why in reasons(data.usages, _REASONS) for line in _wrapped(f"{name}: {why}", width, "  ")],
+        _reasons(data, width),
         _roofs(data, width, color),
         [line for note in data.notes for line in _wrapped(note, width)],
     ]
-    notes = [*captions.kernel_notes(roofline, 8), *captions.row_notes(roofline, 8)]
+    notes = captions.notes_of(roofline, 8)
     blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
     text = "\n\n".join("\n".join(block) for block in blocks if block)
     return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
+
+
+def _reasons(data: Summary, width: int) -> list[str]:
+    """Why the longest kernels are as fast as they are, and how many more there are."""
+    said = reasons(data.usages)
+    shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
+    lines = [line for name, why in shown for line in _wrapped(f"{name}: {why}", width, "  ")]
+    return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _columns(data: Summary, width: int) -> list[_Column]:
+def _columns(data: Summary, short: bool) -> tuple[list[_Column], list[_Column]]:
+    """What is said of a kernel, its name first, and of its work in one precision, that first."""
     kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
     columns = [_Column("kernel", "", lambda row: row.kernel, left=True)]
     if any(row.step_label for row in data.rows):  # of a sweep, or of a file that labels its rows
@@ -95,19 +106,23 @@ def _columns(data: Summary, width: int) -> list[_Column]:
         _Column("time", "", lambda row: time_text(row.seconds)),
         _Column("share", "", lambda row: captions.percent(row.share)),
         *(_verdicts() if data.judged else []),
-        _Column(
-            captions.kind_of_work(row.unit for row in data.rows),
-            "",
-            label_of,
-            left=True,
-            spare=0 if len({row.precision for row in data.rows}) > 1 else 8,
-        ),
     ]
+    return columns, [_precision(data), *_intensities(data), *_results(data, short)]
+
+
+def _precision(data: Summary) -> _Column:
+    """The kind of work; where all of it is of one kind, that may go."""
+    spare = 0 if len({row.precision for row in data.rows}) > 1 else 8
+    return _Column(captions.kind_of_work(row.unit for row in data.rows), "", label_of, left=True, spare=spare)
+
+
+def _intensities(data: Summary) -> list[_Column]:
     group = f"intensity [{intensity_unit(data)}]"
     outermost = len(data.levels) - 1
-    for index, (level, label) in enumerate(zip(data.levels, data.level_labels, strict=True)):
-        columns.append(_Column(label, group, _intensity(level), spare=7 if index < outermost else 3))
-    return [*columns, *_results(data, width)]
+    return [
+        _Column(label, group, _intensity(level), spare=7 if index < outermost else 3)
+        for index, (level, label) in enumerate(zip(data.levels, data.level_labels, strict=True))
+    ]
 
 
 def _verdicts() -> list[_Column]:
@@ -122,11 +137,11 @@ def _intensity(level: str) -> Callable[[Row], str]:
     return lambda row: intensity_text(row.intensity.get(level, math.nan))
 
 
-def _results(data: Summary, width: int) -> list[_Column]:
-    """Performance, share of the roof and what binds; the unit moves to the header where room is short."""
+def _results(data: Summary, short: bool) -> list[_Column]:
+    """Performance, share of the roof and what binds; the unit moves to the header where room is ``short``."""
     units = {row.unit for row in data.rows}
     performance = _Column("performance", "", performance_text, spare=2)
-    if width < _NARROW:
+    if short:
         header = UNITS[f"{units.pop()}/s"].symbol if len(units) == 1 else "work/s"
         performance = _Column(
             header, "", lambda row: performance_text(row).removesuffix(UNITS[f"{row.unit}/s"].symbol), spare=2
@@ -145,21 +160,63 @@ def _results(data: Summary, width: int) -> list[_Column]:
     ]
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Columns that fit, with their widths and the texts of every row."""
+
+    columns: list[_Column]
+    widths: list[int]
+    cells: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, columns: list[_Column], data: Summary, width: int) -> _Part:
+        """As many of ``columns`` as fit."""
+        cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
+        return cls(*_fit(columns, cells, width), cells)
+
+    def lacks(self, columns: Sequence[_Column]) -> bool:
+        """Whether one of ``columns`` had to go that says how fast a kernel is or where it stands."""
+        return any(0 < column.spare <= _NEEDED and column not in self.columns for column in columns)
+
+    def row(self, index: int, again: bool, colour: str) -> str:
+        texts = ["" if again and column.header in _ONCE else self.cells[column.header][index] for column in self.columns]
+        return _line(texts, self.columns, self.widths, colour).rstrip()
+
+    @property
+    def headers(self) -> list[str]:
+        lines = [
+            _group_line(self.columns, self.widths),
+            _line([column.header for column in self.columns], self.columns, self.widths),
+        ]
+        return [line.rstrip() for line in lines if line.strip()]
+
+    @property
+    def total(self) -> int:
+        return sum(self.widths) + len(_GAP) * (len(self.widths) - 1)
+
+
+def _parts(data: Summary, width: int) -> list[_Part]:
+    """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each."""
+    for short in (False, True) if width >= _NARROW else (True,):
+        columns = [column for part in _columns(data, short) for column in part]
+        flat = _Part.of(columns, data, width)
+        if not flat.lacks(columns):
+            return [flat]
+    kernel, (precision, *others) = _columns(data, short=False)
+    indented = replace(precision, header=f"  {precision.header}", cell=lambda row: f"  {label_of(row)}", spare=0)
+    return [_Part.of(kernel, data, width), _Part.of([indented, *others], data, width)]
+
+
 def _table(data: Summary, width: int, color: bool) -> list[str]:
     """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
-    columns = _columns(data, width)
-    cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
+    parts = _parts(data, width)
+    lines = [_paint(line, _BOLD, color) for part in parts for line in part.headers]
+    lines.append("-" * min(max(part.total for part in parts), width))
     repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
-    for header in ("kernel", "step", "launch", "launches", "time", "share", "verdict", "gain"):
-        if header in cells:
-            cells[header] = ["" if again else text for again, text in zip(repeated, cells[header], strict=True)]
-    columns, widths = _fit(columns, cells, width)
-    lines = [_group_line(columns, widths), _line([column.header for column in columns], columns, widths)]
-    lines = [_paint(line.rstrip(), _BOLD, color) for line in lines if line.strip()]
-    lines.append("-" * min(sum(widths) + len(_GAP) * (len(widths) - 1), width))
-    for index, row in enumerate(data.rows):
-        texts = [cells[column.header][index] for column in columns]
-        lines.append(_line(texts, columns, widths, _colour(row) if color else "").rstrip()[: width if not color else None])
+    for index, (row, again) in enumerate(zip(data.rows, repeated, strict=True)):
+        for part in parts[again and len(parts) > 1 :]:
+            line = part.row(index, again, _colour(row) if color else "")
+            lines.append(line if color else line[:width])
     return lines
 
 
@@ -177,25 +234,42 @@ def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tup
 
     The cheap columns go for readable names, the others only for the shortest ones.
     """
+    first = columns[0].header
     natural = {column.header: max(len(column.header), *map(columns_wide, cells[column.header])) for column in columns}
     natural["step"] = min(natural.get("step", 0), _STEP_MOST)
-    for header in ("bound by", "verdict"):
-        natural[header] = min(natural.get(header, 0), max(_BOUND_MIN, width // (7 if header == "bound by" else 4)))
+    natural["bound by"] = min(natural.get("bound by", 0), max(_BOUND_MIN, width // 7))
+    natural["verdict"] = min(natural.get("verdict", 0), max(_VERDICT_MIN, width // 5))
     kept = list(columns)
     for least, cheap in ((_KERNEL_GOOD, _CHEAP), (_KERNEL_MIN, 1)):
-        least = min(least, natural["kernel"])
+        least = min(least, natural[first])
         while _room(kept, natural, width) < least:
             spare = max(kept, key=lambda column: column.spare)
             if spare.spare < cheap:
                 break
             kept.remove(spare)
-    natural["kernel"] = min(natural["kernel"], max(_room(kept, natural, width), 8))
-    return kept, [natural[column.header] for column in kept]
+    natural[first] = min(natural[first], max(_room(kept, natural, width), 8))
+    return kept, _widths(kept, natural)
+
+
+def _widths(kept: Sequence[_Column], natural: dict[str, int]) -> list[int]:
+    """Widths of columns; the last of a group takes what its unit needs beyond them."""
+    widths: list[int] = []
+    for name, members in groupby(kept, key=lambda column: column.group):
+        sizes = [natural[column.header] for column in members]
+        sizes[-1] += max(len(_group_names(name)[-1]) - sum(sizes) - len(_GAP) * (len(sizes) - 1), 0)
+        widths += sizes
+    return widths
 
 
 def _room(kept: Sequence[_Column], natural: dict[str, int], width: int) -> int:
     """Characters left for the names of kernels."""
-    return width - sum(natural[column.header] + len(_GAP) for column in kept[1:])
+    return width - sum(size + len(_GAP) for size in _widths(kept, natural)[1:])
+
+
+def _group_names(name: str) -> list[str]:
+    """A group's name, from complete to terse: a unit has to stay."""
+    unit = name.partition("[")[2].rstrip("]")
+    return [name, unit, "work/B"] if " or " in unit else [name, unit]
 
 
 def _group_line(columns: Sequence[_Column], widths: Sequence[int]) -> str:
@@ -204,7 +278,7 @@ def _group_line(columns: Sequence[_Column], widths: Sequence[int]) -> str:
     for name, members in groupby(zip(columns, widths, strict=True), key=lambda pair: pair[0].group):
         sizes = [size for _, size in members]
         total = sum(sizes) + len(_GAP) * (len(sizes) - 1)
-        shown = next(text for text in (name, name.partition("[")[2].rstrip("]"), "") if len(text) <= total)
+        shown = next(text for text in _group_names(name) if len(text) <= total)
         parts.append(f"{shown:>{total}}")
     return _GAP.join(parts)
 

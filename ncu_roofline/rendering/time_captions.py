@@ -84,8 +84,9 @@ def peak_notes(data: TimeChart) -> list[str]:
     for device in data.devices:
         for one in device.machines:
             if one.peak_max > _DIFFER * one.peak_min:
-                span = f"{format_value(one.peak_min, 'flop/s', 3)} to {format_value(one.peak_max, 'flop/s', 3)}"
-                at = format_value(one.peak, "flop/s", 3)
+                unit = next((symbol.unit for symbol in device.symbols if symbol.precision == one.precision), "flop")
+                span = " to ".join(format_value(value, f"{unit}/s", 3) for value in (one.peak_min, one.peak_max))
+                at = format_value(one.peak, f"{unit}/s", 3)
                 where = f" on {device.device}" if len(data.devices) > 1 else ""
                 name = f"{precision_label(one.precision)}{where}"
                 notes.append(f"{name}: the compute roof differs by kernel, {span}; axes and balance stand at {at}.")

@@ -172,3 +172,8 @@ def _machines(frames: TimeFrames, device: str, symbols: Sequence[Symbol]) -> tup
         if owner == device and level == frames.level and precision in seconds
     ]
     return tuple(sorted(found, key=lambda one: (-seconds[one.precision], precision_order(one.precision))))
+
+
+def units(frames: TimeFrames) -> defaultdict[str, str]:
+    """What the work of a precision counts: op for integers, else flop."""
+    return defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))

@@ -53,7 +53,7 @@ function drawChoices() {
 function drawKey(points) {
   const bounds = Object.keys(PAGE.bounds).filter((bound) => points.some((point) => point.bound === bound));
   const parts = bounds.map((bound) => element("span", { colour: boundColour(bound) }, element("i"), PAGE.bounds[bound][0]));
-  const fixed = ["filled: operations and traffic", "open: compute and bandwidth time (right and upper axes)", "dotted: inefficiency", "thick line: machine balance; numbers: FLOP/B"];
+  const fixed = ["filled: operations and traffic", "open: compute and bandwidth time (right and upper axes)", "dotted: inefficiency", `thick line: machine balance; numbers: ${workUnit(points)}/B`];
   document.getElementById("key").replaceChildren(...parts, ...fixed.map((text) => element("span", {}, text)));
   const names = [...SHAPE_OF.keys()].filter((name) => points.some((point) => point.name === name));
   const few = names.slice(0, MOST_NAMES).map((name) => element("span", {}, shapeIcon(SHAPE_OF.get(name) % SHAPES.length), shorten(name, 40)));

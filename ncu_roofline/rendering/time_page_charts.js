@@ -66,7 +66,7 @@ function intensityTraces(range, all, colours) {
       textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
   }
   for (const machine of all.filter((one) => positive(one.balance))) {
-    const name = `machine balance ${formatValue(machine.balance, "flop/byte", 3)} (${PAGE.precisions[machine.precision]})`;
+    const name = `machine balance ${formatValue(machine.balance, `${unitOf(machine.precision)}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
     const steps = Array.from({ length: 60 }, (_, i) => range.x[0] - 1 + (i / 59) * (range.x[1] - range.x[0] + 2));
     found.push(line(steps.map((x) => 10 ** x), steps.map((x) => 10 ** x * machine.balance), colours.neutral,
       { width: 2, meta: "balance", hoverinfo: "text", hovertext: name }));
@@ -137,8 +137,13 @@ function layoutOf(x, y, colours, more = {}) {
     font: { family: FONT, size: 12, color: colours.text }, hoverlabel: { align: "left", bgcolor: colours.card, font: { color: colours.text, size: 12 } }, xaxis: x, yaxis: y, ...more };
 }
 
+/** What the work of a precision counts. */
+function unitOf(precision) {
+  return POINTS.find((point) => point.precision === precision)?.unit || "flop";
+}
+
 function workUnit(points) {
-  return [...new Set(points.map((point) => (point.unit === "op" ? "OP" : "FLOP")))].join(", ") || "FLOP";
+  return [...new Set(points.map((point) => (point.unit === "op" ? "OP" : "FLOP")))].join(" or ") || "FLOP";
 }
 
 function complexityChart(points, colours) {

@@ -63,7 +63,7 @@ def complexity_plane(device: DeviceChart, width: float, height: float) -> Plane:
     machine = device.machines[0] if device.machines else None
     corners = _corners(device, machine)
     view = _view([one.complexity for one in device.symbols], [place for place, _ in corners], width, height)
-    plane = Plane("complexity", "Complexity", device, view, ("byte", "flop"))
+    plane = Plane("complexity", "Complexity", device, view, ("byte", _work_unit(device)))
     single = [one for one in device.machines if one.precision != "mixed"]  # the sum over pipes has a roof for each kernel
     _complexity_lines(plane, single or device.machines)
     _boxes(plane, corners)
@@ -98,7 +98,7 @@ def both_plane(device: DeviceChart, machine: Machine, width: float, height: floa
     corners = _corners(mine, machine)
     title = f"Complexity and time, {precision_label(machine.precision)}"
     view = _view(places, [place for place, _ in corners], width, height)
-    plane = Plane("both", title, mine, view, ("byte", "flop"), second=(1 / machine.bandwidth, 1 / machine.peak))
+    plane = Plane("both", title, mine, view, ("byte", _work_unit(mine)), second=(1 / machine.bandwidth, 1 / machine.peak))
     _complexity_lines(plane, (machine,))
     _boxes(plane, corners)
     plane.curves += [Curve((one.complexity, one.time_at_roofs), "gap") for one in symbols]
@@ -153,7 +153,11 @@ def _complexity_lines(plane: Plane, machines: Sequence[Machine]) -> None:
 
 
 def _per_byte(device: DeviceChart) -> str:
-    return "op/byte" if device.units == "OP" else "flop/byte"
+    return f"{_work_unit(device)}/byte"
+
+
+def _work_unit(device: DeviceChart) -> str:
+    return "op" if device.units == "OP" else "flop"
 
 
 def _boxes(plane: Plane, corners: Iterable[tuple[Place, str]]) -> None:

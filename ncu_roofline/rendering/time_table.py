@@ -11,8 +11,8 @@ from ncu_roofline.rendering.captions import percent
 from ncu_roofline.rendering.panels import kernel_labels, rows
 from ncu_roofline.rendering.style import BOUNDS, level_style, precision_label
 from ncu_roofline.rendering.time_captions import WHY, factor_text
-from ncu_roofline.rendering.time_chart import Symbol, TimeFrames, time_chart
-from ncu_roofline.units import format_value
+from ncu_roofline.rendering.time_chart import Symbol, TimeFrames, time_chart, units
+from ncu_roofline.units import UNITS, format_value
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def symbol_columns(frames: TimeFrames) -> list[Texts]:
         Texts("precision", [precision_label(one.precision) for one in all_of], left=True, spare=7),
         Texts("work", [format_value(one.work, one.unit, 3) for one in all_of], spare=4),
         Texts(f"{level} traffic", [format_value(one.traffic, "byte", 3) for one in all_of], spare=5),
-        Texts("FLOP/B", [f"{one.work / one.traffic:.3g}" for one in all_of]),
+        Texts(_intensity_header(all_of), [f"{one.work / one.traffic:.3g}" for one in all_of]),
         Texts("bound by", [_bound(one.bound) for one in all_of], left=True),
         Texts("compute", [_time(one.compute_seconds) for one in all_of], spare=3),
         Texts("bandwidth", [_time(one.bandwidth_seconds) for one in all_of], spare=2),
@@ -64,23 +64,29 @@ def symbol_columns(frames: TimeFrames) -> list[Texts]:
     return [*columns, Texts("inefficiency", [factor_text(one.inefficiency) for one in all_of])]
 
 
+def _intensity_header(symbols: Sequence[Symbol]) -> str:
+    """What work over traffic counts: FLOP/B, OP/B or both."""
+    return " or ".join(dict.fromkeys(UNITS[f"{one.unit}/byte"].symbol for one in symbols))
+
+
 def machine_columns(frames: TimeFrames) -> list[Texts]:
     """GPUs with peak, bandwidth, balance and launch latency, per precision, at the level of the view."""
     columns = ("device", "precision", "level", "peak", "peak_origin", "bandwidth", "bandwidth_origin", "balance", "latency")
     found = [row for row in rows(frames, "machines", *columns, "overhead_work", "overhead_traffic") if row[2] == frames.level]
+    unit_of = units(frames)
     texts = [
         Texts("GPU", [clean(row[0]) for row in found], left=True),
         Texts("precision", [precision_label(row[1]) for row in found], left=True),
-        Texts("peak", [format_value(row[3], "flop/s", 3) for row in found]),
+        Texts("peak", [format_value(row[3], f"{unit_of[row[1]]}/s", 3) for row in found]),
         Texts("peak origin", [row[4] for row in found], left=True, spare=3),
         Texts(level_style(frames.level).label, [format_value(row[5], "byte/s", 3) for row in found]),
         Texts(f"{level_style(frames.level).label} origin", [row[6] for row in found], left=True, spare=2),
-        Texts("balance", [format_value(row[7], "flop/byte", 3) for row in found]),
+        Texts("balance", [format_value(row[7], f"{unit_of[row[1]]}/byte", 3) for row in found]),
     ]
     if any(row[8] > 0 for row in found):
         texts += [
             Texts("latency", [_time(row[8]) for row in found]),
-            Texts("hidden by", [format_value(row[9], "flop", 3) for row in found], spare=4),
+            Texts("hidden by", [format_value(row[9], unit_of[row[1]], 3) for row in found], spare=4),
             Texts("or", [format_value(row[10], "byte", 3) for row in found], spare=4),
         ]
     return texts

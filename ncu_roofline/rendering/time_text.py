@@ -62,7 +62,7 @@ def _absent(columns: Sequence[Texts], width: int, color: bool) -> list[str]:
     """Rows without symbol, the longest of many."""
     count = count_of(columns)
     shown = [Texts(one.header, one.cells[:_ABSENT_MOST], one.left, one.spare) for one in columns]
-    lines = ["No place on logarithmic axes:", *_table(shown, width, color)]
+    lines = ["Without symbol:", *_table(shown, width, color)]
     return [*lines, f"and {count - _ABSENT_MOST} more"] if count > _ABSENT_MOST else lines
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.panels import Frames, kernel_labels, optional, rows
+from ncu_roofline.rendering.shown import statuses
 from ncu_roofline.rendering.style import LEVELS, level_style, view_of
 from ncu_roofline.units import format_value
 from ncu_roofline.verdict import TENSOR_UNKNOWN
@@ -16,18 +17,22 @@ from ncu_roofline.verdict import TENSOR_UNKNOWN
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
+LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 _NAMED = 5  # kernels that a sentence names
 
 _TEXTS = ("verdict", "reason", "busiest_unit")
 _NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
 _KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
-_ROW = ("label", "launches", "seconds", "time_share", "status", "missing", "notes")
+_ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says."""
+    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says.
+
+    ``longest``: only ``launches``, ``seconds`` and ``share`` are of several launches, the rest is of the longest of them.
+    """
 
     report: str
     launch: int
@@ -50,6 +55,7 @@ class Usage:
     occupancy: float = math.nan
     occupancy_theoretical: float = math.nan
     waves: float = math.nan
+    longest: bool = False
 
     @property
     def tensor_unknown(self) -> bool:
@@ -65,6 +71,11 @@ class Usage:
     def measured(self) -> bool:
         """Whether anything but its time is known of what it kept busy."""
         return bool(self.bandwidths or self.fractions or self.busiest_unit) or math.isfinite(self.occupancy)
+
+    @property
+    def launches_text(self) -> str:
+        """``longest of 88`` where one launch speaks for others, else how many it sums up."""
+        return f"longest of {self.launches}" if self.longest else str(self.launches)
 
     @property
     def name(self) -> str:
@@ -85,13 +96,14 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
     fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
     found = {}
+    status_of = statuses(frames)
     for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
-        label, launches, seconds, share, status, missing, notes = rest
+        label, launches, seconds, share, missing, notes = rest
         verdict, reason, unit = (clean(column[index]) for column in texts)
         speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
         found[report, launch, kernel, step, device] = Usage(
-            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status,
+            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
             clean(missing), notes, verdict, reason, speedup, unit, busiest,
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
             occupancy, theoretical, waves,
@@ -119,9 +131,9 @@ def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
 
 
 def per_kernel(found: Iterable[Usage]) -> list[Usage]:
-    """Launches of a kernel as one row, the longest first: bandwidths and shares over their time.
+    """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
 
-    The verdict is the one that holds for most of the time; what else is said is said of the longest launch with it.
+    Nothing is a mean: verdict, gain, and how full each unit was are of one launch, so that they go together.
     """
     groups: dict[tuple[str, int], list[Usage]] = {}
     for one in found:
@@ -133,35 +145,18 @@ def _together(members: Sequence[Usage]) -> Usage:
     """One row for some launches of a kernel."""
     if len(members) == 1:
         return members[0]
-    seconds = defaultdict[str, float](float)
-    for one in members:
-        seconds[one.verdict] += one.seconds if math.isfinite(one.seconds) else 0.0
-    verdict = max(seconds, key=lambda text: seconds[text])
-    longest = by_time(one for one in members if one.verdict == verdict)[0]
     return replace(
-        longest,
+        by_time(members)[0],
         launches=sum(one.launches for one in members),
         seconds=_sum(one.seconds for one in members),
         share=_sum(one.share for one in members),
-        bandwidths=_means([(one.bandwidths, one.seconds) for one in members]),
-        fractions=_means([(one.fractions, one.seconds) for one in members]),
+        longest=True,
     )
 
 
 def _sum(values: Iterable[float]) -> float:
     known = [value for value in values if math.isfinite(value)]
     return sum(known) if known else math.nan
-
-
-def _means(found: Sequence[tuple[dict[str, float], float]]) -> dict[str, float]:
-    """Means over the time of the launches that know a unit."""
-    means = {}
-    for unit in {unit for values, _ in found for unit in values}:
-        known = [(values[unit], seconds if seconds > 0 else 0.0) for values, seconds in found if unit in values]
-        weight = sum(seconds for _, seconds in known)
-        even = sum(value for value, _ in known) / len(known)
-        means[unit] = sum(value * seconds for value, seconds in known) / weight if weight > 0 else even
-    return means
 
 
 def unit_label(unit: str) -> str:
@@ -199,17 +194,24 @@ def tensor_caveat(frames: Frames, mark: str = "") -> str:
     return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names)}.".strip()
 
 
-def reasons(found: Iterable[Usage], most: int) -> list[tuple[str, str]]:
-    """(kernel, why it is as fast as it is) of the longest ``most``; where its launches differ, of the longest one."""
-    longest: dict[str, Usage] = {}
-    different = set()
+def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
+    """(kernel, why it is as fast as it is), the longest first: one for each verdict on a kernel.
+
+    Where reasons of launches with that verdict differ it is the longest launch's, and says so.
+    """
+    groups: dict[tuple[str, str], list[Usage]] = {}
     for one in by_time(one for one in found if one.reason):
-        if longest.setdefault(one.name, one).reason != one.reason:
-            different.add(one.name)
-    return [
-        (f"{name} (launch {one.launch})" if name in different and one.launch >= 0 else name, one.reason)
-        for name, one in list(longest.items())[:most]
-    ]
+        groups.setdefault((one.name, one.verdict), []).append(one)
+    several = Counter(name for name, _ in groups)
+    return [(_spoken_for(members, several[name] > 1), members[0].reason) for (name, _), members in groups.items()]
+
+
+def _spoken_for(members: Sequence[Usage], others: bool) -> str:
+    """The kernel, with the launch that speaks for ``members`` where they, or ``others`` of the kernel, say something else."""
+    first = members[0]
+    if first.launch < 0 or not (others or len({one.reason for one in members}) > 1):
+        return first.name
+    return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
 
 
 def gain_text(speedup: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ncu_roofline.rendering.panels import Frames
-from ncu_roofline.rendering.usage import Usage, answers, per_kernel, units_of, without_dots
+from ncu_roofline.rendering.usage import LONGEST, Usage, answers, per_kernel, units_of, without_dots
 
 BESIDE = 8  # kernels in the bars below a chart that has dots
 _VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
@@ -43,6 +43,7 @@ def bars(frames: Frames, most: int) -> Bars:
 
 def bar_notes(data: Bars) -> list[str]:
     """What the bars leave out."""
-    if len(data.rows) == data.total:
-        return []
-    return [f"Bars of the {len(data.rows)} longest of {data.total} kernels without dots."]
+    notes = [LONGEST] if any(one.longest for one in data.rows) else []
+    if len(data.rows) < data.total:
+        notes.append(f"Bars of the {len(data.rows)} longest of {data.total} kernels without dots.")
+    return notes

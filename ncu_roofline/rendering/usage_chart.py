@@ -67,7 +67,7 @@ def squeezed(text: str, size: float, width: float, measure: Measure) -> str:
 
 
 def _time_text(one: Usage) -> str:
-    parts = [f"{one.launches} launches"] if one.launches > 1 else []
+    parts = [f"{one.launches_text} launches"] if one.launches > 1 else []
     parts += [format_value(one.seconds, "second", 3)] if math.isfinite(one.seconds) else []
     return ", ".join([*parts, percent(one.share)] if math.isfinite(one.share) else parts)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ncu_roofline.model.names import shorten
 from ncu_roofline.rendering import captions
 from ncu_roofline.rendering.panels import Frames
+from ncu_roofline.rendering.shown import ZERO
 from ncu_roofline.rendering.table_text import Cells, table_lines
 from ncu_roofline.rendering.usage import Usage, busiest_text, levels_of, occupancy_text, unit_label, waves_text
 from ncu_roofline.units import format_value
@@ -33,7 +34,7 @@ def _why(frames: Frames, status: str, members: Sequence[Usage]) -> str:
     """How many rows have no dots, why, their share of the time and what their report lacks."""
     what = captions.plural(len(members), "launch" if members[0].launch >= 0 else "kernel")
     share = captions.of_the_time(one.share for one in members)
-    lacks = captions.lacking(one.missing for one in members) if status != "zero-flop" else []
+    lacks = captions.lacking(one.missing for one in members) if status not in ZERO else []
     return f"{what} {captions.why(frames, status)}{share}{'; lacks ' if lacks else ''}{', '.join(lacks)}"
 
 

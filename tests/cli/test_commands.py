@@ -354,6 +354,19 @@ class TestRender:
         outcome = run("render", source, "-o", "-", "--format", "csv", "--table", table)
         assert outcome.out.splitlines()[0] == ",".join(column.name for column in declared)
 
+    @pytest.mark.parametrize("name", ["out.csv", "-"])
+    def test_kernels_where_there_are_no_points(self, run: Command, tmp_path: Path, name: str) -> None:
+        source = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **NO_WORK, **traffic(1, 1, 1)}, "void copy(int)"))
+        output = name if name == "-" else str(tmp_path / name)
+        outcome = run("render", source, "-o", output, "--format", "csv")
+        assert outcome.code == 0
+        text = outcome.out if name == "-" else (tmp_path / name).read_text(encoding="utf-8")
+        assert text.splitlines()[0] == ",".join(column.name for column in columns.KERNELS)
+        assert len(text.splitlines()) == 2
+        assert "holds the kernels, with their verdicts" in outcome.err
+        asked = run("render", source, "-o", "-", "--format", "csv", "--table", "points")
+        assert (asked.err, len(asked.out.splitlines())) == ("", 1)
+
     def test_title_and_theme(self, run: Command, source: Path, tmp_path: Path) -> None:
         title = "GPP & <b>friends</b> of $x_"
         for name in ("out.html", "out.svg", "out.md"):

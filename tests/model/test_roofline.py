@@ -191,7 +191,7 @@ def test_mixed_kernel_stands_under_its_busiest_pipe(tmp_path: Path) -> None:
     # FP64 is busy for 1e9 / fp64 seconds, FP32 for half of that: the sum can't be faster than FP64 allows.
     l1 = row["intensity"] * 128 * 108 * 1.41e9
     assert row["attainable"] == pytest.approx(min(2e9 / max(1e9 / fp64, 1e9 / fp32), l1))
-    assert row["notes"].startswith("sum of fp64 + fp32")
+    assert row["notes"].startswith("sum of FP64 + FP32")
 
 
 def test_a_trace_of_another_precision_makes_no_mixed_kernel(tmp_path: Path) -> None:

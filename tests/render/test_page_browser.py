@@ -378,7 +378,8 @@ def test_bars_instead_of_the_chart(open_page: Open) -> None:
     page.locator("#theme").click()
     after = page.evaluate("getComputedStyle(document.querySelector('#usage-chart .barlayer .point path')).fill")
     assert before != after
-    assert page.locator("#usage tbody tr").count() == 3
+    assert page.locator("#usage tbody tr:not(.why)").count() == 3
+    assert page.locator("#usage tbody tr.why").all_inner_texts() == kernels["reason"].tolist()
 
 
 def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:

@@ -195,7 +195,7 @@ def test_text_fits(width: int, precisions: tuple[str, ...]) -> None:
 
 def test_text_of_80_columns_has_what_counts() -> None:
     text = " ".join(text_table(make_roofline(3, zero_flop=2, missing=1), width=80).split())
-    for part in ("gpp_kernel", "share", "verdict", "DRAM", "of roof", "transpose_0", "lacks fp64, l2", "FP64 FMA"):
+    for part in ("gpp_kernel", "share", "verdict", "DRAM", "of roof", "transpose_0", "lacks FP64, L2", "FP64 FMA"):
         assert part in text
     plain = text_table(make_roofline(3, zero_flop=2, missing=1, usage=False), width=80)
     for part in ("gpp_kernel", "L2", "DRAM", "of roof", "bound by"):
@@ -250,7 +250,7 @@ def test_nothing_known_is_explained() -> None:
     for name in ("text", "md"):
         text = render(roofline, name).decode()
         assert "No kernel can be drawn." in text.replace("\\", "")
-        assert "fp64, l2" in text
+        assert "FP64, L2" in text
 
 
 def test_nothing_at_all() -> None:
@@ -307,3 +307,35 @@ def test_thousands_of_kernels_are_quick() -> None:
     start = time.perf_counter()
     text_table(roofline)
     assert time.perf_counter() - start < 3.0
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> None:
+    """Each row of a precision has its performance, its share of the roof and its intensity, with units."""
+    roofline = make_roofline(3, ("fp64", "fp32", "tensor.fp16"), mixed=True, zero_flop=0)
+    lines = text_table(roofline, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    rule = next(index for index, line in enumerate(lines) if line and set(line) == {"-"})
+    headers = " ".join(lines[rule - 3 : rule])
+    assert all(header in headers for header in ("time", "share", "verdict", "of roof", "DRAM", "FLOP/B"))
+    assert "performance" in headers or "FLOP/s" in headers
+    table = lines[rule + 1 : lines.index("", rule)]
+    rows = [line for line in table if re.search(r"(^|  )(FP64|FP32|Tensor FP16|All pipes)  ", line)]
+    assert len(rows) == len(summary(roofline).rows)
+    assert all(re.search(r"  [\d.e-]+ +[\d.]+ [kMGT](FLOP/s)?  .*(%|n/a)", line) for line in rows)
+
+
+def test_one_level_has_its_unit() -> None:
+    text = text_table(make_roofline(2, levels=("dram",), zero_flop=0), width=80)
+    assert "FLOP/B" in text.partition("---")[0]
+
+
+def test_markdown_tells_launches_of_a_kernel_apart() -> None:
+    for roofline in (make_roofline(3, zero_flop=0), make_roofline(0, zero_flop=3)):
+        for frame in (roofline.kernels, roofline.points):
+            frame["kernel"] = "same"
+        lines = [line.split(" | ") for line in render(roofline, "md").decode().splitlines() if line.startswith("| ")]
+        place = lines[0].index("launch")
+        found = [line[place] for line in lines if line[0] == "| same"]
+        assert sorted(found) == sorted(map(str, roofline.kernels["launch"]))
+    assert "launch |" not in render(make_roofline(3), "md").decode()

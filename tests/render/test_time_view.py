@@ -328,3 +328,16 @@ def test_real_reports(real_reports: dict[str, Path], name: str) -> None:
         )  # the ordinary model's share of the roof, turned over
     _, texts = drawn(result)
     assert overlapping(texts) == []
+
+
+def test_integer_work_counts_operations() -> None:
+    whole = point("sort", precision="int32", unit="op", compute_roof=4e12)
+    frames = time_roofline(ordinary([whole], [{"kernel": "copy", "seconds": 1e-3, "status": "no-work-metrics"}]))
+    for text in (text_table(frames, width=200), render(frames, "md").decode().replace("\\", "")):
+        assert "FLOP" not in text
+        assert all(unit in text for unit in ("OP/B", "4 TOP/s", "1 GOP"))
+        assert "logarithmic" not in text  # what was not collected may well have a place there
+    both = time_roofline(ordinary([whole, point("sum")]))
+    assert "FLOP/B or OP/B" in text_table(both, width=200) or "OP/B or FLOP/B" in text_table(both, width=200)
+    assert "4 OP/B" in text_table(both, width=200)
+    assert "8 FLOP/B" in text_table(both, width=200)

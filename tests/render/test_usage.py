@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 
 from ncu_roofline.rendering import captions, render, text_table
@@ -107,8 +109,27 @@ def test_launches_of_a_kernel_give_one_reason() -> None:
     roofline = make_roofline(3, zero_flop=0)
     roofline.kernels["kernel"] = roofline.points["kernel"] = "same"
     longest = roofline.kernels.nlargest(1, "seconds").iloc[0]
+    roofline.kernels["verdict"] = "latency"
     found = usages(roofline).values()
-    assert reasons(found, 5) == [(f"same (launch {longest.launch})", longest.reason)]
+    assert reasons(found) == [(f"same (launch {longest.launch}, longest of 3)", longest.reason)]
+
+
+def test_each_verdict_on_a_kernel_has_its_reason() -> None:
+    roofline = make_roofline(3, zero_flop=0)
+    kernels = roofline.kernels
+    kernels["kernel"] = roofline.points["kernel"] = "same"
+    kernels["seconds"], kernels["launch"] = [3.0, 2.0, 1.0], [4, 5, 6]
+    kernels["verdict"], kernels["reason"] = ["latency", "memory: L2", "latency"], ["idle", "full", "idle"]
+    found = usages(roofline).values()
+    assert reasons(found) == [("same (launch 4, longest of 2)", "idle"), ("same (launch 5)", "full")]
+    text, document = text_table(roofline, width=100), render(roofline, "md").decode().replace("\\", "")
+    assert all("same (launch 5): full" in one for one in (text, document))
+    assert "more verdicts" not in text
+
+
+def test_reasons_left_out_are_counted() -> None:
+    assert lines_of(text_table(make_roofline(9, zero_flop=0), width=100), "and ") == ["and 4 more verdicts"]
+    assert "more verdicts" not in text_table(make_roofline(5, zero_flop=1), width=100)
 
 
 @pytest.mark.parametrize("usage", [True, False])
@@ -159,11 +180,18 @@ def test_launches_of_a_kernel_share_bars() -> None:
     kernels["kernel"] = ["copy", "copy", "sort"]
     kernels["seconds"] = [3.0, 1.0, 2.0]
     kernels["fraction_l2"] = [0.2, 0.6, math.nan]
-    kernels["verdict"] = ["latency", "memory: L2", "latency"]
+    kernels["verdict"] = ["memory: L2", "latency", "latency"]
+    kernels["occupancy"], kernels["waves"] = [0.1, 0.4, 0.2], [1.0, 7.0, 3.0]
     copy, sort = per_kernel(without_dots(roofline))
-    assert (copy.kernel, copy.seconds, copy.launches, copy.verdict) == ("copy", 4.0, 2, "latency")
-    assert copy.fractions["l2"] == pytest.approx((3 * 0.2 + 1 * 0.6) / 4)
+    assert (copy.kernel, copy.seconds, copy.launches, copy.verdict) == ("copy", 4.0, 2, "memory: L2")
+    row = kernels.iloc[0]
+    assert (copy.fractions["l2"], copy.occupancy, copy.waves, copy.launches_text) == (0.2, 0.1, 1.0, "longest of 2")
+    assert (copy.speedup, copy.busiest_unit, copy.busiest_fraction) == (row.speedup, row.busiest_unit, row.busiest_fraction)
     assert "l2" not in sort.fractions
+    assert sort.launches_text == "1"
+    page = render(roofline, "html").decode()
+    assert page.count("longest of 2") == page.count("the rest is of the longest.") == 1
+    assert "the rest is of the longest." in words(" ".join(one.get_text() for one in drawn(roofline)[1]))
 
 
 def bars_of(roofline: Any, **options: Any) -> tuple[list[Rectangle], list[str], Any]:
@@ -289,6 +317,9 @@ def test_bands_hold_the_roof_of_every_launch(origin: str) -> None:
     corners = [area.get_xy() for area in areas]
     (flat,) = [one for one in corners if one[0, 1] == one[1, 1] == pytest.approx(compute.value_max)]
     low, high = flat[:, 1].min(), flat[:, 1].max()
+    lines = [one.get_ydata() for one in made.findobj(Line2D) if one.get_gid() == "roof"]
+    assert any(list(ys) == pytest.approx([compute.value] * 2) for ys in lines)
+    assert not any(list(ys) == pytest.approx([compute.value_max] * 2) for ys in lines)
     assert (low, high) == pytest.approx((compute.value_min, compute.value_max))
     own = roofline.points[roofline.points.precision == "fp64"].compute_roof
     assert own.between(low, high).all()
@@ -305,7 +336,7 @@ def test_mixes_stay_below_the_upper_edge() -> None:
     roofline.points["fma_share"], roofline.points["mix_roof"] = 0.9, 0.95 * top
     made, _ = drawn(roofline)
     drawn_mixes = [line.get_ydata()[0] for line in made.findobj() if line.get_gid() == "mix"]
-    edge = max(value for roof in chart(roofline).panels[0].of_kind("compute") for value in roof.values)
+    edge = max(roof.highest for roof in chart(roofline).panels[0].of_kind("compute"))
     assert edge == top
     assert drawn_mixes
     assert all(value <= edge for value in drawn_mixes)
@@ -334,7 +365,8 @@ def test_ranges(low: float, high: float, text: str) -> None:
 def test_bands_of_several_reports_join() -> None:
     one, other = Band.of(1.0, 0.95, 1.05), Band.of(2.0, math.nan, math.nan)
     assert (one.joined(other).low, one.joined(other).high) == (0.95, 2.0)
-    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)) == Band(1.002, 1.002)
+    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)).text("flop/s") == "1 FLOP/s"
+    assert one.joined(other).line == 1.5
 
 
 def test_the_clock_told_is_that_of_the_time() -> None:
@@ -361,3 +393,40 @@ def test_work_from_opcodes_is_told() -> None:
     roofline = make_roofline(2)
     roofline.points["source"] = "opcodes"
     assert "6 of 6 dots counted from executed opcodes." in words(text_table(roofline))
+
+
+@pytest.mark.parametrize(
+    ("work", "active", "said"),
+    [
+        (0.0, 0.0, "without tensor work (counted, zero)"),
+        (0.0, 0.3, "without metrics of tensor work"),
+        (math.nan, 0.0, "without metrics of tensor work"),
+        (1e9, 0.3, "without a dot of the kinds of work and levels chosen"),
+    ],
+)
+def test_kernels_without_the_work_asked_for(work: float, active: float, said: str) -> None:
+    made = make_roofline(3, zero_flop=0)
+    made.kernels["tensor_active"] = active
+    roofline = SimpleNamespace(
+        points=made.points.iloc[:0],
+        roofs=made.roofs,
+        kernels=made.kernels,
+        asked=("tensor",),
+        work={"fp64": [1e9] * 3, "tensor.fp16": [work] * 3},
+    )
+    assert set(made.kernels["status"]) == {"ok"}
+    page, (_, texts, _) = render(roofline, "html").decode(), bars_of(roofline)
+    for text in (text_table(roofline, width=140), page, " ".join(texts), render(roofline, "md").decode().replace("\\", "")):
+        assert "No kernel can be drawn" not in text
+        assert said in words(text)
+        assert all(name in text for name in made.kernels["kernel"])
+    assert "of it on the chart" not in page
+    assert ("lacks" not in text_table(roofline)) or said.startswith("without metrics")
+
+
+def test_a_note_is_said_once() -> None:
+    roofline = make_roofline(2, zero_flop=1)
+    roofline.kernels["notes"] = ["seen on no chip", "seen on no chip", ""]
+    roofline.points["notes"] = roofline.roofs["notes"] = "seen on no chip"
+    for text in (text_table(roofline), render(roofline, "md").decode()):
+        assert words(text).lower().count("seen on no chip") == 1
