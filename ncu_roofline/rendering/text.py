@@ -28,7 +28,7 @@ from ncu_roofline.rendering.usage_text import absent_lines
 from ncu_roofline.units import UNITS
 
 _GAP = "  "
-_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN, _VERDICT_MIN = 24, 14, 10, 16
+_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN, _VERDICT_MIN = 24, 14, 10, 17
 _NARROW, _WIDTH_MIN = 90, 60
 _STEP_MOST, _REASONS = 20, 5
 _CHEAP = 8  # columns this spare go before names get short

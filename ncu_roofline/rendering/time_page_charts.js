@@ -66,7 +66,7 @@ function intensityTraces(range, all, colours) {
       textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
   }
   for (const machine of all.filter((one) => positive(one.balance))) {
-    const name = `machine balance ${formatValue(machine.balance, `${unitOf(machine.precision)}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
+    const name = `machine balance ${formatValue(machine.balance, `${workUnitOf(machine.precision)}/byte`, 3)} (${PAGE.precisions[machine.precision]})`;
     const steps = Array.from({ length: 60 }, (_, i) => range.x[0] - 1 + (i / 59) * (range.x[1] - range.x[0] + 2));
     found.push(line(steps.map((x) => 10 ** x), steps.map((x) => 10 ** x * machine.balance), colours.neutral,
       { width: 2, meta: "balance", hoverinfo: "text", hovertext: name }));
@@ -138,7 +138,7 @@ function layoutOf(x, y, colours, more = {}) {
 }
 
 /** What the work of a precision counts. */
-function unitOf(precision) {
+function workUnitOf(precision) {
   return POINTS.find((point) => point.precision === precision)?.unit || "flop";
 }
 

@@ -268,7 +268,7 @@ def test_an_empty_roofline_says_why_and_shows_the_roofs() -> None:
     plan = plan_of(roofline)
     assert len([line for line in plan.lines if line.kind == "bandwidth"]) == 6
     _, texts = drawn(roofline)
-    assert any("No kernel can be drawn." in text.get_text() and "fp64, l2" in text.get_text() for text in texts)
+    assert any("No kernel can be drawn." in text.get_text() and "FP64, L2" in text.get_text() for text in texts)
     assert overlapping(texts) == []
 
 
