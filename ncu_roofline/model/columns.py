@@ -100,6 +100,9 @@ ROOFS = (
     Column("notes", "str", "", "what a reader must know of this roof"),
 )
 
+LEVELS_WITH_COLUMNS = ("l1", "shared", "l2", "dram", "system")
+"""Levels whose bandwidth and share of the roof have columns of their own in the frame of kernels."""
+
 KERNELS = (
     *_WHERE,
     Column("name", "str", "", "full demangled name"),
@@ -136,7 +139,7 @@ KERNELS = (
     Column("busiest_fraction", "float", "ratio", "that share"),
     *(
         column
-        for level in ("l1", "shared", "l2", "dram", "system")
+        for level in LEVELS_WITH_COLUMNS
         for column in (
             Column(f"bandwidth_{level}", "float", "byte/s", f"bytes at level {level} / seconds, or percent of peak x peak"),
             Column(

@@ -31,7 +31,7 @@ def kernels_table(
     work = _sum_known(grouping, np.where(m.rates, np.nan, total_flops(m)))
     clock = grouping.mean(m.clock, m.seconds)
     ratio = clock / m.clock_max[first]
-    available = _Availability(m, grouping, spec, levels)
+    available = _Availability(m, grouping, spec, levels, verdicts.uncounted)
     work = np.where(available.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
     return {
         "report": reports_of(m, grouping),
@@ -122,7 +122,7 @@ def _sum_known(grouping: Grouping, values: Any) -> Any:
 class _Availability:
     """Which rows have which numbers, from any of their launches."""
 
-    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...]) -> None:
+    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Any) -> None:
         self._grouping = grouping
         capabilities = [tuple(m.capability[i]) for i in grouping.first]
         self._architectures = {one: spec.read_as(one) for one in dict.fromkeys(capabilities)}
@@ -133,7 +133,7 @@ class _Availability:
         self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
         totals = [_sum_known(grouping, quantity.values) > 0 for quantity in m.work.values()]
         self.any_work = self._any(totals)
-        self.uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
+        self.uncounted = uncounted
         self.any_traffic = self._any(list(self.traffics.values()))
         nothing = np.zeros(grouping.count, dtype=bool)
         self.core = {name: self.works.get(name, nothing) for name in CORE_PRECISIONS}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.demand import Demand, demands
 from ncu_roofline.model.grouping import Grouping
 from ncu_roofline.model.known import levels_of
@@ -24,7 +25,8 @@ ROOFLESS_SHARE = 0.01
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 # Units whose shares say how busy the inside of the SMs was.
 _GROUP_SM = "sm"
-LEVEL_COLUMNS = ("l1", "shared", "l2", "dram", "system")
+# A named part that is as busy as its group has the better name.
+_GROUP_LESS = 1e-6
 
 Table = dict[str, Any]
 
@@ -62,7 +64,7 @@ class Verdicts:
         facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
         verdicts = [judge(*one) for one in facts]
         nothing = np.full(self._grouping.count, np.nan)
-        level_share = {name: self._level_share(name) for name in LEVEL_COLUMNS}
+        level_share = {name: self._level_share(name) for name in LEVELS_WITH_COLUMNS}
         return {
             "verdict": [one.text for one in verdicts],
             "limit": [one.limit for one in verdicts],
@@ -71,8 +73,8 @@ class Verdicts:
             "reason": [one.reason for one in verdicts],
             "busiest_unit": [name for name, _ in busiest],
             "busiest_fraction": [share for _, share in busiest],
-            **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVEL_COLUMNS},
-            **{f"fraction_{name}": level_share[name] for name in LEVEL_COLUMNS},
+            **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},
+            **{f"fraction_{name}": level_share[name] for name in LEVELS_WITH_COLUMNS},
             "fraction_sm": self._of_sm(),
             "issue_fraction": self._busy.get("issue", nothing),
             "tensor_active": self._tensor,
@@ -117,7 +119,9 @@ class Verdicts:
         units = [unit for unit in self._units.units if unit.id in self._busy]
         if not units:
             return [("", np.nan)] * self._grouping.count
-        stack = np.vstack([np.nan_to_num(self._busy[unit.id], nan=-1.0) - (1e-6 if unit.group else 0.0) for unit in units])
+        stack = np.vstack(
+            [np.nan_to_num(self._busy[unit.id], nan=-1.0) - (_GROUP_LESS if unit.group else 0.0) for unit in units]
+        )
         chosen = np.argmax(stack, axis=0)
         shares = [float(self._busy[units[one].id][row]) for row, one in enumerate(chosen)]
         names = [units[one].label for one in chosen]
@@ -131,7 +135,7 @@ class Verdicts:
         for unit in self._units.units:
             if unit.id in self._busy:
                 label, identifier = self._unit_name(unit.level, unit.label, unit.id)
-                share = self._busy[unit.id] - (1e-6 if unit.group else 0.0)
+                share = self._busy[unit.id] - (_GROUP_LESS if unit.group else 0.0)
                 self._add(rows, unit.kind, identifier, label, share, roof=False)
         for pipe in dict.fromkeys(pipe for demand in self._demands for pipe in demand.pipe):
             self._add_pipe(rows, pipe)
