@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ncu_roofline.analyses import render
+    from ncu_roofline.analyses.compare.frames import compare
+    from ncu_roofline.analyses.fma_mix import fma_mix
+    from ncu_roofline.analyses.instruction.frames import instruction_roofline
+    from ncu_roofline.analyses.portability.frames import portability
+    from ncu_roofline.analyses.ranks.frames import ranks
+    from ncu_roofline.analyses.time.frames import time_roofline
     from ncu_roofline.model import Roofline, roofline
-    from ncu_roofline.models.comparison import compare
-    from ncu_roofline.models.fma_mix import fma_mix
-    from ncu_roofline.models.instruction import instruction_roofline
-    from ncu_roofline.models.portability import portability
-    from ncu_roofline.models.ranks import ranks
-    from ncu_roofline.models.time_based import time_roofline
-    from ncu_roofline.rendering import render
     from ncu_roofline.report import Report, read_report
 
 __all__ = [
@@ -37,15 +37,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "Report": "ncu_roofline.report",
     "Roofline": "ncu_roofline.model",
-    "compare": "ncu_roofline.models.comparison",
-    "fma_mix": "ncu_roofline.models.fma_mix",
-    "instruction_roofline": "ncu_roofline.models.instruction",
-    "portability": "ncu_roofline.models.portability",
-    "ranks": "ncu_roofline.models.ranks",
+    "compare": "ncu_roofline.analyses.compare.frames",
+    "fma_mix": "ncu_roofline.analyses.fma_mix",
+    "instruction_roofline": "ncu_roofline.analyses.instruction.frames",
+    "portability": "ncu_roofline.analyses.portability.frames",
+    "ranks": "ncu_roofline.analyses.ranks.frames",
     "read_report": "ncu_roofline.report",
-    "render": "ncu_roofline.rendering",
+    "render": "ncu_roofline.analyses",
     "roofline": "ncu_roofline.model",
-    "time_roofline": "ncu_roofline.models.time_based",
+    "time_roofline": "ncu_roofline.analyses.time.frames",
 }
 
 
@@ -57,11 +57,11 @@ def __getattr__(name: str) -> Any:
 
     found = getattr(importlib.import_module(_HOMES[name]), name)
     if _HOMES[name].startswith("ncu_roofline.model"):
-        importlib.import_module("ncu_roofline.model.notebook").Displayed.html = staticmethod(_html)
+        importlib.import_module("ncu_roofline.model.columns").Displayed.html = staticmethod(_html)
     return found
 
 
 def _html(result: Any) -> str:
-    from ncu_roofline.rendering.notebook import notebook_html
+    from ncu_roofline.analyses.hierarchical.notebook import notebook_html
 
     return notebook_html(result)

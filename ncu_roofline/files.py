@@ -1,4 +1,4 @@
-"""Writing files so that nothing is ever half-written."""
+"""Where the plugin pack lies: the sections and rules for Nsight Compute, the benchmark sources."""
 
 from __future__ import annotations
 
@@ -63,3 +63,12 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def folder(name: str) -> Path:
+    """The folder ``sections``, ``rules`` or ``bench``: package data of an installed wheel, else of the checkout."""
+    installed = _PACKAGE / "data" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name

@@ -14,7 +14,7 @@ from typing import Any
 
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
 from tests import published
-from tests.models import published_portability
+from tests.analyses import published_portability
 
 REPORT = "gpp-v100.ncu-rep"
 CEILINGS = "gpp-v100-ceilings.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.clocks import BY_RELEASE, clocks_text, default_clocks
+from ncu_roofline.facts.clocks import BY_RELEASE, clocks_text, default_clocks
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.report import ReportData, Session, read_report, write_report

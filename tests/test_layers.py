@@ -48,7 +48,7 @@ FORBIDDEN = {
     "generate": ("pandas", f"{PACKAGE}.report"),
 }
 # Renderers know the columns of the frames and how names are shortened, and nothing else of the model.
-RENDERING_MAY_USE = ("ncu_roofline.model.columns", "ncu_roofline.model.names", "ncu_roofline.models.columns")
+RENDERING_MAY_USE = ("ncu_roofline.model.columns", "ncu_roofline.model.names", "ncu_roofline.analyses.columns")
 HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
 
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
@@ -75,7 +75,7 @@ def imports(path: Path, root: Path = ROOT) -> Iterator[tuple[str, ast.AST]]:
 
 
 def part_of(name: str) -> str:
-    """The part of the package that a dotted name belongs to: "spec" of ncu_roofline.spec.loading; "" for the package itself."""
+    """The part of the package that a dotted name belongs to: "spec" of ncu_roofline.facts.loading; "" for the package itself."""
     words = name.split(".")
     return words[1] if len(words) > 1 and words[1] in LAYERS else ""
 
@@ -142,7 +142,7 @@ def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
         ("spec/x.py", "from . import y\nfrom .y import z\nfrom ..model import a", ["ncu_roofline.model.a"]),
         ("spec/__init__.py", "from . import y\nfrom .. import cli", ["ncu_roofline.cli"]),
         ("model/x.py", "def f():\n    from ncu_roofline.cli.parser import parse", ["ncu_roofline.cli.parser.parse"]),
-        ("model/x.py", "if TYPE_CHECKING:\n    import ncu_roofline.rendering", ["ncu_roofline.rendering"]),
+        ("model/x.py", "if TYPE_CHECKING:\n    import ncu_roofline.analyses", ["ncu_roofline.analyses"]),
         ("cli/x.py", "from ncu_roofline import __version__, roofline", ["ncu_roofline.roofline"]),
         ("units.py", "import math\nfrom ncu_roofline.errors import RooflineError", ["ncu_roofline.errors.RooflineError"]),
     ],

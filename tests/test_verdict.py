@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.verdict import NOTHING_KNOWN, Limit, State, judge
+from ncu_roofline.facts.verdict import NOTHING_KNOWN, Limit, State, judge
 
 DRAM = Limit("memory", "dram", "DRAM", 0.75, True, "")
 FP32 = Limit("compute", "fp32.fma", "FP32 FMA", 0.3, True, "")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
+from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.model import Measurements
+from ncu_roofline.nvrules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-from ncu_roofline.rules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 
 # The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
 OPTIMIZATION_SINCE = (2024, 1)

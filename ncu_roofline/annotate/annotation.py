@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from ncu_roofline.annotate.advice import Adviser
-from ncu_roofline.annotate.append import Addition, appended, early_results
+from ncu_roofline.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.annotate.plan import LaunchPlan, plans
 from ncu_roofline.annotate.sections import OVERVIEW, identifier, sections
-from ncu_roofline.annotate.strip import is_annotated, stripped
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.files import write_atomically
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
@@ -26,7 +26,6 @@ from ncu_roofline.model.kernels import CORE_PRECISIONS
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Kernel, Report, RuleResult
 from ncu_roofline.report.framing import RawFile, open_raw
-from ncu_roofline.spec import load_spec
 
 PathName = str | os.PathLike[str]
 

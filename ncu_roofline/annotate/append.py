@@ -7,14 +7,209 @@ file differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ncu_roofline.annotate.blocks import METRIC_PREFIX, more_names, names_block, packed, records, strings_of
 from ncu_roofline.report import RuleResult, Value
-from ncu_roofline.report.framing import RawFile, scan
+from ncu_roofline.report.framing import Block, RawFile, frame, scan
 from ncu_roofline.report.rules import encode_rule
-from ncu_roofline.report.schema import Kind, message
+from ncu_roofline.report.schema import KINDS, Kind, message
+
+VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
+_FIXED = {FIXED64: 8, FIXED32: 4}
+
+
+class Field(NamedTuple):
+    """One field: its number and wire type, where its tag starts, where its content starts, and where it ends."""
+
+    number: int
+    wire_type: int
+    start: int
+    content: int
+    end: int
+
+
+def split(data: bytes) -> Iterator[Field]:
+    """The top-level fields of ``data`` in order.  Raises ValueError for bytes that are no message."""
+    position = 0
+    while position < len(data):
+        field = _field(data, position)
+        yield field
+        position = field.end
+
+
+def _field(data: bytes, start: int) -> Field:
+    tag, content = _varint(data, start)
+    wire_type = tag & 7
+    end = content
+    if wire_type == VARINT:
+        end = _varint(data, content)[1]
+    elif wire_type == BYTES:
+        length, content = _varint(data, content)
+        end = content + length
+    elif wire_type in _FIXED:
+        end = content + _FIXED[wire_type]
+    elif wire_type == GROUP_START:
+        end = _group_end(data, content)
+    else:
+        raise ValueError(f"wire type {wire_type} at byte {start}")
+    if end > len(data) or not tag >> 3:
+        raise ValueError(f"a field that does not end or has no number at byte {start}")
+    return Field(tag >> 3, wire_type, start, content, end)
+
+
+def _group_end(data: bytes, position: int) -> int:
+    depth = 1
+    while depth:
+        tag, after = _varint(data, position)
+        if tag & 7 in (GROUP_START, GROUP_END):
+            depth += 1 if tag & 7 == GROUP_START else -1
+            position = after
+        else:
+            position = _field(data, position).end
+    return position
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if position >= len(data) or shift > 63:
+            raise ValueError(f"a number that does not end at byte {position}")
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        position += 1
+        shift += 7
+        if byte < 0x80:
+            return value, position
+
+
+def varint(value: int) -> bytes:
+    """``value`` in protobuf's variable-length form."""
+    result = bytearray()
+    while value > 0x7F:
+        result.append(value & 0x7F | 0x80)
+        value >>= 7
+    result.append(value)
+    return bytes(result)
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A serialized unsigned field."""
+    return varint(number << 3 | VARINT) + varint(value)
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    """A serialized field of bytes, text or a message."""
+    return varint(number << 3 | BYTES) + varint(len(content)) + content
+
+
+METRIC_PREFIX = b"rl__"
+"""Metrics of such names are ours and nobody else's."""
+
+OWN_IDENTIFIER = b"NcuRooflineAnnotated"
+"""Sections and rule results whose identifiers begin so are ours."""
+
+# Field numbers: of the block header, and of its table of names.
+_STRINGS, _PAYLOAD_SIZE = 4, 5
+_STRING = 1
+
+
+def strings_of(blocks: Iterable[Block]) -> list[bytes]:
+    """The table of names, which goes through all blocks."""
+    return [string for block in blocks for string in block.header.strings.strings]
+
+
+def names_block(blocks: Sequence[Block]) -> Block | None:
+    """The last block that brings names: behind these, more get their numbers without changing those of others."""
+    return next((block for block in reversed(blocks) if block.header.strings.strings), None)
+
+
+def records(raw: RawFile, block: Block) -> Iterator[tuple[Kind | None, int, bytes]]:
+    """(kind, None for anything but a result; offset; bytes) of each record."""
+    kinds = {offset: KINDS[kind] for kind, offset, _ in block.results()}
+    for offset, length in block.records:
+        yield kinds.get(offset), offset, raw.data[offset : offset + length]
+
+
+def packed(raw: RawFile, block: Block, changed: Sequence[bytes], change_names: Callable[[bytes], bytes] | None = None) -> bytes:
+    """``block`` with these records; ``change_names`` turns the bytes of its table of names into others."""
+    payload = b"".join(map(frame, changed))
+    header = raw.data[block.start + 4 : block.payload]
+    if len(payload) != block.header.payload_size:
+        header = _replaced(header, _PAYLOAD_SIZE, lambda _: number_field(_PAYLOAD_SIZE, len(payload)))
+    if change_names is not None:
+        header = _replaced(header, _STRINGS, lambda table: bytes_field(_STRINGS, change_names(table)))
+    return frame(header) + payload
+
+
+def _replaced(data: bytes, number: int, make: Callable[[bytes], bytes]) -> bytes:
+    """``data`` with ``make(content)`` in place of its last field of this number; at the end if there is none."""
+    found = [one for one in split(data) if one.number == number]
+    if not found:
+        return data + make(b"")
+    last = found[-1]
+    return data[: last.start] + make(data[last.content : last.end]) + data[last.end :]
+
+
+def more_names(table: bytes, names: Iterable[bytes]) -> bytes:
+    """A table of names with more at its end."""
+    return table + b"".join(bytes_field(_STRING, name) for name in names)
+
+
+def without_last_names(table: bytes, prefix: bytes) -> bytes:
+    """A table of names without those at its end that begin with ``prefix``."""
+    end = len(table)
+    for one in reversed(list(split(table))):
+        if one.number != _STRING or not table[one.content : one.end].startswith(prefix):
+            break
+        end = one.start
+    return table[:end]
+
+
+_IDENTIFIER = 1  # field number in a section and in a rule result
+
+
+def is_annotated(raw: RawFile) -> bool:
+    """Whether an earlier run has annotated the report.  Raises RooflineError for damaged bytes."""
+    return any(name.startswith(METRIC_PREFIX) for name in strings_of(scan(raw)))
+
+
+def stripped(raw: RawFile) -> Iterator[bytes]:
+    """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
+    blocks = tuple(scan(raw))
+    place = names_block(blocks)
+    own = {number for number, name in enumerate(strings_of(blocks)) if name.startswith(METRIC_PREFIX)}
+    if blocks:
+        yield raw.data[: blocks[0].start]
+    for block in blocks:
+        kept = [_without_own(raw, kind, offset, data, own) if kind else data for kind, offset, data in records(raw, block)]
+        has_names = block is place
+        yield packed(raw, block, kept, (lambda table: without_last_names(table, METRIC_PREFIX)) if has_names else None)
+
+
+def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[int]) -> bytes:
+    numbers = {one.name: one.number for one in message(kind.result_message).DESCRIPTOR.fields}
+    checks: dict[int, Callable[[bytes], bool]] = {
+        numbers["metrics"]: lambda data: raw.decode("MetricScalar", data, offset).name_id in own,
+        numbers["sections"]: _has_own_identifier,
+    }
+    if "rules" in numbers:
+        checks[numbers["rules"]] = _has_own_identifier
+    try:
+        return b"".join(record[one.start : one.end] for one in split(record) if not _is_own(record, one, checks))
+    except ValueError as error:
+        raise raw.damaged(offset, str(error)) from error
+
+
+def _is_own(record: bytes, one: Field, checks: dict[int, Callable[[bytes], bool]]) -> bool:
+    check = checks.get(one.number)
+    return check is not None and one.wire_type == BYTES and check(record[one.content : one.end])
+
+
+def _has_own_identifier(data: bytes) -> bool:
+    first = next((one for one in split(data) if one.number == _IDENTIFIER), None)
+    return first is not None and data[first.content : first.end].startswith(OWN_IDENTIFIER)
 
 
 @dataclass(frozen=True)

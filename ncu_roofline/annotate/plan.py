@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ncu_roofline import __version__
 from ncu_roofline.annotate import naming
 from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.facts import Level, Precision, Spec, load_spec
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Value
-from ncu_roofline.spec import Level, Precision, Spec, load_spec
 from ncu_roofline.units import format_value
 
 _Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]

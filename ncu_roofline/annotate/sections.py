@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from ncu_roofline.annotate import naming
-from ncu_roofline.annotate.blocks import OWN_IDENTIFIER
+from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, Measured, RoofPlan, WorkPlan
-from ncu_roofline.sections.schema import messages
+from ncu_roofline.sectionfile.message import messages
 from ncu_roofline.units import format_value
 
 OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncu_roofline.bench.gpus import Capability, Gpu, capability, find_gpu
 from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.facts.gpus import Capability, Gpu, capability, find_gpu
 
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK",

@@ -15,16 +15,14 @@ from typing import Any
 
 from ncu_roofline import __version__
 from ncu_roofline.bench.build import Built
-from ncu_roofline.bench.campaign import Campaign, Progress, Silent, candidates
+from ncu_roofline.bench.campaign import Campaign, Journal, Progress, Silent, candidates
 from ncu_roofline.bench.catalogue import CeilingKind, catalogue, kind_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.bench.journal import Journal
 from ncu_roofline.bench.measuring import Bench, Timing
-from ncu_roofline.bench.nvml import open_telemetry
 from ncu_roofline.bench.runner import Runner, RunnerFailed, Variant
 from ncu_roofline.bench.settings import FULL, Settings
-from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry
+from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import check_target, write_atomically
 

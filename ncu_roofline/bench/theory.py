@@ -8,9 +8,9 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.gpus import Gpu, find_rate, link_rates
-from ncu_roofline.spec import Architecture, load_spec
-from ncu_roofline.spec.description import ROOF_FACTORS
+from ncu_roofline.facts import Architecture, load_spec
+from ncu_roofline.facts.description import ROOF_FACTORS
+from ncu_roofline.facts.gpus import Gpu, find_rate, link_rates
 
 # The instruction family that reaches the tensor peak of a generation; older and smaller chips have mma.sync only.
 _FULL_RATE = {(9, 0): "wgmma", (10, 0): "tcgen05", (10, 3): "tcgen05", (11, 0): "tcgen05"}

@@ -14,18 +14,17 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
-from ncu_roofline import pack
+from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, selection
 from ncu_roofline.errors import UsageError, printable
-from ncu_roofline.importers import check_report
+from ncu_roofline.inputs import check_report
 from ncu_roofline.model import Selection, measurements_of
 from ncu_roofline.model.roofline import check_ceilings
-from ncu_roofline.report import RuleMessage, read_report
-from ncu_roofline.rules import (
+from ncu_roofline.nvrules import (
     WORTH,
     KernelAdvice,
     RuleOutcome,
@@ -36,6 +35,7 @@ from ncu_roofline.rules import (
     plain_text,
     worth_telling,
 )
+from ncu_roofline.report import RuleMessage, read_report
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}

@@ -10,11 +10,10 @@ from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError, printable
-from ncu_roofline.files import write_atomically
-from ncu_roofline.importers import check_report
-from ncu_roofline.metricnames import compact
+from ncu_roofline.facts.metric_names import compact
+from ncu_roofline.files import folder, write_atomically
+from ncu_roofline.inputs import check_report
 from ncu_roofline.model.explanations import Availability
-from ncu_roofline.pack import folder
 from ncu_roofline.report.compressed import as_named
 
 

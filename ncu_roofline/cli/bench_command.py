@@ -17,9 +17,9 @@ from ncu_roofline.errors import RooflineError, UsageError
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built
     from ncu_roofline.bench.device import Device
-    from ncu_roofline.bench.gpus import Gpu
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
+    from ncu_roofline.facts.gpus import Gpu
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,10 +61,10 @@ def _one(built: Built, device: Device, target: Path, wish: Wish) -> dict[str, An
 
 
 def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -> None:
+    from ncu_roofline.bench.catalogue import UNPROVEN
     from ncu_roofline.bench.document import as_text, summary_line
-    from ncu_roofline.bench.gpus import proven
-    from ncu_roofline.bench.listing import UNPROVEN
     from ncu_roofline.bench.tables import measured
+    from ncu_roofline.facts.gpus import proven
 
     if as_json:
         write_text(as_text(content).rstrip())
@@ -117,7 +117,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from ncu_roofline.bench.listing import rows
+    from ncu_roofline.bench.catalogue import rows
     from ncu_roofline.bench.tables import columns
 
     variants, capabilities, note = _listed(args)
@@ -156,9 +156,9 @@ def _listed(args: argparse.Namespace) -> tuple[Any, tuple[str, ...], str]:
 
 def _theory(args: argparse.Namespace) -> int:
     from ncu_roofline.bench.catalogue import catalogue
-    from ncu_roofline.bench.gpus import gpus, named
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
+    from ncu_roofline.facts.gpus import gpus, named
 
     chosen = named(args.gpu) if args.gpu else gpus()
     if not chosen:

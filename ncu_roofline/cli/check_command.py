@@ -8,13 +8,13 @@ import json
 import os
 from collections.abc import Sequence
 
+from ncu_roofline.check import Checked, Passes, Target, check_files, has_error, section_passes, targets_of
+from ncu_roofline.check.nvperf import HOW_TO_GET, libraries
+from ncu_roofline.check.section_rules import loading_releases
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
-from ncu_roofline.lint import Checked, Passes, Target, check_files, has_error, section_passes, targets_of
-from ncu_roofline.lint.nvperf import HOW_TO_GET, libraries
-from ncu_roofline.lint.rules_text import loading_releases
-from ncu_roofline.pack import folder
-from ncu_roofline.sections.textschema import RELEASES, Release, release_of, release_text
+from ncu_roofline.files import folder
+from ncu_roofline.sectionfile.text_schema import RELEASES, Release, release_of, release_text
 
 SUFFIX = ".section"
 TOGETHER = "all together"

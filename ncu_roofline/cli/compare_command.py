@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ncu_roofline.analyses.compare.expressions import parse
+from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
+from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, TRIPPED, evaluate
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, say, write_output
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
 from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.importers import PointTable, open_ceilings
+from ncu_roofline.inputs import PointTable, open_ceilings
 from ncu_roofline.model import Measurements, Roofline, closing_input, measurements_of, roofline
-from ncu_roofline.models.comparison import Comparison, Settings, compare
-from ncu_roofline.models.expression_reader import parse
-from ncu_roofline.models.thresholds import NOT_EVALUATED, TRIPPED, evaluate
 
 MINIMUM_WIDTH = 60
 
@@ -35,7 +35,7 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
-    from ncu_roofline.rendering import VIEWS, render
+    from ncu_roofline.analyses import VIEWS, render
 
     output_format = chosen_format(args, [name for name in VIEWS["comparison"] if name != "junit"], "comparisons")
     conditions = [parse(text) for text in args.fail_if]
@@ -171,7 +171,7 @@ def _disjoint(result: Comparison) -> bool:
 
 def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
     """Whether thresholds fail the command; what the output does not say in words is told here."""
-    from ncu_roofline.rendering.comparison import threshold_lines
+    from ncu_roofline.analyses.compare.text import threshold_lines
 
     bad = {TRIPPED, NOT_EVALUATED} if strict else {TRIPPED}
     if not said:

@@ -19,9 +19,9 @@ PICTURES = {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "tex
 
 def run(args: argparse.Namespace) -> int:
     """Copy the sample into the folder, render it there, and say what is what."""
+    from ncu_roofline.analyses import render, text_table
     from ncu_roofline.ceilings import read_ceilings
     from ncu_roofline.model import roofline
-    from ncu_roofline.rendering import render, text_table
 
     folder = Path(args.out)
     try:

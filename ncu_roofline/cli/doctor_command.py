@@ -7,8 +7,8 @@ import json
 
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.errors import printable
-from ncu_roofline.install.doctor import ABSENT, PROBLEM, Line, examine
-from ncu_roofline.install.machine import this_machine
+from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
+from ncu_roofline.machine.machine import this_machine
 
 
 def run(args: argparse.Namespace) -> int:

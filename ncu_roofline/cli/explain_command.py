@@ -7,17 +7,17 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
+from ncu_roofline.analyses.instruction.explained import explain_instructions
 from ncu_roofline.cli.instruction_view import counts_instructions
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
 from ncu_roofline.errors import RooflineError, printable
-from ncu_roofline.importers import PointTable
-from ncu_roofline.metricnames import compact
+from ncu_roofline.facts.metric_names import compact
+from ncu_roofline.inputs import PointTable
 from ncu_roofline.model import closing_input, measurements_of
 from ncu_roofline.model.explanations import Availability, Explanation, explain
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.models.instruction_explained import explain_instructions
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ncu_roofline import pack
+from ncu_roofline import files as pack
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.spec import load_instructions
+from ncu_roofline.facts import load_instructions
 
 VIEW = "instruction"
 

@@ -36,7 +36,7 @@ def _table(rows: list[dict[str, str]]) -> str:
 
 
 def _architectures() -> list[dict[str, str]]:
-    from ncu_roofline.spec import load_spec
+    from ncu_roofline.facts import load_spec
 
     return [
         {
@@ -51,7 +51,7 @@ def _architectures() -> list[dict[str, str]]:
 
 
 def _precisions() -> list[dict[str, str]]:
-    from ncu_roofline.spec import load_spec
+    from ncu_roofline.facts import load_spec
 
     spec = load_spec()
     return [
@@ -72,7 +72,7 @@ def _precisions() -> list[dict[str, str]]:
 
 
 def _levels() -> list[dict[str, str]]:
-    from ncu_roofline.spec import load_spec
+    from ncu_roofline.facts import load_spec
 
     return [
         {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
@@ -81,13 +81,13 @@ def _levels() -> list[dict[str, str]]:
 
 
 def _formats() -> list[dict[str, str]]:
-    from ncu_roofline.rendering import RENDERERS
+    from ncu_roofline.analyses import RENDERERS
 
     return [{"format": name, "suffixes": _words(row.suffixes), "holds": row.about} for name, row in RENDERERS.items()]
 
 
 def _inputs() -> list[dict[str, str]]:
-    from ncu_roofline.importers import FORMATS
+    from ncu_roofline.inputs import FORMATS
 
     suffixes = ", ".join(REPORT_SUFFIXES)
     report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}

@@ -9,9 +9,9 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.bench_progress import Bar
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.install.gpus import Gpu, choose, find_gpus
-from ncu_roofline.install.kept import keep, kept_for
-from ncu_roofline.install.machine import Machine
+from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.machine.kept import keep, kept_for
+from ncu_roofline.machine.machine import Machine
 
 
 @dataclass(frozen=True)

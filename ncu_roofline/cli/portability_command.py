@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 
+from ncu_roofline.analyses.portability.frames import Choices, portability
+from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output, write_text
 from ncu_roofline.errors import UsageError
 from ncu_roofline.model import Selection
-from ncu_roofline.models.platforms import Platform, Reading, read_runs
-from ncu_roofline.models.portability import Choices, portability
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.rendering import VIEWS, render
+    from ncu_roofline.analyses import VIEWS, render
 
     output_format = "json" if args.json else args.format or _format_for(args.output)
     if output_format not in VIEWS["portability"]:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _format_for(path: str) -> str:
     """The format of an output, text for none."""
-    from ncu_roofline.rendering import format_for
+    from ncu_roofline.analyses import format_for
 
     return format_for(path) if path else "text"
 

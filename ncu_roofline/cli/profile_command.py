@@ -10,23 +10,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_roofline import __version__, pack
+from ncu_roofline import __version__
+from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.files import check_target
-from ncu_roofline.install import profile
-from ncu_roofline.install.deploy import Pack
-from ncu_roofline.install.failures import application_code, explain, find_failure, profiled_kernels
-from ncu_roofline.install.gpus import Gpu, find_gpus
-from ncu_roofline.install.kept import kept_for
-from ncu_roofline.install.machine import Machine, this_machine
-from ncu_roofline.install.manifest import read_manifest
-from ncu_roofline.install.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
-from ncu_roofline.install.render import render_pack
-from ncu_roofline.install.replay import passes_text
-from ncu_roofline.spec import load_spec
+from ncu_roofline.machine import profile
+from ncu_roofline.machine.deploy import Pack
+from ncu_roofline.machine.gpus import Gpu, find_gpus
+from ncu_roofline.machine.kept import kept_for
+from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.machine.manifest import read_manifest
+from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.machine.pack import passes_text, render_pack
+from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 
+from ncu_roofline.analyses.ranks.frames import ranks
+from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, say, write_output
 from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
-from ncu_roofline.importers import PointTable, open_ceilings
+from ncu_roofline.inputs import PointTable, open_ceilings
 from ncu_roofline.model import Selection, closing_input
-from ncu_roofline.models.rank_parts import RankPart, rank_part
-from ncu_roofline.models.ranks import ranks
 
 MINIMUM_WIDTH = 60
 
@@ -27,7 +27,7 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering import VIEWS, render
+    from ncu_roofline.analyses import VIEWS, render
 
     output_format = chosen_format(args, VIEWS["ranks"], "merged ranks")
     if args.output:

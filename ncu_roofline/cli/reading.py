@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from ncu_roofline.analyses.instruction.explained import explain_instructions
 from ncu_roofline.cli.executors import Work, executor_for
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.instruction_view import check_kinds, counts_instructions
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.cli.progress import progress
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import MetricTable, PointTable, joined, names_gpu, with_gpu
+from ncu_roofline.facts import load_spec
+from ncu_roofline.inputs import MetricTable, PointTable, joined, names_gpu, with_gpu
 from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
-from ncu_roofline.models.instruction_explained import explain_instructions
 from ncu_roofline.report import Report
-from ncu_roofline.spec import load_spec
 
 T = TypeVar("T")
 
@@ -122,8 +122,8 @@ def _read_one(path: str, name: str, wanted: _Wanted) -> ReadReport:
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
-    from ncu_roofline import pack
-    from ncu_roofline.rules import advice_rows, advise, load_rules, worth_telling
+    from ncu_roofline import files as pack
+    from ncu_roofline.nvrules import advice_rows, advise, load_rules, worth_telling
 
     longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
     found = advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements))

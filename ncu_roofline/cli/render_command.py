@@ -10,13 +10,13 @@ from ncu_roofline.cli.rooflines import read_roofline
 from ncu_roofline.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncu_roofline.rendering.panels import Frames
+    from ncu_roofline.analyses.hierarchical.chart import Frames
 
 
 def _table_with_rows(roofline: Frames, output: str) -> str:
     """The points, or where there are none the kernels: they say why, and what limits them."""
+    from ncu_roofline.analyses.hierarchical.chart import column
     from ncu_roofline.rendering.data import tables_of
-    from ncu_roofline.rendering.panels import column
 
     if column(roofline, "points", "kernel"):
         return "points"
@@ -29,7 +29,7 @@ def _table_with_rows(roofline: Frames, output: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering import VIEWS, format_for, render
+    from ncu_roofline.analyses import VIEWS, format_for, render
     from ncu_roofline.rendering.data import TABLES
 
     output_format = args.format or format_for(args.output)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, replace
 
+from ncu_roofline.analyses.instruction.frames import instruction_roofline
+from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.cli.instruction_view import check_instruction_options, counts_instructions
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.cli.reading import no_launch, read_reports, selection
 from ncu_roofline.cli.time_view import check_time_options, time_view
 from ncu_roofline.errors import UsageError
-from ncu_roofline.importers import open_ceilings
+from ncu_roofline.inputs import open_ceilings
 from ncu_roofline.model import Measurements, Roofline, as_trajectory, roofline
 from ncu_roofline.model.explanations import Explanation
-from ncu_roofline.models.instruction import instruction_roofline
-from ncu_roofline.models.time_based import TimeRoofline
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def _wrapped(text: str, width: int) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering import render, text_table
+    from ncu_roofline.analyses import render, text_table
 
     result = read_roofline(args)
     if args.json:

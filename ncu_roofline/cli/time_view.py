@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
 from ncu_roofline.model import Roofline
-from ncu_roofline.models.time_based import TimeRoofline, time_roofline
 
 LEVEL = "dram"
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.install.deploy import Removal, remove
-from ncu_roofline.install.kept import forget_ceilings, kept
-from ncu_roofline.install.machine import Machine, this_machine
-from ncu_roofline.install.manifest import MANIFEST, known_folders, one_at_a_time
-from ncu_roofline.install.transaction import STAGE
+from ncu_roofline.machine.deploy import Removal, remove
+from ncu_roofline.machine.kept import forget_ceilings, kept
+from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
 
 
 def run(args: argparse.Namespace) -> int:

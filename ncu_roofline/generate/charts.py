@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ncu_roofline.facts import Level, Precision, load_instructions
 from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
 from ncu_roofline.generate.measured import Measured
-from ncu_roofline.spec import Level, Precision, load_instructions
 
 # Measured roofs of a level are a lighter tone of its colour.  The same palette as the rest of the program draws with.
 LEVEL_COLORS = {

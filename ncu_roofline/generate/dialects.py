@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.spec.validation import Capability
+from ncu_roofline.facts.fields import Capability
 
 Release = tuple[int, int]
 

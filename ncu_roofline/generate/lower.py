@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts import Binding, Level, Precision, Spec
+from ncu_roofline.facts.description import ROOF_FACTORS
+from ncu_roofline.facts.fields import LAST, Capability
+from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.generate.dialects import Dialect, Range
 from ncu_roofline.generate.document import Choice, Definition, Metric, Value
-from ncu_roofline.spec import Binding, Level, Precision, Spec
-from ncu_roofline.spec.description import ROOF_FACTORS
-from ncu_roofline.spec.validation import LAST, Capability
 
 Chips = frozenset[Capability]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import Level, Precision
 from ncu_roofline.generate.document import Value
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
-from ncu_roofline.spec import Level, Precision
 from ncu_roofline.units import format_value
 
 

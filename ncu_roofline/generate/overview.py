@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts import Level, Precision
+from ncu_roofline.facts.fields import LAST
+from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.generate.document import Metric, Table
 from ncu_roofline.generate.lower import Chips, Lowering
-from ncu_roofline.spec import Level, Precision
-from ncu_roofline.spec.validation import LAST
 
 _LETTERS = {"fp64": "d", "fp32": "f", "fp16": "h"}
 _CLOCK = "sm__cycles_elapsed.avg.per_second"

@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ncu_roofline import verdict
-from ncu_roofline.clocks import BY_RELEASE
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts import Binding, Level, Precision, Spec, load_spec, load_units, verdict
+from ncu_roofline.facts.clocks import BY_RELEASE
+from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.hardware import SHARES
+from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.roofs import ROOF_NAMES
 from ncu_roofline.model.verdicts import ROOFLESS_SHARE
-from ncu_roofline.model.works import MIXED_SHARE
-from ncu_roofline.spec import Binding, Level, Precision, Spec, load_spec, load_units
-from ncu_roofline.spec.units import SHARES
-from ncu_roofline.verdict import TENSOR_ACTIVE
+from ncu_roofline.model.work import MIXED_SHARE
 
 if TYPE_CHECKING:
     from ncu_roofline.ceilings import Ceilings

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.clocks import BY_RELEASE
 from ncu_roofline.errors import UsageError
+from ncu_roofline.facts import Spec, load_spec
+from ncu_roofline.facts.clocks import BY_RELEASE
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
 from ncu_roofline.generate.document import Chart, Document, Metric, Table
@@ -24,7 +25,6 @@ from ncu_roofline.generate.overview import (
     time_and_clock,
     traffic,
 )
-from ncu_roofline.spec import Spec, load_spec
 
 SETS = ("ncu_roofline", "roofline")
 _TRAFFIC = (

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_roofline.importers import MetricTable
+from ncu_roofline.facts import Architecture, Level, Precision, load_spec
+from ncu_roofline.facts.sets import LAST, Release
+from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, Level, Precision, load_spec
-from ncu_roofline.spec.sets import LAST, Release
 
 TENSOR = "tensor"
 """What all tensor types together are called where one of them, but not which, is missing."""

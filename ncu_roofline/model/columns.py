@@ -1,11 +1,10 @@
-"""The columns of the three frames, declared once: name, dtype, unit and meaning.
-
-Units are keys of `ncu_roofline.units.UNITS`; "" marks a column without unit.  A missing number is NaN, a missing text "".
-"""
+"""How results get into notebooks although the renderers stand above the model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -190,3 +189,16 @@ def points_of(view: str) -> tuple[Column, ...]:
 def kernels_of(view: str) -> tuple[Column, ...]:
     """KERNELS with the units that they have in a view."""
     return _of_view(KERNELS, view)
+
+
+class Displayed:
+    """A result that a notebook shows as a chart and a table.
+
+    ``html`` is filled in by the package when a result is made through it (`from ncu_roofline import roofline`); without it
+    notebooks show the plain representation.
+    """
+
+    html: ClassVar[Callable[[Any], str] | None] = None
+
+    def _repr_html_(self) -> str | None:
+        return None if Displayed.html is None else Displayed.html(self)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]

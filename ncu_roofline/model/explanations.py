@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.clocks import clocks_text
-from ncu_roofline.importers import MetricTable
+from ncu_roofline.facts import Level, Precision, load_spec
+from ncu_roofline.facts.clocks import clocks_text
+from ncu_roofline.facts.instruction import Kind
+from ncu_roofline.facts.sets import LAST, Release, SectionSet, load_sets
+from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import (
     OPS_PATH_SINCE,
     TENSOR,
@@ -27,13 +30,66 @@ from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.opcodes import WARPS
 from ncu_roofline.model.points import CLOCK_WARNING
-from ncu_roofline.model.uncounted import uncounted_tensor
-from ncu_roofline.model.used_sets import UsedSets, sets_of
-from ncu_roofline.model.works import MIXED
+from ncu_roofline.model.utilisation import uncounted_tensor
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Level, Precision, load_spec
-from ncu_roofline.spec.instruction import Kind
-from ncu_roofline.spec.sets import LAST, Release
+from ncu_roofline.sectionfile import parse_section
+
+# Answers about cost and completeness: a set that only counts opcodes lacks time, the basic one all counts.
+_OFFERED = ("roofline", "detailed", "full")
+
+
+@dataclass(frozen=True)
+class UsedSets:
+    """The set that a report was made with and what that gives, and the cheapest set that gives most of what is missing.
+
+    "" where the report was not made with a stock set, or its release is unknown; ``other`` is "" too where nothing is missing
+    or no set gives more.
+    """
+
+    made_with: str = ""
+    gives: str = ""
+    other: str = ""
+    other_gives: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Both in one sentence, "" where neither is known."""
+        made = f"the report was made with --set {self.made_with}: {self.gives}" if self.made_with else ""
+        other = f"a command with --set {self.other} would give {self.other_gives}" if self.other else ""
+        return "; ".join(part for part in (made, other) if part)
+
+
+def sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> UsedSets:
+    """The sets of a report whose launches ``m`` lack the precisions and levels ``missing``."""
+    release = release_of(report.ncu_version)
+    if release == LAST or not len(m) or isinstance(report, MetricTable):
+        return UsedSets()
+    sections = report.kernels[int(m.launch[0])].sections
+    made = load_sets().made(release, filter(None, map(_identifier, sections)))
+    offered = [one for one in load_sets().of(release) if one.name in _OFFERED and one is not made]
+    best = max(offered, key=lambda one: _given(one, missing), default=None)
+    if best is None or _given(best, missing) <= (_given(made, missing) if made else 0):
+        best = None
+    return UsedSets(
+        made.name if made else "", made.gives if made else "", best.name if best else "", best.gives if best else ""
+    )
+
+
+def _given(one: SectionSet, missing: Sequence[str]) -> int:
+    """How much of what is missing a set holds."""
+    return sum(name in one.traffic or name.partition(".")[0] in one.work or _by_opcodes(one, name) for name in missing)
+
+
+def _by_opcodes(one: SectionSet, name: str) -> bool:
+    return one.opcodes and name.partition(".")[0] in ("fp64", "fp32", "fp16", "tensor")
+
+
+def _identifier(data: bytes) -> str:
+    try:
+        return parse_section(data).identifier
+    except ValueError:
+        return ""
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,66 @@ from functools import lru_cache
 
 import numpy as np
 
-from ncu_roofline.importers import MetricTable
+from ncu_roofline.facts import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
+from ncu_roofline.facts.description import Binding
+from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.instruction import EXECUTED
+from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.counters import Counters, as_floats, spellings
-from ncu_roofline.model.counting import work_of
-from ncu_roofline.model.instructions import instruction_metrics, instructions_of
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Quantity, TextArray
+from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
-from ncu_roofline.model.replay import REPLAY_METRICS, foreign_counters
-from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
+from ncu_roofline.model.utilisation import REPLAY_METRICS, foreign_counters, gauges_of, rates_of, tensor_activity, units_of
+from ncu_roofline.model.work import work_of
 from ncu_roofline.report import Report
-from ncu_roofline.spec import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
+
+LANES = "lanes"
+"""Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""
+
+
+@lru_cache(maxsize=1)
+def instruction_metrics(wanted: InstructionSpec) -> frozenset[str]:
+    """Every metric that could say something of instructions."""
+    sums = [one for kind in wanted.kinds for one in kind.formulas()]
+    lanes, issue = WeightedSum.of({wanted.lanes: 1.0}), WeightedSum.of({wanted.issue_counter: 1.0})
+    return frozenset(spellings([*sums, lanes], [issue])) | {f"{wanted.lanes_per_instruction}.ratio"}
+
+
+def instructions_of(counters: Counters, wanted: InstructionSpec) -> tuple[dict[str, Quantity], dict[str, Quantity], Quantity]:
+    """Of launches on one chip: warp instructions by kind, transactions by kind, and the peak of instructions per second."""
+    instructions, transactions = {}, {}
+    for kind in wanted.kinds:
+        found = _first(counters, kind.instructions), _first(counters, kind.transactions)
+        if found[0].origins:
+            instructions[kind.id] = found[0]
+        if found[1].origins:
+            transactions[kind.id] = found[1]
+    lanes = _lanes(counters, wanted, instructions)
+    if lanes.origins:
+        instructions[LANES] = lanes
+    peak = counters.peak(WeightedSum.of({wanted.issue_counter: 1.0}), "sm", "binding")
+    return instructions, transactions, peak.filled(counters.per_sm(wanted.issue_per_sm))
+
+
+def _first(counters: Counters, ways: tuple[Binding, ...]) -> Quantity:
+    """Launch by launch the first way that the report has the counters of."""
+    result = Quantity.missing(len(counters.seconds))
+    for binding in ways:
+        if result.origins and not np.isnan(result.values).any():
+            break
+        result = result.filled(counters.count(binding.counters, binding.source, binding.note))
+    return result
+
+
+def _lanes(counters: Counters, wanted: InstructionSpec, instructions: dict[str, Quantity]) -> Quantity:
+    """Threads / 32, counted or from the recorded threads per instruction."""
+    counted = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding", "")
+    if EXECUTED in instructions:
+        name = f"{wanted.lanes_per_instruction}.ratio"
+        threads = instructions[EXECUTED].values * counters.metric(name)
+        threads = np.where(np.isfinite(threads) & (threads >= 0), threads, np.nan)
+        counted = counted.filled(Quantity.of(threads, Origin("binding", name)))
+    return counted.scaled(np.full(len(counters.seconds), 1 / wanted.warp))
+
 
 _DEVICE = "device__attribute_display_name"
 _MAJOR = "device__attribute_compute_capability_major"

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.model.grouping import Grouping, reports_of
+from ncu_roofline.facts import Spec
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
-from ncu_roofline.model.uncounted import uncounted_tensor
+from ncu_roofline.model.selection import Grouping, reports_of
+from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.verdicts import Verdicts
-from ncu_roofline.model.works import total_flops
-from ncu_roofline.spec import Spec
+from ncu_roofline.model.work import total_flops
 
 CORE_PRECISIONS = ("fp64", "fp32", "fp16")
 CORE_LEVELS = ("l1", "l2", "dram")

@@ -1,7 +1,4 @@
-"""What one or many reports say about their launches, as arrays: the step between metrics and frames.
-
-All arrays have one element per launch.  A missing number is NaN.  Each number carries its origin: which metrics, by which way.
-"""
+"""Precisions and levels of some measurements: those of the specification, and what only imported files know."""
 
 from __future__ import annotations
 
@@ -12,6 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ncu_roofline.facts import Level, Precision, Spec
+from ncu_roofline.inputs import ANY_PRECISION
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -175,3 +175,21 @@ class Measurements:
             else:
                 merged[item.name] = np.concatenate(values)
         return Measurements(**merged)
+
+
+def precisions_of(m: Measurements, spec: Spec) -> list[Precision]:
+    """The precisions of the spec, and after them those that only imported measurements know."""
+    known = {precision.id for precision in spec.precisions}
+    extra = [name for name in m.work if name not in known]
+    return [*spec.precisions, *(Precision(name, _label(name), "core", "flop", 99, (), ("fma", "nofma")) for name in extra)]
+
+
+def levels_of(m: Measurements, spec: Spec) -> list[Level]:
+    """The levels of the spec, and after them those that only imported measurements know."""
+    known = {level.id for level in spec.levels}
+    extra = dict.fromkeys(name for name in (*m.traffic, *m.bandwidth) if name not in known)
+    return [*spec.levels, *(Level(name, name.upper(), 99, ()) for name in extra)]
+
+
+def _label(name: str) -> str:
+    return "FP (any)" if name == ANY_PRECISION else name.upper()

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts import Binding, OpcodeTable, OpcodeWork, Precision, Spec
+from ncu_roofline.facts.fields import LAST
+from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
-from ncu_roofline.spec import Binding, OpcodeTable, OpcodeWork, Precision, Spec
-from ncu_roofline.spec.validation import LAST
 
 THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
 WARPS = "sass__inst_executed_per_opcode_with_modifier_all"

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.model.grouping import Grouping, reports_of
+from ncu_roofline.facts import Spec
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
-from ncu_roofline.model.selection import Selection
-from ncu_roofline.model.uncounted import uncounted_tensor
-from ncu_roofline.model.utilisation import values_of
-from ncu_roofline.model.works import Work, works_of
-from ncu_roofline.spec import Spec
+from ncu_roofline.model.selection import Grouping, Selection, reports_of
+from ncu_roofline.model.utilisation import uncounted_tensor, values_of
+from ncu_roofline.model.work import Work, works_of
 
 CLOCK_WARNING = 0.9
 _PARTIAL = "some launches lack the metrics"

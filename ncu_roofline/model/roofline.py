@@ -13,28 +13,49 @@ import numpy as np
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import MetricTable, PointTable, joined, open_ceilings, open_input
+from ncu_roofline.facts import Spec, load_instructions, load_spec
+from ncu_roofline.inputs import MetricTable, PointTable, joined, open_ceilings, open_input
 from ncu_roofline.model import columns
-from ncu_roofline.model.embedded import filled_from_charts, with_charts
-from ncu_roofline.model.embedded_frames import embedded_points, embedded_roofs
+from ncu_roofline.model.columns import Displayed
+from ncu_roofline.model.embedded import embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
-from ncu_roofline.model.grouping import group
 from ncu_roofline.model.imported import imported
-from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
-from ncu_roofline.model.known import levels_of
-from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.notebook import Displayed
+from ncu_roofline.model.kernels import CORE_LEVELS, kernel_traffic, kernel_work, kernels_table
+from ncu_roofline.model.measurements import Measurements, levels_of
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
-from ncu_roofline.model.selection import Selection
-from ncu_roofline.model.shown import Shown
+from ncu_roofline.model.selection import Selection, group
 from ncu_roofline.model.trajectories import as_trajectory
 from ncu_roofline.model.verdicts import Verdicts
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.report import Report
-from ncu_roofline.spec import load_instructions, load_spec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# ShownRoofs when no launch has any work: a chart without points still shows what the GPU could do.
+_DEFAULT_PRECISIONS = ("fp64", "fp32")
+
+
+class ShownRoofs:
+    """The roofs that a GPU's points (columns of the points frame) call for; without points, those of the plain precisions."""
+
+    def __init__(self, points: dict[str, Any], spec: Spec, select: Selection) -> None:
+        self._parents = {p.id: p.part_of for p in spec.precisions}
+        self._defaults = {name for name in _DEFAULT_PRECISIONS if select.wants(name)}
+        self._precisions = set(zip(points["device"].tolist(), points["precision"].tolist(), strict=True))
+        self._levels = set(zip(points["device"].tolist(), points["level"].tolist(), strict=True))
+        self._core = {level for level in CORE_LEVELS if select.wants("", level)}
+
+    def precisions(self, device: str) -> set[str]:
+        """Ids of the precisions with points on this GPU, and of those they are a view of."""
+        found = {precision for where, precision in self._precisions if where == device} - {MIXED} or self._defaults
+        return found | {parent for name in found if (parent := self._parents.get(name, ""))}
+
+    def levels(self, device: str) -> set[str]:
+        """The levels that belong into every chart, and those with points on this GPU."""
+        return self._core | {level for where, level in self._levels if where == device}
+
 
 SOURCES = ("auto", "embedded")
 _DTYPES = {"str": object, "int": np.int64, "float": np.float64}
@@ -230,7 +251,7 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
     grouping = group(m, by)
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
     points = ordered(tables, columns.POINTS)
-    rows = roofs.rows(spec, Shown(points, spec, select))
+    rows = roofs.rows(spec, ShownRoofs(points, spec, select))
 
     def kernels() -> Table:
         with np.errstate(all="ignore"):

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
-from ncu_roofline.model.known import levels_of, precisions_of
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
-from ncu_roofline.spec import Precision, Spec, load_spec
+from ncu_roofline.facts import Precision, Spec, load_spec
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
 
 CLOCKS = ("profiled", "max")
 # The memory bus and the host link run at their own clocks, which the profiler does not touch.

@@ -3,12 +3,126 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.model.grouping import kernel_keys
-from ncu_roofline.model.measurements import IntArray, Measurements
+from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
+from ncu_roofline.model.names import across_numbers, short_names
+
+GROUPINGS = ("launch", "kernel", "kernel-report", "application")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """``index[i]`` is the row of launch i; ``first[r]`` the first launch of row r; ``label[r]`` its short name."""
+
+    by: str
+    index: IntArray
+    first: IntArray
+    label: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.first)
+
+    def total(self, values: FloatArray) -> FloatArray:
+        """Sum over the launches of each row."""
+        if self.by == "launch":
+            return values
+        return np.bincount(self.index, weights=values, minlength=self.count).astype(np.float64)
+
+    def common(self, values: TextArray) -> TextArray:
+        """The text that all launches of each row share, '' where they differ."""
+        result: TextArray = values[self.first].copy()
+        result[self.index[values != result[self.index]]] = ""
+        return result
+
+    def mean(self, values: FloatArray, weights: FloatArray) -> FloatArray:
+        """Mean over each row's launches with these weights; launches where either is NaN don't count."""
+        if self.by == "launch":
+            return values
+        usable = np.isfinite(values) & np.isfinite(weights)
+        total = self.total(np.where(usable, weights, 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.total(np.where(usable, values * weights, 0.0)) / total
+
+
+def group(measurements: Measurements, by: str) -> Grouping:
+    """Group by one of GROUPINGS.
+
+    Launches of one kernel are those with the same `kernel_keys`, in all reports (by kernel-report: in one report); an
+    application is one report on one GPU model.  In a sweep kernels and applications are taken step by step, and the steps of
+    the application are one application.
+    """
+    m = measurements
+    keys = kernel_keys(m)
+    labels = short_names([name or function for name, function, _ in keys])
+    if by == "launch":
+        everything = np.arange(len(m))
+        return Grouping(by, everything, everything, tuple(labels))
+    if by == "kernel":
+        index, first = _factorize((*key, step) for key, step in zip(keys, m.step, strict=True))
+        return Grouping(by, index, first, tuple(labels[i] for i in first))
+    if by == "kernel-report":
+        index, first = _factorize((*key, report) for key, report in zip(keys, m.report, strict=True))
+        return Grouping(by, index, first, tuple(labels[i] for i in first))
+    if by == "application":
+        sweep = m.step >= 0
+        owners = np.where(sweep, "application", m.report)
+        index, first = _factorize(zip(owners, m.device, m.step, strict=True))
+        several = len({(owners[i], m.step[i]) for i in first}) < len(first)
+        names = [f"{owners[i]} on {m.device[i]}" if several else str(owners[i]) for i in first]
+        return Grouping(by, index, first, tuple(names))
+    raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
+
+
+def reports_of(m: Measurements, grouping: Grouping) -> TextArray:
+    """The report of each row; '' for a kernel of several reports, and for a step of a sweep that several reports have."""
+    result: TextArray = m.report[grouping.first].copy()
+    if grouping.by == "kernel" and len(set(m.report)) > 1 and not (m.step >= 0).any():
+        result[:] = ""
+    result[grouping.index[m.report != result[grouping.index]]] = ""
+    return result
+
+
+def kernel_keys(m: Measurements) -> list[tuple[str, str, str]]:
+    """For each launch its kernel: full name, function name, GPU model.
+
+    In a sweep the parameter may be part of the name (a template argument, a tile size): kernels whose names differ in whole
+    numbers only, and of which no step has two, are one kernel.
+    """
+    keys = list(zip(m.name, m.function, m.device, strict=True))
+    if not (m.step >= 0).any():
+        return keys
+    steps: dict[tuple[str, str, str], set[int]] = {}
+    for key, step in zip(keys, m.step.tolist(), strict=True):
+        steps.setdefault(key, set()).add(step)
+    alike: dict[Hashable, list[tuple[str, str, str]]] = {}
+    for key in steps:
+        alike.setdefault((_NUMBER.sub("*", key[0]), _NUMBER.sub("*", key[1]), key[2]), []).append(key)
+    joined: dict[tuple[str, str, str], tuple[str, str, str]] = {}
+    for kernels in alike.values():
+        taken = [step for key in kernels for step in steps[key]]
+        if len(kernels) > 1 and len(set(taken)) == len(taken):
+            names, functions, devices = zip(*kernels, strict=True)
+            joined |= dict.fromkeys(kernels, (across_numbers(names), across_numbers(functions), devices[0]))
+    return [joined.get(key, key) for key in keys]
+
+
+def _factorize(keys: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
+    rows: dict[Hashable, int] = {}
+    index: list[int] = []
+    first: list[int] = []
+    for position, key in enumerate(keys):
+        row = rows.setdefault(key, len(rows))
+        if row == len(first):
+            first.append(position)
+        index.append(row)
+    return np.array(index, dtype=np.int64), np.array(first, dtype=np.int64)
 
 
 @dataclass(frozen=True)

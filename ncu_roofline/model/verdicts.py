@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.facts import Level, Precision, Spec, load_units
+from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
-from ncu_roofline.model.demand import Demand, demands
-from ncu_roofline.model.grouping import Grouping
-from ncu_roofline.model.known import levels_of
-from ncu_roofline.model.measurements import FloatArray, Measurements
+from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of
 from ncu_roofline.model.roofs import ROOF_NAMES, Roofs, RoofValues
-from ncu_roofline.model.uncounted import uncounted_tensor
-from ncu_roofline.model.utilisation import values_of
-from ncu_roofline.spec import Level, Precision, Spec, load_units
-from ncu_roofline.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge
+from ncu_roofline.model.selection import Grouping
+from ncu_roofline.model.utilisation import uncounted_tensor, values_of
+from ncu_roofline.model.work import Demand, demands
 
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 _MIX_TOLD = 1.05

@@ -8,11 +8,11 @@ import json
 import math
 from typing import Any
 
+from ncu_roofline.analyses import columns as model_columns
+from ncu_roofline.analyses.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS, TIME_ABSENT, TIME_MACHINES, TIME_POINTS
+from ncu_roofline.analyses.hierarchical.chart import Frames, optional
 from ncu_roofline.model import columns
 from ncu_roofline.model.names import clean
-from ncu_roofline.models import columns as model_columns
-from ncu_roofline.models.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS, TIME_ABSENT, TIME_MACHINES, TIME_POINTS
-from ncu_roofline.rendering.panels import Frames, optional
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.rendering.plan import Measure
+from ncu_roofline.analyses.hierarchical.plan import Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

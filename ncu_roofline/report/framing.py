@@ -19,10 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import diagnose
-from ncu_roofline.report.compressed import ZSTD, is_compressed, unpacked
+from ncu_roofline.report.compressed import ZSTD, is_compressed, spooled, unpacked
 from ncu_roofline.report.diagnose import Data
 from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
-from ncu_roofline.report.spool import spooled
 
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is

@@ -10,9 +10,8 @@ from typing import Any
 from ncu_roofline.files import write_atomically
 from ncu_roofline.report.compressed import as_named
 from ncu_roofline.report.framing import file_start, pack_block
-from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Dim3, device_of
+from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Dim3, device_of, pushed
 from ncu_roofline.report.metrics import Value
-from ncu_roofline.report.nvtx import pushed
 from ncu_roofline.report.rules import RuleResult, encode_rule
 from ncu_roofline.report.schema import KINDS, message
 from ncu_roofline.report.session import Process, Session

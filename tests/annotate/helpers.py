@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_roofline.annotate import Account, annotate
-from ncu_roofline.annotate.blocks import METRIC_PREFIX, OWN_IDENTIFIER
+from ncu_roofline.annotate.append import METRIC_PREFIX, OWN_IDENTIFIER
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.files import write_atomically
-from ncu_roofline.pack import folder
+from ncu_roofline.files import folder, write_atomically
 from ncu_roofline.report import Kernel, RuleResult, Value
 from ncu_roofline.report.framing import open_raw, scan
-from ncu_roofline.sections import Section, parse_section
+from ncu_roofline.sectionfile import Section, parse_section
 
 PREFIX, OWN = METRIC_PREFIX.decode(), OWN_IDENTIFIER.decode()
 

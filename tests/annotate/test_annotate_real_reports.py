@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.annotate.strip import stripped
+from ncu_roofline.annotate.append import stripped
 from ncu_roofline.model import roofline
 from ncu_roofline.report import read_report
 from ncu_roofline.report.framing import open_raw
-from ncu_roofline.sections import evaluate_charts
+from ncu_roofline.sectionfile import evaluate_charts
 from tests.annotate.helpers import OWN, PREFIX, added, annotated, assert_kept
 
 pytestmark = pytest.mark.reports
@@ -47,7 +47,7 @@ def check_reader(source: Path, target: Path) -> None:
 
 
 def _parsed(data: bytes) -> object:
-    from ncu_roofline.sections import parse_section
+    from ncu_roofline.sectionfile import parse_section
 
     return parse_section(data)
 

@@ -14,7 +14,7 @@ import pytest
 from ncu_roofline.model import roofline
 from ncu_roofline.report import read_report
 from tests.annotate.helpers import PREFIX, added, annotated
-from tests.sections.ncu_details import PrintedChart, interval, print_details, read_details
+from tests.sectionfile.ncu_details import PrintedChart, interval, print_details, read_details
 
 pytestmark = [pytest.mark.ncu, pytest.mark.reports]
 COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")

@@ -11,11 +11,11 @@ import pytest
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.model import roofline
 from ncu_roofline.report import RuleMessage, RuleResult, read_report
-from ncu_roofline.sections import Chart, evaluate_charts
-from ncu_roofline.sections.tree import ConstantValue
-from ncu_roofline.spec import load_spec
+from ncu_roofline.sectionfile import Chart, evaluate_charts
+from ncu_roofline.sectionfile.section import ConstantValue
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
 
@@ -276,7 +276,7 @@ def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path) -> None:
 
 
 def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
-    from ncu_roofline.sections.schema import messages
+    from ncu_roofline.sectionfile.message import messages
 
     newer = {"description", "options", "filter", "groups", "set_default", "source_metrics", "show_only_if_not_zero", "group"}
     source, target = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "out.ncu-rep"

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.annotate.append import Addition, appended, early_results
-from ncu_roofline.annotate.strip import is_annotated, stripped
+from ncu_roofline.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.report.framing import open_raw
 from ncu_roofline.report.schema import KINDS
 from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
-from tests.sections.section_factory import section
+from tests.sectionfile.section_factory import section
 
 SECTION = section(identifier=f"{OWN}Overview".encode())
 RULE = RuleResult(f"{OWN}Rule", "Rule", f"{OWN}Overview", (RuleMessage("ok", "Said."),))

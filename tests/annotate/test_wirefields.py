@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.annotate.wirefields import bytes_field, number_field, split, varint
+from ncu_roofline.annotate.append import bytes_field, number_field, split, varint
 from ncu_roofline.report.schema import message
 
 FIELDS = st.one_of(

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ncu_roofline.bench.journal import Journal
 
 from ncu_roofline.bench.campaign import Campaign, Candidate, Silent
 from ncu_roofline.bench.catalogue import kind_of
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.bench.journal import Journal
 from ncu_roofline.bench.measuring import Bench
 from ncu_roofline.bench.settings import FULL
 from ncu_roofline.ceilings import read_ceilings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from ncu_roofline.bench.gpus import Gpu, find_gpu, gpus, named, rates
 
 from ncu_roofline.bench.catalogue import catalogue, kind_of, select
-from ncu_roofline.bench.gpus import Gpu, find_gpu, gpus, named, rates
 from ncu_roofline.bench.tables import best
 from ncu_roofline.bench.theory import Theory, table, theory, units_of_device
 from ncu_roofline.errors import UsageError

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 import ncu_roofline
+from ncu_roofline.analyses import RENDERERS
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.parser import LISTS
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import FORMATS
+from ncu_roofline.facts import load_spec
+from ncu_roofline.inputs import FORMATS
 from ncu_roofline.model import columns
-from ncu_roofline.rendering import RENDERERS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.spec import load_spec
 from ncu_roofline.units import UNITS
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
@@ -380,7 +380,7 @@ class TestRender:
         assert "ncu --metrics" in (tmp_path / "out.html").read_text(encoding="utf-8")
 
     def test_parquet_without_pyarrow(self, run: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ncu_roofline.rendering.find_spec", lambda _: None)
+        monkeypatch.setattr("ncu_roofline.analyses.find_spec", lambda _: None)
         outcome = run("render", source, "-o", tmp_path / "out.parquet")
         assert_refused(outcome, "parquet")
         assert "pip install 'ncu-roofline[parquet]'" in outcome.err

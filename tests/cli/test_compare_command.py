@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.models import columns
-from ncu_roofline.models.expressions import QUANTITIES
+from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.compare.expressions import QUANTITIES
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.cli.test_bad_input import HOSTILE
 from tests.factory import A100, H100, complete, flops, kernel, report, timing

@@ -16,8 +16,8 @@ import pytest
 from ncu_roofline.cli import dask_executor
 from ncu_roofline.cli.dask_executor import Dask, read_batch
 from ncu_roofline.errors import RooflineError
+from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
-from tests.models.ranks_made import Faults, write_ranks
 
 COUNT = 12
 COMMANDS = (

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.lint.chips import OK, chip, passes
-from ncu_roofline.lint.nvperf import libraries
+from ncu_roofline.check.chips import OK, chip, passes
+from ncu_roofline.check.nvperf import libraries
+from ncu_roofline.facts import Architecture, load_spec
+from ncu_roofline.facts.sets import LAST
 from ncu_roofline.model.collecting import Wanted, tensor_metrics
 from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.sections.schema import messages
-from ncu_roofline.spec import Architecture, load_spec
-from ncu_roofline.spec.sets import LAST
+from ncu_roofline.sectionfile.message import messages
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, complete, kernel, timing
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.rendering import VIEWS
+from ncu_roofline.analyses import VIEWS
 from tests import factory
 from tests.cli.command import Command, assert_refused
 from tests.instruction_factory import accesses, executed

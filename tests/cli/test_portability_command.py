@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests import published_report
+from tests.analyses import published_portability as paper
+from tests.analyses.test_portability import sweep_table
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
-from tests.importers.test_roofline_data import GPP
-from tests.models import published_portability as paper
-from tests.models.test_portability import sweep_table
+from tests.inputs.test_roofline_data import GPP
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.analyses.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS
 from ncu_roofline.cli import executors
-from ncu_roofline.models.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS
 from ncu_roofline.units import UNITS
+from tests.analyses.ranks_made import KERNELS, Faults, write_ranks
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
-from tests.models.ranks_made import KERNELS, Faults, write_ranks
 
 TABLES = {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS}
 MANY = 40

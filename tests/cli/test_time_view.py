@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.analyses import columns
 from ncu_roofline.cli.parser import parse
-from ncu_roofline.models import columns
 from tests.cli.command import Command, assert_refused
 from tests.factory import A100, NO_WORK, complete, kernel, report, timing, traffic
 

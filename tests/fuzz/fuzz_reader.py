@@ -21,10 +21,10 @@ from pathlib import Path
 if __name__ == "__main__":  # a script finds its own folder only
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from ncu_roofline.analyses import render
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import measurements_of, roofline
 from ncu_roofline.model.explanations import explain
-from ncu_roofline.rendering import render
 from ncu_roofline.report import (
     FocusMetric,
     KernelData,
@@ -39,7 +39,7 @@ from ncu_roofline.report.framing import file_start, frame, open_raw, scan
 from ncu_roofline.report.schema import message
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, timing, traffic
 from tests.report.frames import packed
-from tests.sections.section_factory import chart, one, per_second, point, roof, section
+from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
 TOO_SLOW = 10.0  # seconds for one small report
 _EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1)

@@ -11,8 +11,8 @@ import pytest
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.sections import Chart, evaluate_charts, parse_section
-from ncu_roofline.sections.textformat import parse
+from ncu_roofline.sectionfile import Chart, evaluate_charts, parse_section
+from ncu_roofline.sectionfile.text import parse
 from tests.generate.made import collected, kernel_metrics
 
 DOUBLE = "HierarchicalDoubleRooflineChart.section"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline import pack
+from ncu_roofline import files as pack
 from ncu_roofline.cli import main
 from ncu_roofline.generate import environment
 

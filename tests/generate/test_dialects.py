@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.fields import LAST
 from ncu_roofline.generate import BASE, dialect_of
 from ncu_roofline.generate.dialects import EVERYWHERE, FEATURES, Range
-from ncu_roofline.spec.validation import LAST
 from tests.generate.made import CAPABILITIES
 
 ALL = (*CAPABILITIES, LAST)

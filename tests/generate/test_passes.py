@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.lint import Passes, Target, all_targets, check_files, section_passes, targets_of
+from ncu_roofline.check import Passes, Target, all_targets, check_files, section_passes, targets_of
 from tests.generate.made import dialect, texts
 from tests.generate.test_sections import CORE, IDENTIFIERS
 

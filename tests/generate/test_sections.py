@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline import pack
+from ncu_roofline import files as pack
+from ncu_roofline.analyses.hierarchical.style import LEVELS
 from ncu_roofline.generate import BASE, render_sections
 from ncu_roofline.generate.charts import LEVEL_COLORS
 from ncu_roofline.generate.dialects import FEATURES
-from ncu_roofline.rendering.style import LEVELS
-from ncu_roofline.sections import evaluate_charts
-from ncu_roofline.sections.definitions import parse_expression
-from ncu_roofline.sections.filters import SectionMetric
-from ncu_roofline.sections.textformat import fields_unknown_to, parse
-from ncu_roofline.sections.tree import ChartValue, MetricValue, PerSecondValue, Section
+from ncu_roofline.sectionfile import evaluate_charts
+from ncu_roofline.sectionfile.definitions import parse_expression
+from ncu_roofline.sectionfile.filters import SectionMetric
+from ncu_roofline.sectionfile.section import ChartValue, MetricValue, PerSecondValue, Section
+from ncu_roofline.sectionfile.text import fields_unknown_to, parse
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))

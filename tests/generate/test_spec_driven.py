@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.facts import Binding, Level, Precision, load_spec
+from ncu_roofline.facts.fields import LAST
+from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.generate import BASE, dialect_of, render_sections
-from ncu_roofline.sections import parse_section
-from ncu_roofline.sections.textformat import parse
-from ncu_roofline.spec import Binding, Level, Precision, load_spec
-from ncu_roofline.spec.validation import LAST
+from ncu_roofline.sectionfile import parse_section
+from ncu_roofline.sectionfile.text import parse
 
 SPEC = load_spec()
 

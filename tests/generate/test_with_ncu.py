@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline import pack
+from ncu_roofline import files as pack
 from ncu_roofline.generate import dialect_of, render_sections
-from ncu_roofline.sections import evaluate_charts
-from ncu_roofline.sections.definitions import parse_expression
-from ncu_roofline.sections.textformat import parse
+from ncu_roofline.sectionfile import evaluate_charts
+from ncu_roofline.sectionfile.definitions import parse_expression
+from ncu_roofline.sectionfile.text import parse
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts
 from tests.generate.test_sections import IDENTIFIERS
-from tests.sections.ncu_details import PrintedLine, print_details, read_details
+from tests.sectionfile.ncu_details import PrintedLine, print_details, read_details
 
 pytestmark = pytest.mark.ncu
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.sections import evaluate_charts, parse_section
+from ncu_roofline.sectionfile import evaluate_charts, parse_section
 from tests.factory import A100, NO_WORK, V100, Metrics, flops, kernel, report, timing, traffic
-from tests.sections.section_factory import chart, one, per_second, point, roof, section
+from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
 
 def test_frames_hold_every_dot_and_line_of_the_charts(real_reports: dict[str, Path]) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.analyses.instruction.frames import instruction_roofline
 from ncu_roofline.cli import main
 from ncu_roofline.model import Roofline, measurements_of
 from ncu_roofline.model.explanations import explain
-from ncu_roofline.models.instruction import instruction_roofline
 from ncu_roofline.report import read_report
 from tests.factory import H100, Metrics, complete, kernel, report
 

@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline import read_report, roofline
 from ncu_roofline.model.counters import as_floats
-from ncu_roofline.model.replay import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
+from ncu_roofline.model.utilisation import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
 from tests.factory import complete, kernel, report
 
 SOURCE, SEEN = INSTRUMENTED[-1], HARDWARE[0]

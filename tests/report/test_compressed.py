@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.importers import open_input
+from ncu_roofline.inputs import open_input
 from ncu_roofline.report import ReportData, read_report, write_report
 from ncu_roofline.report import compressed as module
 from ncu_roofline.report.framing import file_start

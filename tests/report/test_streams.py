@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import compressed, read_report, spool
+from ncu_roofline.report import compressed, read_report
+from ncu_roofline.report import compressed as spool
 from ncu_roofline.report.framing import file_start
 from tests.report.factory import encoded, saxpy, write
 from tests.report.frames import MAGIC, packed

@@ -1,0 +1,307 @@
+"""A comparison as text for a terminal, and as Markdown."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ncu_roofline.analyses.hierarchical.captions import percent, plural
+from ncu_roofline.analyses.hierarchical.chart import table
+from ncu_roofline.analyses.hierarchical.markdown import escape
+from ncu_roofline.analyses.hierarchical.style import level_order
+from ncu_roofline.analyses.hierarchical.summary import time_text
+from ncu_roofline.errors import printable
+from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.table import Cells, table_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ARROW = " -> "
+MOST_NOTES = 12
+_MATTERS = 0.01  # of the application's time: less is not worth a name in the sentence
+_NAMED = 3
+_EQUAL = 0.0005  # changes that three digits of a percentage do not show
+_OUTCOMES = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
+NOTHING = "no kernel of one report is in the other"
+_WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
+
+Row = dict[str, Any]
+
+
+class ComparisonFrames(Protocol):
+    """What is drawn: the tables of a comparison, columns as in ``ncu_roofline.analyses.columns``."""
+
+    @property
+    def kernels(self) -> pd.DataFrame: ...
+    @property
+    def levels(self) -> pd.DataFrame: ...
+    @property
+    def summary(self) -> pd.DataFrame: ...
+    @property
+    def thresholds(self) -> pd.DataFrame: ...
+
+
+def rows_of(frames: ComparisonFrames, name: str) -> list[Row]:
+    """A table as rows of Python values."""
+    columns = table(frames, name)  # type: ignore[arg-type]
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name].tolist() for name in names), strict=True)]
+
+
+def pairs(frames: ComparisonFrames) -> Iterator[tuple[Row, list[tuple[int, Row]]]]:
+    """Each pair of reports: its summary, and its kernels with their numbers in the frame."""
+    kernels = list(enumerate(rows_of(frames, "kernels")))
+    for one in rows_of(frames, "summary"):
+        key = one["step"], one["against"]
+        yield one, [(number, row) for number, row in kernels if (row["step"], row["against"]) == key]
+
+
+def names_of(frames: ComparisonFrames) -> dict[str, str]:
+    """Reports by the shortest end of their path that tells them apart."""
+    reports = dict.fromkeys(str(row[key]) for row in rows_of(frames, "summary") for key in ("baseline", "report"))
+    paths = {report: PurePath(report).parts for report in reports}
+    for length in range(1, max((len(parts) for parts in paths.values()), default=0) + 1):
+        short = {report: "/".join(parts[-length:]) for report, parts in paths.items()}
+        if len(set(short.values())) == len(short):
+            return {report: clean(name) for report, name in short.items()}
+    return {report: clean(report) for report in reports}
+
+
+def title(one: Row, names: dict[str, str]) -> str:
+    """Which report is compared with which."""
+    what = "baseline" if one["against"] == "baseline" else "the step before"
+    return f"{names[one['report']]} against {names[one['baseline']]} ({what})"
+
+
+def sentence(one: Row, kernels: list[tuple[int, Row]]) -> str:
+    """How the kernels that both reports have changed, and by which; what is new or gone; totals; how many kernels did what."""
+    rows = [row for _, row in kernels]
+    counts = Counter(row["outcome"] for row in rows)
+    said = ", ".join(f"{counts[word]} {_WORDS.get(word, word)}" for word in _OUTCOMES if counts[word])
+    return " ".join(filter(None, (_common(one, rows), _apart(one, rows), f"{plural(len(rows), 'kernel')}: {said or 'none'}.")))
+
+
+def _common(one: Row, rows: list[Row]) -> str:
+    """How the kernels changed that both reports have."""
+    if not one["matched"]:
+        return f"nothing in common: {NOTHING}."
+    spent = time_text(one["seconds_before"]) + ARROW + time_text(one["seconds"])
+    if one["time_basis"] == "normalised" and math.isfinite(one["seconds_normalised"]):
+        at_clock = time_text(one["seconds_before"] - one["seconds_saved"])
+        spent += f" as measured, {at_clock} at the clock of the baseline"
+    if one["relaunched"]:
+        spent += ", per launch (medians where their number differs) and weighted by the launches of the baseline"
+    saved, change = abs(one["seconds_saved"]), abs(one["time_change"])
+    text = {
+        "faster": f"{one['speedup']:.3g} times as fast, {time_text(saved)} saved: {spent}",
+        "slower": f"slower by {percent(change)}, {time_text(saved)} lost: {spent}",
+        "same": f"the same within {percent(one['noise'])}: {spent}",
+    }.get(one["outcome"], f"times not compared: {spent}")
+    by = ", ".join([_share(row) for row in rows if _matters(row, one)][:_NAMED])
+    return f"{text}{f' (most by {by})' if by else ''}."
+
+
+def _apart(one: Row, rows: list[Row]) -> str:
+    """What only one of the reports has, and the totals of both where they are not what was compared."""
+    parts = []
+    for word, outcome, seconds in (("New", "added", "seconds_added"), ("Gone", "removed", "seconds_removed")):
+        if one[outcome]:
+            names = [clean(row["kernel"]) for row in rows if row["outcome"] == outcome]
+            parts.append(f"{word}: {time_text(one[seconds])}{f' ({_several(names)})' if names else ''}.")
+    if parts or one["relaunched"]:
+        before, after = (plural(one[f"launches{suffix}"], "launch") for suffix in ("_before", ""))
+        times = time_text(one["total_seconds_before"]), time_text(one["total_seconds"])
+        parts.append(f"In all: {before}, {times[0]}{ARROW}{after}, {times[1]}.")
+    return " ".join(parts)
+
+
+def _matters(row: Row, one: Row) -> bool:
+    named = row["outcome"] in ("faster", "slower")
+    return bool(named and math.isfinite(one["seconds_saved"]) and abs(row["seconds_saved"]) >= _MATTERS * one["seconds_before"])
+
+
+def _share(row: Row) -> str:
+    return f"{clean(row['kernel'])} {'-' if row['seconds_saved'] > 0 else '+'}{time_text(abs(row['seconds_saved']))}"
+
+
+def change(before: float, after: float) -> str:
+    """A change as text: "+12 %", "=" for none, "x 12" for a large one, "n/a" where a number is missing."""
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return "n/a"
+    if before == after or abs(after - before) < _EQUAL * abs(before):
+        return "="
+    if before == 0:
+        return "from 0"
+    ratio = after / before
+    return f"x {ratio:.3g}" if ratio >= 10 else f"{100 * (ratio - 1):+.1f} %"
+
+
+def level_of(frames: ComparisonFrames) -> str:
+    """The level whose bytes and intensity the table shows: DRAM, else the outermost that is known."""
+    found = level_order({str(level) for level in table(frames, "levels")["level"].tolist()} - {""})  # type: ignore[arg-type]
+    return "dram" if "dram" in found or not found else found[-1]
+
+
+class KernelCells:
+    """The columns of a table of kernels: (header, which goes first where room is short or 0, texts)."""
+
+    def __init__(self, frames: ComparisonFrames, level: str) -> None:
+        self.level = level
+        self._levels = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
+
+    def columns(self, kernels: list[tuple[int, Row]]) -> list[tuple[str, int, list[str]]]:
+        """Of these kernels."""
+        rows = [row for _, row in kernels]
+        columns = [("kernel", 0, [clean(row["kernel"]) for row in rows])]
+        if len({row["name"] for row in rows}) < len(rows):
+            columns.append(("grid", 5, [_before_after(row, "grid") for row in rows]))
+        several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows)
+        if several:
+            columns.append(("launches", 3, [_launches(row) for row in rows]))
+            columns.append(("total time", 8, [_times(row, "total_seconds") for row in rows]))
+        verdicts = [_before_after(row, "verdict") for row in rows]
+        return [
+            *columns,
+            ("time/launch" if several else "time", 0, [_times(row, "seconds") for row in rows]),
+            ("change", 0, [_time_change(row) for row in rows]),
+            ("FLOP", 7, [change(row["work_before"], row["work"]) for row in rows]),
+            (f"{self.level.upper()} B", 6, [self._traffic(number) for number, _ in kernels]),
+            ("FLOP/B", 9, [self._intensity(number, row) for number, row in kernels]),
+            ("of roof", 0, [_fractions(row) for row in rows]),
+            *([("verdict", 4, verdicts)] if any(verdicts) else []),
+            ("outcome", 0, [row["outcome"] for row in rows]),
+        ]
+
+    def _traffic(self, number: int) -> str:
+        row = self._levels.get((number, "", self.level), {})
+        return change(row.get("traffic_before", math.nan), row.get("traffic", math.nan))
+
+    def _intensity(self, number: int, row: Row) -> str:
+        before = self._levels.get((number, row["precision_before"], self.level), {})
+        after = self._levels.get((number, row["precision"], self.level), {})
+        return change(before.get("intensity_before", math.nan), after.get("intensity", math.nan))
+
+
+def _launches(row: Row) -> str:
+    return _either(str(row["launches_before"] or ""), str(row["launches"] or ""))
+
+
+def _either(before: str, after: str) -> str:
+    """One text for two: once where they are equal, or one is empty."""
+    return before if before == after else ARROW.join(filter(None, (before, after)))
+
+
+def _before_after(row: Row, name: str) -> str:
+    return _either(clean(row[f"{name}_before"]), clean(row[name]))
+
+
+def _times(row: Row, name: str) -> str:
+    if row["outcome"] in ("added", "removed"):
+        return time_text(row[name if row["outcome"] == "added" else f"{name}_before"])
+    return time_text(row[f"{name}_before"]) + ARROW + time_text(row[name])
+
+
+def _time_change(row: Row) -> str:
+    if row["outcome"] in ("added", "removed", "closer", "further"):
+        return ""
+    return change(1.0, 1.0 + row["time_change"]) + ("*" if row["time_basis"] == "normalised" else "")
+
+
+def _fractions(row: Row) -> str:
+    before, after = (percent(row[name]) if math.isfinite(row[name]) else "" for name in ("fraction_before", "fraction"))
+    return _either(before.removesuffix(" %") if after else before, after) if before != after else before
+
+
+def legend(one: Row) -> str:
+    """What the table's marks mean."""
+    star = "*: at the clock of the baseline. " if one["time_basis"] == "normalised" else ""
+    return f"{star}same: within the noise of the kernel, {percent(one['noise'])} for the application; =: no change."
+
+
+def notes_of(one: Row, kernels: list[tuple[int, Row]]) -> list[str]:
+    """Notes on the application, then those on kernels, each with the kernels that it is about."""
+    about: dict[str, list[str]] = {}
+    for _, row in kernels:
+        for note in filter(None, row["notes"].split("; ")):
+            about.setdefault(note, []).append(clean(row["kernel"]))
+    notes = [note for note in one["notes"].split("; ") if note]
+    for note, names in list(about.items())[:MOST_NOTES]:
+        notes.append(f"{_several(names)}: {note}")
+    if len(about) > MOST_NOTES:
+        notes.append(f"and {len(about) - MOST_NOTES} more notes, see csv or json")
+    return notes
+
+
+def threshold_lines(frames: ComparisonFrames) -> list[str]:
+    """What tripped, what was not evaluated and why, and how many passed."""
+    rows, names = rows_of(frames, "thresholds"), names_of(frames)
+    lines = [
+        f"tripped: {clean(row['threshold'])}: {clean(row['kernel'])}"
+        f"{' (' + clean(row['configuration']) + ')' if row['configuration'] else ''} in {names[row['report']]}: {row['reason']}"
+        for row in rows
+        if row["result"] == "tripped"
+    ]
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["result"] == "not evaluated":
+            lacking.setdefault((clean(row["threshold"]), row["reason"]), []).append(clean(row["kernel"]))
+    lines += [f"not evaluated: {threshold}: {_several(kernels)}: {why}" for (threshold, why), kernels in lacking.items()]
+    counts = Counter(row["result"] for row in rows)
+    if rows:
+        said = ", ".join(f"{counts[word]} {word}" for word in ("tripped", "passed", "not evaluated") if counts[word])
+        lines.append(f"Thresholds: {said}.")
+    return lines
+
+
+def _several(names: list[str]) -> str:
+    """The first of some names, each once, and how many others there are."""
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct[:_NAMED]) + (f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else "")
+
+
+_WIDTH_MIN = 60
+_LEFT = ("kernel", "grid", "verdict", "outcome")
+_ASCII = str.maketrans({"\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf"})
+
+
+def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
+    """The text of `ncu-roofline compare` as UTF-8, for ``width`` characters (60 at least)."""
+    width, names = max(width, _WIDTH_MIN), names_of(comparison)
+    cells = KernelCells(comparison, level_of(comparison))
+    blocks = []
+    for one, kernels in pairs(comparison):
+        blocks.append(_wrapped(title(one, names), width) + _wrapped(sentence(one, kernels), width))
+        if kernels:
+            columns = tuple(cells.columns(kernels))
+            blocks.append(table_lines(Cells(columns, left=_LEFT), width) + _wrapped(legend(one), width))
+        blocks.append([line for note in notes_of(one, kernels) for line in _wrapped(f"- {note}", width)])
+    blocks.append([line for text in threshold_lines(comparison) for line in _wrapped(text, width)])
+    text = "\n\n".join("\n".join(map(printable, block)) for block in blocks if block) + "\n"
+    return text.translate(_ASCII).encode("ascii", "replace") if ascii_only else text.encode("utf-8", "replace")
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:
+    """The same as Markdown with GitHub tables; whatever comes from a report is escaped."""
+    names, cells = names_of(comparison), KernelCells(comparison, level_of(comparison))
+    blocks = [f"# {escape(title or 'Comparison')}"]
+    for one, kernels in pairs(comparison):
+        blocks += [f"## {escape(title(one, names))}", escape(sentence(one, kernels))]
+        if kernels:
+            columns = cells.columns(kernels)
+            rule = [":--" if header in _LEFT else "--:" for header, _, _ in columns]
+            rows = [[header for header, _, _ in columns], rule]
+            rows += [list(map(escape, row)) for row in zip(*(texts for _, _, texts in columns), strict=True)]
+            blocks += ["\n".join(f"| {' | '.join(row)} |" for row in rows), escape(legend(one))]
+        blocks.append("\n".join(f"- {escape(note)}" for note in notes_of(one, kernels)))
+    if lines := threshold_lines(comparison):
+        blocks += ["## Thresholds", "\n".join(f"- {escape(line)}" for line in lines)]
+    return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The hierarchical roofline: performance over intensity at every memory level."""

@@ -1,0 +1,181 @@
+"""Frames to the JSON that the page carries: columns with a pool of texts, and nothing that a browser could take for markup."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ncu_roofline.analyses.hierarchical.chart import Frames
+from ncu_roofline.analyses.hierarchical.style import (
+    APART,
+    COUNTED,
+    DEFAULT_UNIT,
+    INSTRUCTIONS,
+    LEVELS,
+    THEMES,
+    level_order,
+    level_style,
+    precision_label,
+    precision_order,
+    view_of,
+)
+from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
+from ncu_roofline.facts.verdict import REACHED
+from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, Column, kernels_of, points_of
+from ncu_roofline.units import UNITS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KEY = ("report", "launch", "kernel", "device", "step")
+_OTHER = "other"  # label of points that an embedded chart gives without saying of what
+_MOST_BARS = 30
+_DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
+
+
+def clean(text: object) -> str:
+    """``text`` on one line, with a replacement character for whatever does not print (controls, bidi overrides, surrogates)."""
+    line = str(text)
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else " " if c in "\n\t\r" else "\N{REPLACEMENT CHARACTER}" for c in line)
+
+
+def clean_block(text: object) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(clean(line) for line in str(text).splitlines())
+
+
+def embed_json(value: object) -> str:
+    """``value`` as JSON for the inside of a script element: plain ASCII without <, > and &."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def number(value: object) -> float | int | None:
+    """A finite number with few digits, or None: NaN and infinities have no place in JSON."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")
+
+
+def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
+    """Everything the script of the page needs, as values that JSON knows."""
+    texts: dict[str, int] = {}
+    kernels = _columns(frames.kernels, KERNELS)
+    points = _columns(frames.points, POINTS)
+    owners = _owners(kernels, points)
+    found, view = precisions(frames), view_of(frames)
+    roofs = _columns(frames.roofs, ROOFS)
+    return {
+        "title": clean(title),
+        "theme": theme,
+        "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
+        "levels": levels(frames),
+        "precisions": [
+            {"id": p, "label": precision_label(p) if p else _OTHER, "apart": p in APART, "part": _is_part(p, found)}
+            for p in found
+        ],
+        "counted": {
+            unit: {"intensity": one.intensity_axis, "unit": one.intensity_unit, "of": one.performance_of}
+            for unit, one in COUNTED.items()
+        },
+        "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
+        "columns": {column.name: [column.unit, column.meaning] for column in (*kernels_of(view), *points_of(view))},
+        "kernels": _packed(kernels, KERNELS, texts),
+        "points": {**_packed(points, POINTS, texts), "owner": owners},
+        "roofs": _packed(roofs, ROOFS, texts),
+        "texts": list(texts),
+        "usage": _bars(frames),
+    }
+
+
+def _bars(frames: Frames) -> dict[str, Any]:
+    """The utilisation bars of kernels without dots: units with their colours, and for each kernel its shares of their peaks."""
+    data = bars(frames, _MOST_BARS)
+    neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
+    styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS}
+    units = [
+        {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
+        for unit in data.units
+    ]
+    rows = [
+        {
+            "kernel": clean(row.marked),
+            "time": number(row.seconds),
+            "share": number(row.share),
+            "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
+            "shares": [number(data.shares(row).get(unit, math.nan)) for unit in data.units],
+            "texts": [level_text(row, unit) or percent(data.shares(row).get(unit, math.nan)) for unit in data.units],
+        }
+        for row in data.rows
+    ]
+    return {"units": units, "rows": rows, "total": data.total, "time": data.of_time, "reached": REACHED}
+
+
+def levels(frames: Frames) -> list[dict[str, str]]:
+    """Levels that have points or roofs, innermost first, each with label and colours; "" only if a point has no level."""
+    ids = {clean(v) for v in frames.points["level"]} | {clean(v) for v in frames.roofs["level"] if v}
+    styles = [(level, level_style(level)) for level in level_order(ids)]
+    return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
+
+
+def _is_part(precision: str, among: Sequence[str]) -> bool:
+    """Whether a kind of instruction is a part of another one that is there."""
+    return precision in INSTRUCTIONS and precision not in APART and any(precision.startswith(f"{other}.") for other in among)
+
+
+def precisions(frames: Frames) -> list[str]:
+    """Precisions that have points, widest first, "mixed" last."""
+    return sorted({clean(v) for v in frames.points["precision"]}, key=precision_order)
+
+
+def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[Any]]:
+    """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers."""
+    return {
+        column.name: [clean(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
+        for column in declared
+        for values in (_values(frame, column),)
+    }
+
+
+def _values(frame: pd.DataFrame, column: Column) -> list[Any]:
+    """A declared column; one that this view has no use for is missing in every row."""
+    if column.name in frame:
+        values: list[Any] = frame[column.name].tolist()
+        return values
+    return ["" if column.dtype == "str" else None] * len(frame)
+
+
+def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
+    """Columns with their texts replaced by positions in the pool ``texts``, which grows."""
+    packed: dict[str, Any] = {"text_columns": [c.name for c in declared if c.dtype == "str"]}
+    for column in declared:
+        values = columns[column.name]
+        packed[column.name] = [texts.setdefault(v, len(texts)) for v in values] if column.dtype == "str" else values
+    return packed
+
+
+def _owners(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]]) -> list[int]:
+    """For each point the row of its kernel; a point without one gets a row made of what the point knows."""
+    rows = {key: index for index, key in enumerate(zip(*(kernels[name] for name in _KEY), strict=True))}
+    owners = []
+    for index, key in enumerate(zip(*(points[name] for name in _KEY), strict=True)):
+        if key not in rows:
+            rows[key] = len(kernels["kernel"])
+            _adopt(kernels, points, index)
+        owners.append(rows[key])
+    return owners
+
+
+def _adopt(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]], index: int) -> None:
+    """Append a kernel row for point ``index``."""
+    for column in KERNELS:
+        missing = "" if column.dtype == "str" else None
+        kernels[column.name].append(points[column.name][index] if column.name in points else missing)
+    kernels["name"][-1] = points["kernel"][index]
+    kernels["status"][-1] = "ok"
+    kernels["notes"][-1] = ""
+    kernels["work"][-1] = None

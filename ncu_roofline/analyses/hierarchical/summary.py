@@ -1,0 +1,224 @@
+"""A Roofline as the rows that people read in a terminal or a document: one per kernel and precision, levels side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.chart import Band, Frames, column, kernel_labels, rows
+from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
+from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, tensor_caveat, usages
+from ncu_roofline.model.names import clean
+from ncu_roofline.units import UNITS, format_value
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second.
+
+    ``step`` is -1 outside of sweeps; ``fma_share`` and ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where
+    unknown.  ``usage`` is the kernel's own row: its verdict holds for all its precisions.
+    """
+
+    kernel: str
+    launch: int
+    launches: int
+    seconds: float
+    share: float
+    precision: str
+    intensity: dict[str, float]
+    performance: float
+    unit: str
+    fraction: float
+    binds: str
+    step: int = -1
+    step_label: str = ""
+    fma_share: float = math.nan
+    mix_fraction: float = math.nan
+    lanes: float = math.nan
+    usage: Usage | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The kernel's verdict, "" in views that give none."""
+        return self.usage.verdict if self.usage else ""
+
+    @property
+    def gain(self) -> str:
+        """By what the kernel could at most be faster, "" where unknown."""
+        return self.usage.gain if self.usage else ""
+
+
+@dataclass(frozen=True)
+class RoofLine:
+    """A roof over the launches, by its origins."""
+
+    device: str
+    label: str
+    bands: Mapping[str, Band]
+    unit: str
+
+    def text(self, origin: str) -> str:
+        """The value or range of an origin with its unit, "" where not given."""
+        return self.bands[origin].text(self.unit) if origin in self.bands else ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything a table for people shows."""
+
+    heading: str
+    levels: tuple[str, ...]
+    level_labels: tuple[str, ...]
+    rows: tuple[Row, ...]
+    absent: tuple[Usage, ...]
+    roofs: tuple[RoofLine, ...]
+    notes: tuple[str, ...]
+    usages: tuple[Usage, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the view gives verdicts."""
+        return any(one.verdict for one in self.usages)
+
+
+def summary(frames: Frames) -> Summary:
+    """The rows of a Roofline, longest kernel first, its precisions together."""
+    levels = level_order(set(column(frames, "points", "level")))
+    found = usages(frames)
+    notes = (tensor_caveat(frames), captions.clock_note(frames), captions.roof_note(frames), captions.source_note(frames))
+    return Summary(
+        captions.subtitle(frames),
+        tuple(levels),
+        tuple(level_style(level).label for level in levels),
+        tuple(_rows(frames, found)),
+        tuple(by_time(one for one in found.values() if one.status != "ok")),
+        tuple(_roofs(frames)),
+        tuple(filter(None, notes)),
+        tuple(by_time(found.values())),
+    )
+
+
+def _rows(frames: Frames, found_usages: Mapping[Key, Usage]) -> list[Row]:
+    labels, bound = kernel_labels(frames), _bound_labels(frames)
+    found: dict[tuple[str, int, str, int, str, str], Row] = {}
+    columns = ("report", "launch", "kernel", "step", "device", "precision", "level", "intensity")
+    more = (
+        "launches",
+        "seconds",
+        "performance",
+        "unit",
+        "binding_fraction",
+        "binds",
+        "label",
+        "fma_share",
+        "mix_roof",
+        "lanes",
+    )
+    for report, launch, kernel, step, device, precision, level, intensity, *rest in rows(frames, "points", *columns, *more):
+        key = (report, launch, kernel, step, precision, device)
+        row = found.get(key)
+        if row is None:
+            launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes = rest
+            usage = found_usages.get((report, launch, kernel, step, device))
+            found[key] = row = Row(
+                kernel=labels[report, kernel],
+                launch=launch,
+                launches=launches,
+                seconds=seconds,
+                share=usage.share if usage else math.nan,
+                precision=precision,
+                intensity={},
+                performance=performance,
+                unit=unit,
+                fraction=fraction,
+                binds=bound.get(binds, clean(binds)),
+                step=step,
+                step_label=clean(label),
+                fma_share=fma_share,
+                mix_fraction=performance / mix_roof if mix_roof else math.nan,
+                lanes=lanes,
+                usage=usage,
+            )
+        row.intensity[level] = intensity
+    return _ordered(found)
+
+
+def _ordered(found: dict[tuple[str, int, str, int, str, str], Row]) -> list[Row]:
+    """Rows, longest first; the steps of a sweep stay together, in their order, at the place of their sum."""
+    sums: dict[str, dict[int, float]] = {}
+    for row in found.values():
+        if row.step >= 0:
+            sums.setdefault(row.kernel, {})[row.step] = row.seconds if math.isfinite(row.seconds) else 0.0
+
+    def place(key: tuple[str, int, str, int, str, str]) -> tuple[object, ...]:
+        row = found[key]
+        seconds = sum(sums[row.kernel].values()) if row.step >= 0 else row.seconds if math.isfinite(row.seconds) else 0.0
+        return (-seconds, "" if row.step >= 0 else key[0], key[1], key[2], row.step, precision_order(key[4]))
+
+    return [found[key] for key in sorted(found, key=place)]
+
+
+def _bound_labels(frames: Frames) -> dict[str, str]:
+    """Roof id -> label; levels go by their short label."""
+    labels = {roof: clean(label) for roof, label in rows(frames, "roofs", "roof", "label")}
+    return {
+        roof: level_style(roof).label if roof == level else labels[roof]
+        for roof, level in rows(frames, "roofs", "roof", "level")
+    }
+
+
+def _roofs(frames: Frames) -> list[RoofLine]:
+    """Compute roofs from high to low, then bandwidths; each over all launches and reports."""
+    bands: dict[tuple[str, str], dict[str, Band]] = {}
+    about: dict[tuple[str, str], tuple[str, str, str]] = {}
+    owners: dict[tuple[str, str], str] = {}
+    columns = ("device", "roof", "kind", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
+    for device, roof, kind, precision, label, unit, origin, *values in rows(frames, "roofs", *columns):
+        by_origin = bands.setdefault((device, roof), {})
+        by_origin[origin] = Band.of(*values).joined(by_origin.get(origin))
+        wall_of = precision_label(precision) if kind == "wall" and precision else ""
+        owners[device, roof] = wall_of
+        about[device, roof] = (kind, ", ".join(filter(None, (wall_of, clean(label) or roof))), unit)
+    kinds = ("compute", "bandwidth", "wall")
+
+    def place(key: tuple[str, str]) -> tuple[object, ...]:
+        kind = about[key][0]
+        highest = max(band.high for band in bands[key].values())
+        return key[0], kinds.index(kind) if kind in kinds else len(kinds), owners[key], -highest
+
+    return [RoofLine(key[0], about[key][1], bands[key], about[key][2]) for key in sorted(bands, key=place)]
+
+
+def intensity_text(value: float) -> str:
+    """An intensity in three digits, "" for a missing level: 2.58, 0.0913, 3.1e-05."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
+def intensity_unit(data: Summary) -> str:
+    """What intensities count: FLOP/B, OP/B or both; inst/TXN in the instruction view."""
+    return " or ".join(dict.fromkeys(UNITS[COUNTED[row.unit].intensity_unit].symbol for row in data.rows))
+
+
+def performance_text(row: Row) -> str:
+    """Performance with its unit."""
+    return format_value(row.performance, f"{row.unit}/s", 3)
+
+
+def share_text(value: float) -> str:
+    """A share in per cent, "" for a missing one: not every kernel has a mix of FMAs."""
+    return captions.percent(value) if math.isfinite(value) else ""
+
+
+def time_text(seconds: float) -> str:
+    """A run time with its unit."""
+    return format_value(seconds, "second", 3)
+
+
+def label_of(row: Row) -> str:
+    """Readable precision."""
+    return precision_label(row.precision)

@@ -1,0 +1,299 @@
+"""Which utilisation bars a chart or page shows: kernels without dots, and how full SMs and memory levels were."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ncu_roofline.analyses.hierarchical.chart import Frames, kernel_labels, optional, rows, statuses
+from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, view_of
+from ncu_roofline.facts.verdict import TENSOR_UNKNOWN
+from ncu_roofline.model.names import clean
+from ncu_roofline.units import format_value
+
+SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
+MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
+_NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
+LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
+_NAMED = 5  # kernels that a sentence names
+
+_TEXTS = ("verdict", "reason", "busiest_unit")
+_NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
+_KEY = ("report", "launch", "kernel", "step", "device")
+Key = tuple[str, int, str, int, str]
+_ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says.
+
+    ``longest``: only ``launches``, ``seconds`` and ``share`` are of several launches, the rest is of the longest of them.
+    """
+
+    report: str
+    launch: int
+    step: int
+    kernel: str
+    step_label: str
+    launches: int
+    seconds: float
+    share: float
+    status: str
+    missing: str
+    notes: str
+    verdict: str = ""
+    reason: str = ""
+    speedup: float = math.nan
+    busiest_unit: str = ""
+    busiest_fraction: float = math.nan
+    bandwidths: dict[str, float] = field(default_factory=dict)
+    fractions: dict[str, float] = field(default_factory=dict)
+    occupancy: float = math.nan
+    occupancy_theoretical: float = math.nan
+    waves: float = math.nan
+    longest: bool = False
+
+    @property
+    def tensor_unknown(self) -> bool:
+        """Whether tensor cores worked and nobody counted what."""
+        return self.verdict == TENSOR_UNKNOWN
+
+    @property
+    def gain(self) -> str:
+        """By what the kernel could at most be faster, ``1.9x``; "" where unknown or where its tensor work is."""
+        return "" if self.tensor_unknown else gain_text(self.speedup)
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything but its time is known of what it kept busy."""
+        return bool(self.bandwidths or self.fractions or self.busiest_unit) or math.isfinite(self.occupancy)
+
+    @property
+    def launches_text(self) -> str:
+        """``longest of 88`` where one launch speaks for others, else how many it sums up."""
+        return f"longest of {self.launches}" if self.longest else str(self.launches)
+
+    @property
+    def name(self) -> str:
+        """The kernel with the step of its sweep."""
+        return f"{self.kernel}, {self.step_label}" if self.step_label else self.kernel
+
+    @property
+    def marked(self) -> str:
+        """The name, with a mark where tensor work is unknown."""
+        return f"{self.name} {MARK}" if self.tensor_unknown else self.name
+
+
+def usages(frames: Frames) -> dict[Key, Usage]:
+    """(report, launch, kernel id, step, device) -> its row, in the order of the frame."""
+    labels = kernel_labels(frames)
+    texts = [optional(frames, "kernels", name, "") for name in _TEXTS]
+    numbers = [optional(frames, "kernels", name, math.nan) for name in _NUMBERS]
+    bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
+    fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
+    found = {}
+    status_of = statuses(frames)
+    for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
+        label, launches, seconds, share, missing, notes = rest
+        verdict, reason, unit = (clean(column[index]) for column in texts)
+        speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
+        known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
+        found[report, launch, kernel, step, device] = Usage(
+            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
+            clean(missing), notes, verdict, reason, speedup, unit, busiest,
+            _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
+            occupancy, theoretical, waves,
+        )  # fmt: skip
+    return found
+
+
+def _finite(values: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def by_time(found: Iterable[Usage]) -> list[Usage]:
+    """The longest first; what has no time comes last."""
+    return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
+
+
+def without_dots(frames: Frames) -> list[Usage]:
+    """Rows of the kernels that have no points, the longest first."""
+    return by_time(one for one in usages(frames).values() if one.status != "ok")
+
+
+def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
+    """Whether a table of kernels without points says something: in the roofline view a time is enough."""
+    return view_of(frames) == "roofline" and any(one.measured or math.isfinite(one.seconds) for one in absent)
+
+
+def per_kernel(found: Iterable[Usage]) -> list[Usage]:
+    """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
+
+    Nothing is a mean: verdict, gain, and how full each unit was are of one launch, so that they go together.
+    """
+    groups: dict[tuple[str, int], list[Usage]] = {}
+    for one in found:
+        groups.setdefault((one.kernel, one.step), []).append(one)
+    return by_time(_together(members) for members in groups.values())
+
+
+def _together(members: Sequence[Usage]) -> Usage:
+    """One row for some launches of a kernel."""
+    if len(members) == 1:
+        return members[0]
+    return replace(
+        by_time(members)[0],
+        launches=sum(one.launches for one in members),
+        seconds=_sum(one.seconds for one in members),
+        share=_sum(one.share for one in members),
+        longest=True,
+    )
+
+
+def _sum(values: Iterable[float]) -> float:
+    known = [value for value in values if math.isfinite(value)]
+    return sum(known) if known else math.nan
+
+
+def unit_label(unit: str) -> str:
+    """SM, L1, L2, DRAM ..."""
+    return "SM" if unit == SM else level_style(unit).label
+
+
+def percent(share: float) -> str:
+    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
+    if not math.isfinite(share):
+        return "n/a"
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
+
+
+def units_of(found: Iterable[Usage]) -> list[str]:
+    """The units of which some row knows the share: the SMs first, then levels from the inside outwards."""
+    present = {unit for one in found for unit in one.fractions}
+    return [unit for unit in (SM, *LEVELS) if unit in present]
+
+
+def listed(names: Iterable[str], most: int = _NAMED) -> str:
+    """``a, b and 3 more``, each name once."""
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - most} more" if len(distinct) > most else ""
+    return ", ".join(distinct[:most]) + more
+
+
+def tensor_caveat(frames: Frames, mark: str = "") -> str:
+    """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
+    names = [one.name for one in by_time(usages(frames).values()) if one.tensor_unknown]
+    if not names:
+        return ""
+    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names)}.".strip()
+
+
+def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
+    """(kernel, why it is as fast as it is), the longest first: one for each verdict on a kernel.
+
+    Where reasons of launches with that verdict differ it is the longest launch's, and says so.
+    """
+    groups: dict[tuple[str, str], list[Usage]] = {}
+    for one in by_time(one for one in found if one.reason):
+        groups.setdefault((one.name, one.verdict), []).append(one)
+    several = Counter(name for name, _ in groups)
+    return [(_spoken_for(members, several[name] > 1), members[0].reason) for (name, _), members in groups.items()]
+
+
+def _spoken_for(members: Sequence[Usage], others: bool) -> str:
+    """The kernel, with the launch that speaks for ``members`` where they, or ``others`` of the kernel, say something else."""
+    first = members[0]
+    if first.launch < 0 or not (others or len({one.reason for one in members}) > 1):
+        return first.name
+    return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
+
+
+def gain_text(speedup: float) -> str:
+    """By what a kernel could at most be faster: 1.9x; "" where unknown."""
+    if not math.isfinite(speedup):
+        return ""
+    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < 100 else ">100x"
+
+
+def levels_of(found: Sequence[Usage]) -> list[str]:
+    """Levels of which some row knows its share or moves some of its bytes, innermost first."""
+    present = set(units_of(found))
+    for one in found:
+        largest = max(one.bandwidths.values(), default=0.0)
+        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
+    return [level for level in LEVELS if level in present]
+
+
+def busiest_text(one: Usage) -> str:
+    """The busiest unit and its share: ``L2 85.1 %``."""
+    share = f" {percent(one.busiest_fraction)}" if math.isfinite(one.busiest_fraction) else ""
+    return f"{one.busiest_unit}{share}" if one.busiest_unit else ""
+
+
+def occupancy_text(one: Usage) -> str:
+    """Achieved of theoretical occupancy, as far as known: ``43 of 50 %``."""
+    achieved, possible = (100 * value for value in (one.occupancy, one.occupancy_theoretical))
+    if math.isfinite(achieved) and math.isfinite(possible):
+        return f"{achieved:.0f} of {possible:.0f} %"
+    if math.isfinite(possible):
+        return f"at most {possible:.0f} %"
+    return f"{achieved:.0f} %" if math.isfinite(achieved) else ""
+
+
+def waves_text(one: Usage) -> str:
+    """Waves of blocks in three digits."""
+    return "" if not math.isfinite(one.waves) else f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
+
+
+def level_text(one: Usage, level: str) -> str:
+    """Bandwidth with its unit and share of its peak, as far as known: ``512 GB/s, 43.1 %``."""
+    rate, share = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
+    parts = [format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
+    return ", ".join([*parts, percent(share)] if math.isfinite(share) else parts)
+
+
+BESIDE = 8  # kernels in the bars below a chart that has dots
+_VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
+TIME = "time"  # in the place of a unit where nothing but times is known
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What is drawn: ``units`` from the SMs outwards, the longest kernels, and how many there are."""
+
+    units: tuple[str, ...]
+    rows: tuple[Usage, ...]
+    total: int
+
+    @property
+    def of_time(self) -> bool:
+        """Whether the bars are shares of the time, as nothing else is known."""
+        return self.units == (TIME,)
+
+    def shares(self, row: Usage) -> dict[str, float]:
+        """Shares of a row by unit, as ratios; what is unknown is absent."""
+        return {TIME: row.share} if self.of_time else row.fractions
+
+
+def bars(frames: Frames, most: int) -> Bars:
+    """The bars of the ``most`` longest kernels without dots, all launches of a kernel together; none where nothing is known."""
+    absent = without_dots(frames)
+    if not answers(frames, absent):
+        return Bars((), (), 0)
+    kernels = per_kernel(absent)
+    shown = tuple(kernels[:most])
+    units = [unit for unit in units_of(shown) if any(one.fractions.get(unit, 0.0) >= _VISIBLE for one in shown)]
+    return Bars(tuple(units or units_of(shown)) or (TIME,), shown, len(kernels))
+
+
+def bar_notes(data: Bars) -> list[str]:
+    """What the bars leave out."""
+    notes = [LONGEST] if any(one.longest for one in data.rows) else []
+    if len(data.rows) < data.total:
+        notes.append(f"Bars of the {len(data.rows)} longest of {data.total} kernels without dots.")
+    return notes

@@ -1,0 +1,1 @@
+"""The instruction roofline: warp instructions over memory transactions."""

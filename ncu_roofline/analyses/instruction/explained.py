@@ -1,0 +1,52 @@
+"""What a report lacks for the instruction roofline, and the ncu command that adds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncu_roofline.facts import load_instructions, load_spec
+from ncu_roofline.inputs import MetricTable
+from ncu_roofline.model.collecting import command_of
+from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
+from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
+from ncu_roofline.model.kernels import CORE_LEVELS
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.report import Report
+
+
+def explain_instructions(
+    report: Report | MetricTable, m: Measurements, levels: Sequence[str] = CORE_LEVELS, kernel: str = ""
+) -> Explanation:
+    """Explain a report from its measurements, made with instructions.
+
+    The precisions of the result are kinds of instruction; ``levels`` and ``kernel`` as of `explain`.
+    """
+    spec, counted = load_spec(), load_instructions()
+    capabilities = list(dict.fromkeys(m.capability))
+    chips = [chip for one in capabilities if (chip := spec.read_as(one))]
+    reached = [
+        availability(level, m.traffic.get(level.id))
+        for level in spec.levels
+        if level.id in levels and any(level.id not in chip.lacks for chip in chips)
+    ]
+    kinds = [availability(kind, m.instructions.get(kind.id)) for kind in counted.kinds] if chips else []
+    moved = [availability(kind, m.transactions.get(kind.id)) for kind in counted.kinds if kind.level]
+    without = {one.id for one in (*kinds, *moved, *reached) if one.launches < len(m)}
+    missing = [one.id for one in (*kinds, *reached) if one.id in without]
+    names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
+    notes = chip_notes([one for one in capabilities if one != UNKNOWN_CAPABILITY])
+    if not chips and not notes:
+        notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
+    return Explanation(
+        report=str(m.report[0]) if len(m) else str(report.path),
+        ncu_version=report.ncu_version,
+        devices=devices_of(m),
+        launches=len(m),
+        precisions=tuple(kinds),
+        levels=tuple(reached),
+        missing=tuple(missing),
+        partial=(),
+        added=tuple(missing),
+        command=command_of(report, tuple(dict.fromkeys(names)), kernel) if missing and chips else "",
+        notes=tuple(notes),
+    )

@@ -1,0 +1,338 @@
+"""The instruction roofline: warp instructions per second over warp instructions per memory transaction.
+
+Source: Ding, Williams, "An Instruction Roofline Model for GPUs" (2019); the counters are in ``data/instruction.toml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.facts import InstructionSpec, Precision, Spec, load_instructions, load_spec
+from ncu_roofline.facts.instruction import EXECUTED, InstructionWall, Kind
+from ncu_roofline.model import columns
+from ncu_roofline.model.extract import LANES
+from ncu_roofline.model.kernels import CORE_LEVELS, kernels_table
+from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
+from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK, points_table
+from ncu_roofline.model.roofline import (
+    CeilingsFile,
+    Roofline,
+    Source,
+    ceilings_of,
+    check_ceilings,
+    measurements_of,
+    of_columns,
+    of_rows,
+    ordered,
+)
+from ncu_roofline.model.roofs import Roofs, RoofValues
+from ncu_roofline.model.selection import Grouping, Selection, group
+from ncu_roofline.model.verdicts import Verdicts
+
+SHARED_KIND, L1, SHARED = "inst.shared", "l1", "shared"
+WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
+
+
+def in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quantity]:
+    """Transactions of 32 bytes by level id.
+
+    L1 contains shared memory as in Ding and Williams (2019): 4 transactions of 32 bytes for a wavefront of up to 128 bytes.
+    Where the report has no wavefronts, or its L1 traffic is what a stock chart counts, L1 stays as it is; notes say which.
+    """
+    scale = np.full(len(m), 1 / counted.transaction)
+    traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != SHARED}
+    if L1 in traffic:
+        weight = counted.kind(SHARED_KIND).bytes / counted.transaction
+        traffic[L1] = _with_shared(traffic[L1], m.transactions.get(SHARED_KIND, Quantity.missing(len(m))), weight)
+    return traffic
+
+
+def _with_shared(l1: Quantity, wavefronts: Quantity, weight: float) -> Quantity:
+    """The sum, with an origin for every pair of origins that there is."""
+    own = np.array([origin.source != "embedded" for origin in l1.origins] + [False])
+    added = own[l1.choice] & np.isfinite(wavefronts.values)
+    width = len(wavefronts.origins) + 1
+    text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
+    origins = []
+    for origin in l1.origins:
+        alone = origin.note if origin.source == "embedded" else WITHOUT_SHARED
+        origins.append(_with_note(origin, alone))
+        origins += [
+            _with_note(replace(origin, metrics=f"{origin.metrics}, {other.metrics}"), text) for other in wavefronts.origins
+        ]
+    pairs = l1.choice * width + np.where(added, wavefronts.choice + 1, 0)
+    values = np.where(added, l1.values + weight * wavefronts.values, l1.values)
+    return Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
+
+
+def _with_note(origin: Origin, note: str) -> Origin:
+    return replace(origin, note="; ".join(dict.fromkeys(part for part in (origin.note, note) if part)))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Instruction issue, the levels of every chart, and what has points of a GPU model (columns of the points frame)."""
+
+    points: dict[str, Any]
+    select: Selection
+
+    def precisions(self, device: str) -> set[str]:  # noqa: ARG002 - the same roof for every GPU
+        return {EXECUTED}
+
+    def levels(self, device: str) -> set[str]:
+        core = {level for level in CORE_LEVELS if self.select.wants("", level)}
+        return core | set(self.points["level"][self.points["device"] == device])
+
+    def kinds(self, device: str) -> set[str]:
+        """Kinds of instruction with points."""
+        return set(self.points["precision"][self.points["device"] == device])
+
+
+def roof_rows(
+    roofs: Roofs, spec: Spec, counted: InstructionSpec, points: dict[str, Any], select: Selection
+) -> list[dict[str, Any]]:
+    """Rows of the roofs frame.  ``spec`` has the kinds of instruction for precisions."""
+    shown = _Shown(points, select)
+    alone = {kind.level: kind for kind in counted.kinds if kind.bytes != counted.transaction}
+    rows = [_row(row, counted, alone) for row in roofs.rows(spec, shown)]
+    devices = {row["device"]: row for row in rows}
+    for device, row in devices.items():
+        kinds = {kind.id for kind in counted.kinds if kind.level not in alone and select.wants(kind.id)}
+        kinds |= shown.kinds(device)
+        rows += [_wall(row, wall) for wall in counted.walls if wall.kind in kinds]
+    return rows
+
+
+def _row(row: dict[str, Any], counted: InstructionSpec, alone: dict[str, Kind]) -> dict[str, Any]:
+    """A row in bytes per second as transactions per second, that of instructions with its name."""
+    if row["kind"] == "compute":
+        return {**row, "label": counted.issue_label}
+    kind = alone.get(row["level"])
+    size = kind.bytes if kind else counted.transaction
+    scaled = {name: row[name] / size for name in ("value", "value_min", "value_max")}
+    label = f"{row['label']}, wavefronts of {size:g} B" if kind else row["label"]
+    return {**row, **scaled, "unit": "txn/s", "precision": kind.id if kind else "", "label": label}
+
+
+def _wall(row: dict[str, Any], wall: InstructionWall) -> dict[str, Any]:
+    """A wall for the GPU of another row."""
+    where = {name: row[name] for name in ("report", "device", "compute_capability")}
+    return {
+        **where,
+        "roof": wall.id,
+        "kind": "wall",
+        "precision": wall.kind,
+        "level": "",
+        "label": wall.short,
+        "value": wall.intensity,
+        "unit": "inst/txn",
+        "value_min": wall.intensity,
+        "value_max": wall.intensity,
+        "origin": "theoretical",
+        "clock": np.nan,
+        "clock_basis": "",
+        "source": "architecture",
+        "metrics": "",
+        "notes": "",
+    }
+
+
+_UNKNOWN_CHIP = "unknown-chip"
+
+
+class Availability:
+    """Which rows have instructions and transactions, from any of their launches."""
+
+    def __init__(self, m: Measurements, grouping: Grouping, traffic: Mapping[str, Quantity], levels: tuple[str, ...]) -> None:
+        self._m, self._grouping = m, grouping
+        missing = Quantity.missing(len(m))
+        self._work = m.instructions.get(EXECUTED, missing).values
+        self._levels = {level: traffic.get(level, missing).values for level in levels}
+        every = [quantity.values for quantity in traffic.values()]
+        self._any_traffic = np.any([np.isfinite(values) for values in (missing.values, *every)], axis=0)
+
+    def status(self) -> Any:
+        """Why a row has points or none."""
+        known = self._known(self._work)
+        executed = self._grouping.total(np.nan_to_num(self._work)) > 0
+        together = self._known(np.where(self._any_traffic, self._work, np.nan))
+        conditions = [self._unknown(), ~self._known(self._m.seconds), ~known, ~executed, ~together]
+        names = [_UNKNOWN_CHIP, "no-time", "no-work-metrics", "no-instructions", "no-traffic-metrics"]
+        return np.select(conditions, names, default="ok").astype(object)
+
+    def executed(self) -> FloatArray:
+        """Warp instructions of each row, NaN where unknown."""
+        return np.where(self._known(self._work), self._grouping.total(np.nan_to_num(self._work)), np.nan)
+
+    def missing(self) -> Any:
+        """What no launch of a row has, for chips that could count it: ids of kinds and levels."""
+        known = {EXECUTED: self._known(self._work)} | {level: self._known(v) for level, v in self._levels.items()}
+        architectures = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
+        result = np.empty(self._grouping.count, dtype=object)
+        for row, architecture in enumerate(architectures):
+            lacks = architecture.lacks if architecture else frozenset()
+            result[row] = " ".join(name for name, has in known.items() if not has[row] and name not in lacks)
+        return result
+
+    def notes(self) -> Any:
+        """Warnings: a low clock, a chip whose counters are unproven."""
+        ratio = self._grouping.mean(self._m.clock, self._m.seconds) / self._m.clock_max[self._grouping.first]
+        chips = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
+        texts = [
+            "; ".join(filter(None, (LOW_CLOCK if low else "", chip.caveat if chip else "")))
+            for low, chip in zip(ratio < CLOCK_WARNING, chips, strict=True)
+        ]
+        return np.array(texts, dtype=object)
+
+    def _known(self, values: FloatArray) -> Any:
+        return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
+
+    def _unknown(self) -> Any:
+        chips = {one: load_spec().read_as(one) for one in dict.fromkeys(self._m.capability)}
+        return np.array([chips[one] is None for one in self._m.capability[self._grouping.first]], dtype=bool) & ~self._known(
+            self._work
+        )
+
+
+# Said of a kernel that loses more than this share of its lanes, as the rule on access patterns does.
+_LOST_LANES = 0.3
+
+
+@dataclass(frozen=True)
+class InstructionRoofline(Roofline):
+    """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
+
+    Units of the points: `columns.points_of("instruction")`.  ``to_collect`` are metrics that some launch lacks for its dots.
+    """
+
+    view: ClassVar[str] = "instruction"
+    to_collect: tuple[str, ...] = ()
+
+
+def instruction_roofline(
+    report: Source | Measurements | Sequence[Source],
+    ceilings: CeilingsFile | Sequence[CeilingsFile] | None = None,
+    *,
+    clock: str = "profiled",
+    by: str = "launch",
+    select: Selection | None = None,
+) -> InstructionRoofline:
+    """The instruction roofline of one or several reports; Measurements must be those of `measurements_of(instructions=True)`.
+
+    Points: ``inst`` is all executed warp instructions against the transactions of 32 bytes of each level (L1 as Ding and
+    Williams count it: sectors of global, local and texture memory, and 4 for each wavefront of shared memory where the report
+    has them); ``inst.global_ld`` global loads against the L1 sectors that they ask for, ``inst.shared`` shared loads and stores
+    against wavefronts of 128 bytes.  Roofs: instruction issue (inst/s), bandwidths (txn/s; bytes per second / bytes of a
+    transaction, measured ceilings too), and walls (inst/txn) at 1 / transactions of one instruction for ``inst.global_ld``
+    (1, 4, 8, 32) and ``inst.shared`` (1 to 32).
+    ``clock``, ``by`` and ``select`` as of `roofline`; precisions of ``select`` are these ids.
+    Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports.
+    """
+    measurements = report if isinstance(report, Measurements) else measurements_of(report, instructions=True)
+    files = ceilings_of(ceilings)
+    check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
+    selection = select or Selection()
+    with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
+        return _Build(selection.launches(measurements), files, clock, by, selection).roofline()
+
+
+class _Counted(Precision):
+    """A kind of instruction in the place of a precision; all kinds stand under the one roof of instruction issue."""
+
+    def roof_ids(self) -> tuple[str, ...]:
+        return (load_instructions().issue,)
+
+
+class _Build:
+    """The tables of an instruction roofline, from the launches that are wanted."""
+
+    def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
+        self.m, self.select = m, select
+        self.counted: InstructionSpec = load_instructions()
+        kinds = tuple(_Counted(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
+        self.spec: Spec = replace(load_spec(), precisions=kinds)
+        self.grouping: Grouping = group(m, by)
+        self.roofs = Roofs(m, files, clock)
+        self.traffic: Mapping[str, Quantity] = in_transactions(m, self.counted)
+
+    @cached_property
+    def levels(self) -> tuple[str, ...]:
+        """Levels that are shown."""
+        return tuple(level.id for level in levels_of(self.m, self.spec) if self.select.wants("", level.id))
+
+    def roofline(self) -> InstructionRoofline:
+        points = ordered([table for kind in self.counted.kinds for table in self._points(kind)], columns.POINTS)
+        kernels = kernels_table(
+            self.m, self.grouping, self.spec, self.levels, Verdicts(self.m, self.grouping, load_spec(), self.roofs)
+        )
+        available = Availability(
+            self.m, self.grouping, self.traffic, tuple(level for level in CORE_LEVELS if level in self.levels)
+        )
+        kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes()}
+        kernels["work"] = available.executed()
+        return InstructionRoofline(
+            points,
+            of_rows(roof_rows(self.roofs, self.spec, self.counted, points, self.select), columns.ROOFS),
+            of_columns(kernels, columns.KERNELS),
+            to_collect=self._to_collect(),
+        )
+
+    def _points(self, kind: Kind) -> list[dict[str, Any]]:
+        """The tables of one kind: of all instructions at every level, of the others at theirs."""
+        work = self.m.instructions.get(kind.id)
+        if work is None:
+            return []
+        alone = {kind.level: self.m.transactions[kind.id]} if kind.id in self.m.transactions else {}
+        traffic = alone if kind.level else self.traffic
+        m = replace(self.m, work={kind.id: work}, summands={}, fused={}, traffic=traffic)
+        bandwidth = {name: _scaled(roof, 1 / kind.bytes) for name, roof in self.roofs.bandwidth().items() if name in traffic}
+        tables = points_table(m, self.grouping, self.spec, self.roofs.compute(), bandwidth, self.select, self.levels)
+        if kind.id == EXECUTED:
+            lanes = self._lanes()
+            for table in tables:
+                table["lanes"] = lanes[table["_row"]]
+                table["notes"] = _noted(table["notes"], table["lanes"] * self.counted.warp, self.counted.warp)
+        return tables
+
+    def _lanes(self) -> FloatArray:
+        """Share of the lanes that had a true predicate, over the launches of which it is known."""
+        missing = Quantity.missing(len(self.m))
+        lanes = self.m.instructions.get(LANES, missing).values
+        everything = np.where(np.isnan(lanes), np.nan, self.m.instructions.get(EXECUTED, missing).values)
+        return self.grouping.total(np.nan_to_num(lanes)) / self.grouping.total(np.nan_to_num(everything))
+
+    def _to_collect(self) -> tuple[str, ...]:
+        """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
+        found: list[str] = []
+        missing = Quantity.missing(len(self.m))
+        for chip in dict.fromkeys(self.m.capability):
+            if not self.spec.read_as(chip):
+                continue
+            rows = np.array([one == chip for one in self.m.capability])
+            lacking = [
+                level
+                for level in CORE_LEVELS
+                if level in self.levels and np.isnan(self.traffic.get(level, missing).values[rows]).any()
+            ]
+            work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())
+            found += self.counted.needs(load_spec(), chip, tuple(lacking), work=work)
+        return tuple(dict.fromkeys(found))
+
+
+def _scaled(roof: RoofValues, factor: float) -> RoofValues:
+    return RoofValues(roof.value * factor, roof.theoretical * factor, roof.measured)
+
+
+def _noted(notes: Any, working: FloatArray, warp: float) -> Any:
+    """Notes with a sentence where many lanes do nothing."""
+    result = notes.copy()
+    for row in np.flatnonzero(working < (1 - _LOST_LANES) * warp):
+        text = f"{working[row]:.0f} of {warp:g} lanes work on average"
+        result[row] = f"{result[row]}; {text}" if result[row] else text
+    return result

@@ -1,0 +1,1 @@
+"""Performance portability: how much of what each platform can give an application gets."""

@@ -1,0 +1,289 @@
+"""Performance portability: how much of what each platform can give an application gets, over a set of platforms.
+
+Yang et al., "An Empirical Roofline Methodology for Quantitatively Assessing Performance Portability" (P3HPC 2018):
+
+    e_i = P_i / min(F_i, B_i * I_i)           equation 2, architectural efficiency on platform i
+    PP  = |H| / sum over i in H of 1 / e_i    equation 1 (Pennycook, Sewall, Lee), 0 unless it runs on every platform of H
+
+P performance in FLOP/s, I intensity in FLOP/B, F compute ceiling in FLOP/s, B bandwidth ceiling in B/s.  Which FLOPs go with
+which ceiling decides the answer: executed ones belong under a ceiling that counts executed operations.  What the paper calls
+empirical ceilings are measured ones; theoretical roofs stand in where none is given, and the result says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ncu_roofline.analyses.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.analyses.portability.runs import Roof, Run, merged, runs_of_frame
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.model import Displayed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FLOPS = ("executed", "canonical")
+CEILINGS = ("fma", "nofma", "divide", "divide_nofma", "mix")
+BINDING = "binding"
+"""Instead of a level: whichever level limits most."""
+_WHAT = "Cannot compare"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What goes into the efficiency of each platform.
+
+    ``level`` is a level id or "binding" (equation 2 has one level; the paper takes device memory), ``levels`` those of single
+    platforms; ``canonical`` maps variants ("" for the only one) to operations; ``platforms`` is H, all that occur if empty.
+    """
+
+    flops: str = "executed"
+    ceiling: str = "fma"
+    level: str = "dram"
+    levels: Mapping[str, str] = field(default_factory=dict)
+    canonical: Mapping[str, float] = field(default_factory=dict)
+    platforms: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.flops not in FLOPS or self.ceiling not in CEILINGS:
+            raise ValueError(f"flops must be one of {', '.join(FLOPS)}, and ceiling one of {', '.join(CEILINGS)}")
+
+
+def efficiency(performance: float, compute: float, bandwidth: float, intensity: float) -> float:
+    """Architectural efficiency, equation 2: FLOP/s over min(FLOP/s, B/s * FLOP/B), as a ratio."""
+    return performance / min(compute, bandwidth * intensity)
+
+
+def efficiency_row(run: Run, choices: Choices) -> dict[str, Any]:
+    """A row of the platforms frame, without the portability of its variant."""
+    row: dict[str, Any] = {column.name: math.nan if column.dtype == "float" else "" for column in PORTABILITY_PLATFORMS}
+    row.update(application=run.application, variant=run.variant, platform=run.platform, device=run.device, source=run.source)
+    row.update(status=run.supported, flops=choices.flops, ceiling=choices.ceiling, notes="; ".join(run.notes))
+    if run.supported != "yes":
+        return {**row, "efficiency": math.nan if run.supported == "not run" else 0.0}
+    run = _counted(run, choices)
+    compute, level, bandwidth = _limits(run, choices)
+    intensity = run.intensity.get(level, math.nan)
+    slope = bandwidth.value * intensity
+    attainable = min(compute.value, slope)
+    bound = "compute" if compute.value <= slope else level
+    if math.isnan(compute.value) or math.isnan(slope):
+        attainable, bound = run.attainable, "stated"
+    share = run.performance / attainable if attainable > 0 else math.nan
+    if not 0 < share < math.inf:
+        raise RooflineError(_WHAT, run.source, f"the numbers of {run.about} give no efficiency", "Check their units.")
+    row.update(precision=run.precision, performance=run.performance, work=run.work, seconds=run.seconds, level=level)
+    row.update(intensity=intensity, compute_roof=compute.value, compute_origin=compute.origin, bound=bound)
+    row.update(bandwidth_roof=bandwidth.value, bandwidth_origin=bandwidth.origin, attainable=attainable)
+    return {**row, "efficiency": share}
+
+
+def _counted(run: Run, choices: Choices) -> Run:
+    """The run with the operations that count: executed ones as they are, canonical ones in the same time and traffic."""
+    if choices.flops == "executed":
+        return run
+    canonical = choices.canonical.get(run.variant, choices.canonical.get("", run.canonical))
+    if math.isnan(canonical):
+        next_step = "Add a column canonical_flops, or give --canonical-flops."
+        raise RooflineError(_WHAT, run.source, f"{run.about} has no canonical FLOP count", next_step)
+    if math.isnan(run.work):
+        reason = f"{run.about} has rates only, and a canonical count needs the time or the executed FLOPs"
+        raise RooflineError(_WHAT, run.source, reason, "Add a column seconds or flops.")
+    ratio = canonical / run.work
+    scaled = {level: intensity * ratio for level, intensity in run.intensity.items()}
+    return replace(run, performance=run.performance * ratio, work=canonical, intensity=scaled)
+
+
+def _limits(run: Run, choices: Choices) -> tuple[Roof, str, Roof]:
+    """The compute ceiling, the level and its bandwidth ceiling; NaN ones where the run states what is attainable.
+
+    Raises RooflineError where one is missing.
+    """
+    missing = Roof(math.nan, "")
+    stated = Roof(math.nan, "stated")
+    compute = _ceiling(run, choices.ceiling) or missing
+    level = choices.levels.get(run.platform, choices.level)
+    if level == BINDING:
+        slopes = {name: run.intensity[name] * roof.value for name, roof in run.bandwidth.items() if name in run.intensity}
+        level = min(slopes, key=lambda name: slopes[name], default="dram")
+    bandwidth = run.bandwidth.get(level, missing)
+    if not math.isnan(compute.value) and not math.isnan(bandwidth.value) and level in run.intensity:
+        return compute, level, bandwidth
+    if not math.isnan(run.attainable):
+        return stated, level, stated
+    raise _lacks(run, choices.ceiling, level, compute)
+
+
+def _lacks(run: Run, ceiling: str, level: str, compute: Roof) -> RooflineError:
+    if level not in run.intensity:
+        known = ", ".join(run.intensity) or "none"
+        reason = f"{run.about} has no intensity at {level} (it has {known})"
+        return RooflineError(_WHAT, run.source, reason, f"Choose another with --level '{run.platform}=LEVEL'.")
+    if math.isnan(compute.value):
+        known = ", ".join(run.compute) or "none"
+        reason = f"{run.about} has no {ceiling} ceiling in {run.precision} (it has {known})"
+        return RooflineError(_WHAT, run.source, reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
+    reason = f"{run.about} has no bandwidth ceiling of {level}"
+    return RooflineError(_WHAT, run.source, reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
+
+
+def _ceiling(run: Run, ceiling: str) -> Roof | None:
+    """A compute ceiling; "mix" is what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7)."""
+    if ceiling != "mix":
+        return run.compute.get(ceiling)
+    peak = run.compute.get("fma")
+    if peak is None or math.isnan(run.fma_share):
+        return None
+    return replace(peak, value=peak.value * (1 + run.fma_share) / 2)
+
+
+__all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
+
+REPEATED = 1.02
+"""Up to this efficiency two honest measurements may differ: table III of Yang et al. (2018) has 100.64 %."""
+
+
+@dataclass(frozen=True)
+class Portability(Displayed):
+    """One row per platform and variant, and one per variant with its portability; columns: `ncu_roofline.analyses.columns`."""
+
+    view: ClassVar[str] = "portability"
+    platform_rows: tuple[dict[str, Any], ...]
+    summary_rows: tuple[dict[str, Any], ...]
+    choices: Choices
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def platforms(self) -> pd.DataFrame:
+        """Efficiency per platform and variant, with all that went into it."""
+        return _frame(self.platform_rows, [column.name for column in PORTABILITY_PLATFORMS])
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Performance portability per variant."""
+        return _frame(self.summary_rows, [column.name for column in PORTABILITY_SUMMARY])
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame: pd.DataFrame = pd.DataFrame([[row[name] for name in names] for row in rows], columns=list(names))
+    return frame
+
+
+def performance_portability(efficiencies: Iterable[float]) -> float:
+    """Equation 1: the harmonic mean of the efficiencies, one per platform; 0 where the application runs not everywhere (e = 0).
+
+    Raises ValueError for no platform at all, and for an efficiency that is negative or no finite number.
+    """
+    values = list(efficiencies)
+    if not values or not all(0 <= value < math.inf for value in values):
+        raise ValueError("performance portability needs an efficiency of at least 0 for each of one or more platforms")
+    return len(values) / sum(1 / value for value in values) if all(values) else 0.0
+
+
+def portability(runs: Sequence[Run] | pd.DataFrame, choices: Choices | None = None) -> Portability:
+    """Performance portability of each application and variant over its platforms.
+
+    ``runs`` are what `ncu_roofline.analyses.portability.platforms.read_runs` reads, or a DataFrame with the columns of a plain table.
+
+    A platform of H without a row, or with one that says it is not supported, makes it 0; one that was "not run" is left out,
+    with a warning.  Raises RooflineError where a run lacks a number that the choices need.
+    """
+    chosen = choices or Choices()
+    runs = _named(runs if isinstance(runs, Sequence) else runs_of_frame(runs))
+    _check_canonical(runs, chosen)
+    groups: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    for run in runs:
+        groups.setdefault((run.application, run.variant), {}).setdefault(run.platform, []).append(run)
+    rows: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for (application, variant), by_platform in groups.items():
+        everywhere = [run.platform for run in runs if run.application == application]
+        wanted = chosen.platforms or tuple(dict.fromkeys(everywhere))
+        found = [efficiency_row(_one(by_platform, name, application, variant), chosen) for name in wanted]
+        summary = _summary(application, variant, found)
+        rows += [{**row, "portability": summary["portability"]} for row in found]
+        summaries.append(summary)
+        warnings += _warnings(found)
+    if not rows:
+        raise RooflineError(_WHAT, "the inputs", "they hold no run", "Give reports or tables with points.")
+    unused = dict.fromkeys(run.platform for run in runs if chosen.platforms and run.platform not in chosen.platforms)
+    if unused:
+        warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
+    return Portability(tuple(rows), tuple(summaries), chosen, tuple(dict.fromkeys(warnings)))
+
+
+def _named(runs: Sequence[Run]) -> list[Run]:
+    """Runs of files that name no application are of the one that the others name."""
+    names = list(dict.fromkeys(run.application for run in runs if run.application))
+    if len(names) < 2:
+        return [replace(run, application=names[0] if names else "") for run in runs]
+    nameless = next((run for run in runs if not run.application), None)
+    if nameless:
+        reason = f"it names no application, and the other inputs name {', '.join(names[:6])}"
+        raise RooflineError(_WHAT, nameless.source, reason, "Say which it is with --application.")
+    return list(runs)
+
+
+def _check_canonical(runs: Sequence[Run], choices: Choices) -> None:
+    variants = dict.fromkeys(run.variant for run in runs)
+    if "" in choices.canonical and len(variants) > 1:
+        reason = f"one number of operations can't hold for {len(variants)} variants"
+        raise RooflineError("Cannot use", "--canonical-flops", reason, f"Give one for each, as {next(iter(variants))}=1e12.")
+    unknown = next((name for name in choices.canonical if name and name not in variants), "")
+    if unknown:
+        reason = f"there is no such variant (there are {', '.join(list(variants)[:6])})"
+        raise RooflineError("Cannot use --canonical-flops of", unknown, reason, "Name a variant as the table does.")
+
+
+def _one(by_platform: Mapping[str, Sequence[Run]], platform: str, application: str, variant: str) -> Run:
+    runs = by_platform.get(platform)
+    if runs:
+        return merged(runs)
+    return Run(platform, application, variant, "", supported="missing")
+
+
+def _summary(application: str, variant: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    counted = [row for row in rows if row["status"] != "not run"]
+    lowest = min(counted, key=lambda row: float(row["efficiency"]), default=None)
+    return {
+        "application": application,
+        "variant": variant,
+        "portability": performance_portability(row["efficiency"] for row in counted) if counted else math.nan,
+        "platforms": len(counted),
+        "names": ", ".join(str(row["platform"]) for row in counted),
+        "lowest": str(lowest["platform"]) if lowest else "",
+        "unsupported": ", ".join(str(row["platform"]) for row in rows if row["status"] in ("no", "missing")),
+        "not_run": ", ".join(str(row["platform"]) for row in rows if row["status"] == "not run"),
+    }
+
+
+def _warnings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a reader must know of the platforms of one variant."""
+    found = []
+    for row in rows:
+        about = " ".join(filter(None, (str(row["platform"]), str(row["variant"]))))
+        if row["status"] == "missing":
+            found.append(f"{about}: no input has it, which counts as not supported, and the portability is 0")
+        if row["status"] == "not run":
+            found.append(f"{about}: not run, and left out of the set of platforms")
+        if row["efficiency"] > 1:
+            unless = " (unless two measurements differ by that much)" if row["efficiency"] <= REPEATED else ""
+            found.append(
+                f"{about}: {row['efficiency']:.1%} is impossible{unless}: {row['flops']} FLOPs do not belong under the ceiling "
+                f"{row['ceiling']} ({row['compute_origin'] or 'stated'})"
+            )
+        if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]):
+            found.append(
+                f"{row['platform']}: roofs are theoretical where none is measured; give --ceilings '{row['platform']}=FILE'"
+            )
+    precisions = {str(row["precision"]) for row in rows if row["precision"] not in ("", "fp")}
+    if len(precisions) > 1:
+        found.append(f"the platforms are compared in different precisions: {', '.join(sorted(precisions))}")
+    return found

@@ -1,0 +1,1 @@
+"""Reports of many MPI ranks, merged by kernel."""

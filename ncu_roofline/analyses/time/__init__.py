@@ -1,0 +1,1 @@
+"""The time-based roofline: complexity and time of each kernel."""

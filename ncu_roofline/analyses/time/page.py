@@ -1,0 +1,104 @@
+"""The time view as an interactive page: three charts and a table in one self-contained html file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncu_roofline.analyses.columns import TIME_MACHINES, TIME_POINTS
+from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.chart import column, kernel_labels
+from ncu_roofline.analyses.hierarchical.page import EXPLANATION, THEMES, self_contained, texts_of
+from ncu_roofline.analyses.hierarchical.page_data import clean, number
+from ncu_roofline.analyses.hierarchical.style import BOUNDS, level_style, precision_label, precision_order
+from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
+from ncu_roofline.analyses.time import captions as time_captions
+from ncu_roofline.analyses.time.chart import TimeFrames
+from ncu_roofline.analyses.time.text import Texts, absent_columns, count_of, machine_columns
+from ncu_roofline.model.columns import Column
+from ncu_roofline.units import UNITS
+
+_SCRIPTS = ("page_format.js", "time_page_state.js", "time_page_charts.js", "time_page_table.js", "time_page.js")
+
+
+def render_html(
+    frames: TimeFrames,
+    *,
+    title: str = "",
+    theme: str = "auto",
+    explanations: Iterable[Mapping[str, str]] = (),
+) -> bytes:
+    """The page of the time view as UTF-8 bytes; ``explanations`` as of the ordinary page.
+
+    Raises ValueError for an unknown theme and RooflineError where plotly is not installed.
+    """
+    if theme not in THEMES:
+        raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
+    heading = clean(title) or "Time-based roofline"
+    return self_contained(
+        "time_page.html.j2",
+        _SCRIPTS,
+        payload(frames, title=heading, theme=theme),
+        title=heading,
+        theme=theme,
+        subtitle=clean(captions.subtitle(frames)),
+        level=level_style(frames.level).label,
+        has_points=bool(column(frames, "points", "kernel")),
+        has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
+        explanation=time_captions.explanation(frames),
+        machines=_table(machine_columns(frames)),
+        absent=_table(absent_columns(frames)),
+        notes=_notes(frames),
+        reports=list(dict.fromkeys(filter(None, map(clean, column(frames, "kernels", "report"))))),
+        explanations=texts_of(explanations, EXPLANATION),
+    )
+
+
+def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
+    """Everything the script of the page needs, as values that JSON knows."""
+    texts: dict[str, int] = {}
+    labels = kernel_labels(frames)
+    names = zip(column(frames, "points", "report"), column(frames, "points", "kernel"), strict=True)
+    precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
+    return {
+        "title": title,
+        "theme": theme,
+        "level": frames.level,
+        "level_label": level_style(frames.level).label,
+        "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
+        "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
+        "bounds": {key: [style.label, style.light, style.dark] for key, style in BOUNDS.items()},
+        "precisions": {clean(one): precision_label(one) for one in precisions},
+        "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
+        "machines": _packed(frames, "machines", TIME_MACHINES, texts),
+        "texts": list(texts),
+    }
+
+
+def _packed(frames: TimeFrames, table: str, declared: Sequence[Column], texts: dict[str, int]) -> dict[str, Any]:
+    """Columns with texts replaced by their positions in the pool ``texts``, which grows."""
+    packed: dict[str, Any] = {"text_columns": [one.name for one in declared if one.dtype == "str"]}
+    for one in declared:
+        values = column(frames, table, one.name)
+        text = one.dtype == "str"
+        packed[one.name] = [texts.setdefault(clean(v), len(texts)) for v in values] if text else [number(v) for v in values]
+    return packed
+
+
+def _table(columns: Sequence[Texts]) -> dict[str, Any] | None:
+    """Headers and rows for the template, None for a table without rows."""
+    if not count_of(columns):
+        return None
+    rows = zip(*(map(clean, one.cells) for one in columns), strict=True)
+    return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
+
+
+def _notes(frames: TimeFrames) -> list[str]:
+    notes = [
+        tensor_caveat(frames),
+        captions.clock_note(frames),
+        time_captions.latency_note(frames),
+        time_captions.overhead_note(frames),
+    ]
+    notes += [*time_captions.absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
+    return [clean(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]

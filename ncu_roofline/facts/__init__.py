@@ -1,0 +1,33 @@
+"""What is counted on each chip: counters, weights, peaks and ranges of compute capability, work of opcodes; from data files."""
+
+from __future__ import annotations
+
+from ncu_roofline.facts.description import Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.facts.fields import SpecError
+from ncu_roofline.facts.hardware import Gauge, Rate, TensorActivity, Unit, Units, load_units
+from ncu_roofline.facts.instruction import InstructionSpec, load_instructions
+from ncu_roofline.facts.loading import load_spec, read_spec
+from ncu_roofline.facts.opcodes import OpcodeTable, OpcodeWork, load_opcodes
+
+__all__ = [
+    "Architecture",
+    "Binding",
+    "BoardRule",
+    "Gauge",
+    "InstructionSpec",
+    "Level",
+    "OpcodeTable",
+    "OpcodeWork",
+    "Precision",
+    "Rate",
+    "Spec",
+    "SpecError",
+    "TensorActivity",
+    "Unit",
+    "Units",
+    "load_instructions",
+    "load_opcodes",
+    "load_spec",
+    "load_units",
+    "read_spec",
+]

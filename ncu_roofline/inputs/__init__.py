@@ -1,0 +1,22 @@
+"""Files of other tools, and of ncu itself, that hold what a report would: recognised by content, never by suffix."""
+
+from __future__ import annotations
+
+from ncu_roofline.inputs.opening import FORMATS, Format, check_report, joined, names_gpu, open_ceilings, open_input, with_gpu
+from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
+
+__all__ = [
+    "ANY_PRECISION",
+    "FORMATS",
+    "Format",
+    "ImportedPoint",
+    "ImportedRoof",
+    "MetricTable",
+    "PointTable",
+    "check_report",
+    "joined",
+    "names_gpu",
+    "open_ceilings",
+    "open_input",
+    "with_gpu",
+]

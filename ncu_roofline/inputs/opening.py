@@ -1,0 +1,136 @@
+"""Which importer reads a file: a table of formats, each with a test of the file's beginning."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.inputs import nvprof
+from ncu_roofline.inputs.tables import MetricTable, PointTable
+from ncu_roofline.inputs.text import head_of
+from ncu_roofline.report import Report, Value, read_report
+
+MAJOR = "device__attribute_compute_capability_major"
+MINOR = "device__attribute_compute_capability_minor"
+
+
+def names_gpu(table: MetricTable) -> bool:
+    """Whether every launch says its compute capability; without it no counter can be chosen."""
+    return all(isinstance(one, (int, float)) and one > 0 for one in table.columns([MAJOR])[MAJOR])
+
+
+def with_gpu(table: MetricTable, capability: tuple[int, int]) -> MetricTable:
+    """The same launches, those that name no GPU on one of this compute capability: (7, 0) for a V100."""
+    columns = table.columns([MAJOR, MINOR])
+    silent = [not isinstance(one, (int, float)) or not one > 0 for one in columns[MAJOR]]
+    filled: dict[str, Sequence[Value | None]] = {
+        name: [number if lacks else one for one, lacks in zip(columns[name], silent, strict=True)]
+        for name, number in zip((MAJOR, MINOR), capability, strict=True)
+    }
+    return replace(table, values={**table.values, **filled})
+
+
+Other = TypeVar("Other")
+
+
+def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
+    """The same items, but tables that complete each other as one, at the place of the first of them.
+
+    Items that are no tables, and tables that nothing completes, come back as they are.
+    """
+    tables = [item for item in items if isinstance(item, nvprof.NvprofTable)]
+    if len(tables) < 2:
+        return list(items)
+    made = nvprof.joined(tables)
+    place = {table.path: number for number, table in reversed(list(enumerate(tables)))}
+    first: dict[int, list[Other | PointTable]] = {}
+    for table in made:
+        first.setdefault(min(place[path] for path in table.paths), []).append(table)
+    result: list[Other | PointTable] = []
+    number = 0
+    for item in items:
+        if isinstance(item, nvprof.NvprofTable):
+            result += first.get(number, [])
+            number += 1
+        else:
+            result.append(item)
+    return result
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
+
+    ``holds`` says what it gives: metrics, points, ceilings, or points and ceilings.
+    """
+
+    id: str
+    module: str
+    holds: str
+    meaning: str
+
+
+# In this order: the first that recognises a file reads it.
+FORMATS: tuple[Format, ...] = (
+    Format("ncu-csv", "ncu_roofline.inputs.ncu_csv", "metrics", "what ncu --csv prints"),
+    Format("ert", "ncu_roofline.inputs.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
+    Format("roofline-data", "ncu_roofline.inputs.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
+    Format("nvprof", "ncu_roofline.inputs.nvprof", "points", "the output of nvprof --csv"),
+    Format("likwid", "ncu_roofline.inputs.likwid", "points", "the CSV of likwid-perfctr"),
+    Format("advisor", "ncu_roofline.inputs.advisor", "points", "a survey of Intel Advisor as CSV"),
+    Format("advisor-roofs", "ncu_roofline.inputs.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
+    Format("plain-table", "ncu_roofline.inputs.plain_table", "points", "a plain table"),
+)
+
+
+def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
+    """Open a report, or any other file with launches or kernels in it, told apart by content.
+
+    A `Report` has to be closed.  Raises RooflineError, which names the file, what it is instead, and the next step.
+    """
+    found = recognised(path)
+    if found is None:
+        return read_report(path)
+    table: MetricTable | PointTable = _module(found).read(path)
+    return table
+
+
+def check_report(path: str | os.PathLike[str], why: str) -> None:
+    """Raise RooflineError for a file of a known format that is no report; ``why`` is a clause that says what it lacks."""
+    found = recognised(path)
+    if found is not None:
+        raise RooflineError("Cannot use", path, f"it is {found.meaning}, and {why}", "Give the report (.ncu-rep) itself.")
+
+
+def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+    """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
+    if os.path.isfile(path):
+        found = recognised(path)
+        if found is not None and "ceilings" in found.holds:
+            ceilings: Ceilings = _module(found).read_ceilings(path)
+            return ceilings
+        if found is not None:
+            reason = f"it is {found.meaning}, which holds no ceilings"
+            raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
+    return read_ceilings(path)
+
+
+def recognised(path: str | os.PathLike[str]) -> Format | None:
+    """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
+    if not os.path.isfile(path):
+        return None
+    head = head_of(path)
+    return next((row for row in _matching(head)), None) if head.strip() else None
+
+
+def _matching(head: str) -> Iterator[Format]:
+    return (row for row in FORMATS if _module(row).recognises(head))
+
+
+def _module(row: Format) -> Any:
+    return importlib.import_module(row.module)

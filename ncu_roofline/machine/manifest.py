@@ -1,0 +1,273 @@
+"""What lies where: a manifest in every folder deployed to, and a list of these folders among the user's data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import write_atomically
+from ncu_roofline.machine.machine import Machine
+from ncu_roofline.machine.ncu import VENDOR_FOLDER
+
+STAGE = ".ncu-roofline.part"
+"""Inside the folder, so that renaming works.  Nothing in it has a name that Nsight Compute loads."""
+
+_JOURNAL = "journal.json"
+
+
+@contextmanager
+def changing(folder: Path, writes: Mapping[str, bytes], removes: Sequence[str] = ()) -> Iterator[None]:
+    """Write and remove files of ``folder``; an exception inside the ``with`` block undoes all of it.
+
+    Folders that are missing are created, and taken away again if it fails.  Raises OSError.
+    """
+    recover(folder)
+    created = _create(folder)
+    try:
+        _stage(folder, writes, removes, created)
+        _rename(folder, [*writes, *removes], set(writes))
+        yield
+    except BaseException:
+        undo(folder, created)
+        raise
+    os.unlink(folder / STAGE / _JOURNAL)  # final from here on
+    shutil.rmtree(folder / STAGE, ignore_errors=True)
+
+
+def recover(folder: Path) -> bool:
+    """Undo what a killed process left unfinished in ``folder``; whether there was something.  Raises OSError."""
+    stage = folder / STAGE
+    if not stage.is_dir():
+        return False
+    journal = _journal(stage)
+    undo(folder, [Path(name) for name in journal.get("created", [])])
+    return True
+
+
+def undo(folder: Path, created: Sequence[Path] = ()) -> None:
+    """Put everything back as the journal says, and remove the stage and the folders ``created`` if they are empty."""
+    stage = folder / STAGE
+    journal = _journal(stage)
+    for number, name in enumerate(journal.get("names", [])):
+        target, old, new = folder / name, stage / f"{number}.old", stage / f"{number}.new"
+        if os.path.lexists(old):
+            os.replace(old, target)
+        elif name in journal["added"] and not new.exists():
+            with suppress(FileNotFoundError):
+                os.unlink(target)
+    with suppress(FileNotFoundError):
+        os.unlink(stage / _JOURNAL)
+    shutil.rmtree(stage, ignore_errors=True)
+    remove_empty(created)
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove those of ``folders`` that are empty, the innermost first."""
+    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """``folder`` and those of its parents that do not exist, outermost first."""
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    return missing[::-1]
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _create(folder: Path) -> list[Path]:
+    created = missing_folders(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        remove_empty(created)
+        raise
+    return created
+
+
+def _stage(folder: Path, writes: Mapping[str, bytes], removes: Sequence[str], created: Sequence[Path]) -> None:
+    stage = folder / STAGE
+    stage.mkdir()
+    names = [*writes, *removes]
+    for number, data in enumerate(writes.values()):
+        _write_journal(stage / f"{number}.new", data)
+    added = [name for name in writes if not os.path.lexists(folder / name)]
+    journal = {"names": names, "added": added, "created": [os.fspath(path) for path in created]}
+    _write_journal(stage / f"{_JOURNAL}.new", json.dumps(journal).encode())
+    os.replace(stage / f"{_JOURNAL}.new", stage / _JOURNAL)
+
+
+def _write_journal(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _rename(folder: Path, names: Sequence[str], written: set[str]) -> None:
+    stage = folder / STAGE
+    for number, name in enumerate(names):
+        target = folder / name
+        if os.path.lexists(target):
+            os.replace(target, stage / f"{number}.old")
+        if name in written:
+            os.replace(stage / f"{number}.new", target)
+
+
+def _journal(stage: Path) -> dict[str, list[str]]:
+    try:
+        journal = json.loads((stage / _JOURNAL).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return journal if isinstance(journal, dict) else {}
+
+
+MANIFEST = "ncu-roofline.manifest.json"
+SCHEMA = "ncu-roofline-install"
+_FOLDERS = "folders.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One deployment: ``files`` maps names to SHA-256; ``created`` are folders that were not there before.
+
+    ``ncu`` is the release the files were rendered for, "" for any; ``ceilings`` says which measured ceilings they hold, "" for
+    none.  No time is recorded: installing the same again changes nothing.
+    """
+
+    version: str
+    ncu: str
+    ceilings: str
+    files: Mapping[str, str] = field(hash=False)
+    created: tuple[str, ...] = ()
+
+    def data(self) -> bytes:
+        """The file."""
+        return (json.dumps({"schema": SCHEMA, "schema_version": 1, **asdict(self)}, indent=1) + "\n").encode()
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a folder; None if there is none.  Raises RooflineError for one that can't be understood."""
+    path = folder / MANIFEST
+    try:
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
+            raise ValueError("it is no manifest of this program, or of a later version of it")
+        return _parse(document)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except (ValueError, KeyError, RecursionError) as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: Path, reason: str) -> RooflineError:
+    next_step = "Remove it, and the files named NcuRoofline*.py and *Roofline*.section beside it that are not yours."
+    return RooflineError("Cannot read the manifest", path, reason, next_step)
+
+
+def _parse(document: dict[str, Any]) -> Manifest:
+    files = document["files"]
+    if not isinstance(files, dict) or not all(isinstance(value, str) for value in files.values()):
+        raise ValueError('"files" must map names to hashes')
+    if any(Path(name).name != name or name in (".", "..") for name in files):
+        raise ValueError('"files" names something outside its folder')
+    created = tuple(str(name) for name in document.get("created", []))
+    return Manifest(str(document["version"]), str(document["ncu"]), str(document["ceilings"]), files, created)
+
+
+def known_folders(machine: Machine) -> list[Path]:
+    """Every folder that holds, or may hold, a deployment: those recorded and those found among the user's documents."""
+    found = dict.fromkeys(recorded_folders(machine))
+    if machine.documents:
+        for folder in sorted((machine.documents / VENDOR_FOLDER).glob("*/Sections")):
+            if (folder / MANIFEST).exists() or (folder / STAGE).exists():
+                found[folder] = None
+    return [folder for folder in found if (folder / MANIFEST).exists() or (folder / STAGE).exists()]
+
+
+def recorded_folders(machine: Machine) -> list[Path]:
+    """The folders recorded among the user's data."""
+    try:
+        names = json.loads((machine.data / _FOLDERS).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def record(machine: Machine, folder: Path) -> bool:
+    """Remember a folder before anything is put there; whether it was new.  Raises RooflineError."""
+    folders = recorded_folders(machine)
+    if folder in folders:
+        return False
+    _write(machine, [*folders, folder])
+    return True
+
+
+def forget(machine: Machine, folder: Path) -> None:
+    """Forget a folder; the list and its place disappear with the last one.  Raises RooflineError."""
+    folders = [one for one in recorded_folders(machine) if one != folder]
+    if folders:
+        _write(machine, folders)
+        return
+    with suppress(OSError):
+        (machine.data / _FOLDERS).unlink()
+    tidy(machine)
+
+
+def tidy(machine: Machine) -> None:
+    """Remove our data folder if it is empty, and what is then empty around it."""
+    around = [machine.data, *machine.data.parents[:2]]
+    remove_empty([folder for folder in around if machine.home and machine.home in folder.parents])
+
+
+def _write(machine: Machine, folders: list[Path]) -> None:
+    make_folder(machine.data)
+    text = json.dumps([os.fspath(one) for one in folders], indent=1)
+    write_atomically(machine.data / _FOLDERS, [text.encode()], overwrite=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder of the user's data.  Raises RooflineError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        next_step = "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."
+        raise RooflineError("Cannot write", folder, error.strerror or str(error), next_step) from error
+
+
+@contextmanager
+def one_at_a_time(machine: Machine) -> Iterator[None]:
+    """Keep other installations of this user waiting (a job may start one per rank), where the system can do that."""
+    handle = None
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        make_folder(machine.data)
+        handle = os.open(machine.data, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    for stray in machine.data.glob(f".{_FOLDERS}.*.part"):  # of a process that was killed while it wrote the list
+        with suppress(OSError):
+            stray.unlink()
+    try:
+        yield
+    finally:
+        tidy(machine)
+        if handle is not None:
+            os.close(handle)

@@ -1,0 +1,80 @@
+"""How many replay passes a profile will cost, said before it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.machine.deploy import Pack
+from ncu_roofline.machine.gpus import Gpu
+
+
+def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
+    """Sections and rules for a version of Nsight Compute; for "" such as every release loads.
+
+    ``tensor`` is the type that the section of few passes counts ("fp16" unless named).  Measured roofs scale with the clock of
+    the profiled kernel where the file says what theory gives at the clock they were measured at, else they are constants.
+    Raises RooflineError for a release without rooflines.
+    """
+    from ncu_roofline.generate.dialects import BASE, dialect_of
+    from ncu_roofline.generate.rules import render_rules
+    from ncu_roofline.generate.sections import render_sections
+
+    dialect = dialect_of(version) if version else BASE
+    consistent = ceilings is not None and has_theory(ceilings)
+    texts = render_sections(dialect, ceilings, clock_consistent=consistent, light_type=tensor or "fp16")
+    texts |= render_rules(dialect, [ceilings] if ceilings else [])
+    files = {name: text.encode() for name, text in sorted(texts.items())}
+    return Pack(files, version, ceilings.provenance if ceilings else "")
+
+
+def has_theory(ceilings: Ceilings) -> bool:
+    """Whether the file of the ceilings says what theory gives at the clock they were measured at."""
+    try:
+        entries = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))["ceilings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    known = {one["id"] for one in entries if isinstance(one, dict) and _at_clock(one) and one.get("id") in ceilings.by_id}
+    return any(name.endswith(".fma") or name.startswith("tensor.") for name in known) and "dram.read" in known
+
+
+def _at_clock(entry: dict[str, Any]) -> bool:
+    theory = entry.get("theory")
+    value = theory.get("at_measured_clock") if isinstance(theory, dict) else None
+    return isinstance(value, (int, float)) and value > 0
+
+
+def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:
+    """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
+    if gpu is None or gpu.compute_capability is None:
+        return "Each kernel is run several times, once per group of counters (no GPU here to say how many)."
+    capability = "{}.{}".format(*gpu.compute_capability)
+    total = _count(pack, sections, capability)
+    if total is None:
+        return f"Each kernel is run several times, once per group of counters (no metric library here knows {capability})."
+    hardware, patched = total
+    parts = [f"{hardware} for hardware counters"] if hardware else []
+    parts += [f"{patched} with instrumented instructions"] if patched else []
+    runs = hardware + patched + 1  # ncu prints one more than the library schedules
+    fewer = _count(pack, light, capability) if light else None
+    saved = f" --light: {sum(fewer) + 1} times." if fewer and sum(fewer) + 1 < runs else ""
+    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own.{saved}"
+
+
+def _count(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
+    from ncu_roofline.check import section_passes, targets_of
+    from ncu_roofline.check.content import Content
+    from ncu_roofline.errors import RooflineError
+    from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document
+
+    try:
+        target = targets_of([capability])[0]
+        texts = [(name, data) for name, data in pack.files.items() if name.endswith(".section")]
+        contents = [Content(name, parse_document(data.decode())) for name, data in texts]
+    except (RooflineError, SectionSyntaxError):
+        return None
+    found = section_passes((one for one in contents if one.section.identifier in sections), target)
+    return (found.hardware, found.sass) if found else None

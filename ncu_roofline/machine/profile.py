@@ -1,0 +1,297 @@
+"""The ncu command that profiles an application for rooflines, and what running it came to."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_roofline.facts.clocks import default_clocks
+from ncu_roofline.machine.machine import Machine
+from ncu_roofline.machine.ncu import Ncu
+
+PERMISSION_ADVICE = (
+    "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
+    "reload the driver or restart; or run as root; a container needs --cap-add SYS_ADMIN"
+)
+_DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A kind of failure: how it shows in what ncu says, what it is, and what to do."""
+
+    id: str
+    pattern: str
+    reason: str
+    next_step: str
+
+
+FAILURES = (
+    Failure(
+        "permission",
+        r"ERR_NVGPUCTRPERM|does not have permission to access NVIDIA GPU Performance Counters",
+        "the driver lets only administrators read performance counters (ERR_NVGPUCTRPERM)",
+        PERMISSION_ADVICE,
+    ),
+    Failure(
+        "driver",
+        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .*not (found|loaded)",
+        "the CUDA driver could not be reached",
+        _DRIVER_ADVICE,
+    ),
+    Failure(
+        "old driver", r"Insufficient driver version", "the driver is too old for this ncu", "Use an older ncu with --ncu PATH"
+    ),
+    Failure(
+        "busy",
+        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .*lock",
+        "something else holds the performance counters, or another user holds the lock file of ncu",
+        "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
+    ),
+    Failure(
+        "unsupported",
+        r"ERR_NVCMPGPU|not supported on (device|this device|the underlying)|Unsupported GPU|is not supported on the NVIDIA",
+        "this ncu can't profile this GPU",
+        "Use a newer or older ncu with --ncu PATH",
+    ),
+    Failure(
+        "program", r"does not exist or is not an executable", "the application can't be started", "Give its path, as ./app"
+    ),
+    Failure(
+        "section",
+        r"[Nn]o (sections|metrics) (were )?(found|to collect)|Could not find section",
+        "it found no section to collect",
+        "Install again with `ncu-roofline install`",
+    ),
+    Failure(
+        "output",
+        r"Failed to (save|write|open|create) .*(report|file)|already exists",
+        "it could not write the report",
+        "Choose a place that you may write to with -o NAME, or add --force",
+    ),
+)
+_APPLICATION = re.compile(r"The application returned an error code \((-?\d+)\)")
+_PROFILED = re.compile(r"^==PROF== Profiling ", re.MULTILINE)
+
+
+def application_code(log: str) -> int | None:
+    """The application's exit code if ncu says that it failed."""
+    match = _APPLICATION.search(log)
+    return int(match[1]) if match else None
+
+
+def find_failure(log: str) -> Failure | None:
+    """The failure that shows in what ncu said, if it is one that is known."""
+    return next((one for one in FAILURES if re.search(one.pattern, log)), None)
+
+
+def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
+    """Why there is no report."""
+    found = find_failure(log)
+    if found:
+        return found
+    if not machine.has_driver():
+        return Failure("driver", "", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
+    ended = application_code(log)
+    if ended is not None:
+        reason = f"the application failed with exit code {ended}"
+        return Failure("application", "", reason, "Make it run without the profiler first; its own messages are above")
+    if code < 0:
+        return Failure("killed", "", f"ncu was ended by signal {-code}", "Look at the memory of the machine, and try again")
+    said = [line.removeprefix("==ERROR==").strip() for line in log.splitlines() if line.startswith("==ERROR==")]
+    if said or (code and "No kernels were profiled" not in log):
+        reason = said[-1] if said else f"ncu ended with exit code {code}"
+        next_step = "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu"
+        return Failure("unknown", "", reason, next_step)
+    if kernel:
+        reason = f"no kernel was profiled: none has a name that matches {kernel}, or none was launched"
+        return Failure("no kernel", "", reason, "Leave out --kernel to see the names")
+    reason = "no kernel was profiled: the application launched none"
+    return Failure("no kernel", "", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
+
+
+def profiled_kernels(log: str) -> int:
+    """How many kernel launches ncu says it profiled."""
+    return len(_PROFILED.findall(log))
+
+
+SECTIONS = {
+    "fp64": "HierarchicalDoubleRooflineChart",
+    "fp32": "HierarchicalSingleRooflineChart",
+    "fp16": "HierarchicalHalfRooflineChart",
+    "tensor": "HierarchicalTensorRooflineChart",
+}
+"""Precision (or the first word of it): the section that counts it."""
+
+SUFFIXES = (".ncu-rep", ".ncu-repz")
+COMPRESSED_SINCE = (2025, 4)
+"""The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
+
+LIGHT_TENSOR = "HierarchicalTensorLightRooflineChart"
+# Launchers tell a process its number among all and how many there are, first one set wins.
+_RANKS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("PALS_RANKID", "PALS_NRANKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+_TAIL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to profile: ``sections``, ``folders`` to find them in (none: where ncu looks), ``kernel`` a regular expression.
+
+    ``output`` is the report's path without its suffix, ``suffix`` the one that the user named,
+    ``clocks`` what ncu is to do with them ("none", "base", "boost"); "" for either: as this ncu does by itself.
+    """
+
+    application: tuple[str, ...]
+    output: str
+    sections: tuple[str, ...]
+    folders: tuple[Path, ...] = ()
+    kernel: str = ""
+    clocks: str = ""
+    force: bool = False
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How it went: the exit code of ncu and what it said."""
+
+    code: int
+    log: str
+
+
+def sections_for(precisions: Sequence[str], light: bool) -> tuple[str, ...]:
+    """Identifiers of the sections that count some precisions (none: all); ``light`` counts one tensor type instead of all."""
+    families = dict.fromkeys(SECTIONS if not precisions else (_family(one) for one in precisions))
+    names = [LIGHT_TENSOR if light and one == "tensor" else SECTIONS[one] for one in families]
+    return tuple(names)
+
+
+def _family(precision: str) -> str:
+    """The key of `SECTIONS` for a precision; KeyError for one without a section."""
+    first = precision.split(".")[0]
+    if first not in SECTIONS:
+        raise KeyError(precision)
+    return first
+
+
+def light_type(precisions: Sequence[str]) -> str:
+    """The tensor type for the section of few passes ("bf16" of tensor.bf16); "" where none is named."""
+    named = [one.split(".")[1] for one in precisions if one.startswith("tensor.")]
+    return named[0] if named else ""
+
+
+def rank_of(environ: Mapping[str, str]) -> str:
+    """The MPI rank of this process, "" where it runs alone."""
+    for rank, size in _RANKS:
+        if environ.get(rank, "").isdecimal() and (size in environ or not size.startswith("SLURM_STEP")):
+            return "" if environ.get(size) == "1" else environ[rank]
+    return ""
+
+
+def output_name(output: str, application: str, rank: str) -> tuple[str, str]:
+    """(path of the report without its suffix: as given, or after the application, with the MPI rank behind it; that suffix)."""
+    suffix = next((one for one in SUFFIXES if output.endswith(one)), "")
+    name = output.removesuffix(suffix) or f"{Path(application).stem}-roofline"
+    return f"{name}.rank{rank}" if rank else name, suffix
+
+
+def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
+    """Suffixes that the report may get; without a name for it that depends on the release."""
+    if ncu.release < COMPRESSED_SINCE:
+        return SUFFIXES[:1]
+    return (wanted.suffix,) if wanted.suffix else SUFFIXES
+
+
+def reports(output: str) -> dict[Path, object]:
+    """The files that ncu may write for ``output``, as far as they are there, each with what changes when it is written."""
+    found: dict[Path, object] = {}
+    for path in (Path(f"{output}{suffix}") for suffix in SUFFIXES):
+        if path.is_file():
+            status = path.stat()
+            found[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def written(output: str, before: Mapping[Path, object]) -> Path | None:
+    """The report that was written since `reports` said ``before``: one that ncu did not write now must not pass for its own."""
+    return next((path for path, state in reports(output).items() if before.get(path) != state), None)
+
+
+def command(ncu: Ncu, wanted: Wanted) -> list[str]:
+    """The command line, the application's last."""
+    words = [os.fspath(ncu.path)]
+    words += [word for folder in wanted.folders for word in ("--section-folder", os.fspath(folder))]
+    words += [word for section in wanted.sections for word in ("--section", section)]
+    words += ["--kernel-name", f"regex:{wanted.kernel}"] if wanted.kernel else []
+    words += ["--clock-control", wanted.clocks] if wanted.clocks not in ("", default_clocks(ncu.version)) else []
+    # A release that knows one suffix only adds it by itself.
+    suffix = wanted.suffix if ncu.release >= COMPRESSED_SINCE else ""
+    words += ["--target-processes", "all", "-o", f"{wanted.output}{suffix}".replace("%", "%%")]
+    words += ["-f"] if wanted.force else []
+    return [*words, *wanted.application]
+
+
+def as_text(words: Sequence[str], system: str = "linux") -> str:
+    """A command line as a shell takes it."""
+    return subprocess.list2cmdline(words) if system == "windows" else shlex.join(words)
+
+
+def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> Run:
+    """Run ncu with the application's input and output left alone; what ncu itself says goes line by line to ``say``.
+
+    Raises OSError where ncu can't be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncu-roofline-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "ncu.log"
+        process = subprocess.Popen([words[0], "--log-file", str(log), *words[1:]], env=dict(machine.environ))
+        tail = _Tail(log, say)
+        try:
+            while True:
+                try:
+                    code = process.wait(_TAIL_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    tail.read()
+                except KeyboardInterrupt:  # ncu and the application got it, too, and want to end in their own way
+                    continue
+        finally:
+            tail.read(whole=True)
+        return Run(code, tail.text)
+
+
+class _Tail:
+    """Follows a growing file."""
+
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+        self._path, self._say = path, say
+        self._place, self._rest = 0, ""
+        self.text = ""
+
+    def read(self, *, whole: bool = False) -> None:
+        """Say the lines that were added; with ``whole`` also one without an end."""
+        try:
+            with self._path.open("rb") as stream:
+                stream.seek(self._place)
+                data = stream.read()
+        except OSError:
+            data = b""
+        self._place += len(data)
+        added = data.decode("utf-8", errors="replace")
+        self.text += added
+        *lines, self._rest = f"{self._rest}{added}".split("\n")
+        for line in [*lines, self._rest] if whole else lines:
+            if line.strip():
+                self._say(line.rstrip("\r"))

@@ -1,3 +1,0 @@
-"""Published models on top of the hierarchical roofline: functions of its frames."""
-
-from __future__ import annotations

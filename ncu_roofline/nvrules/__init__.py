@@ -1,0 +1,26 @@
+"""Rules of Nsight Compute, ours and NVIDIA's, on existing reports: no ncu, no GPU."""
+
+from __future__ import annotations
+
+from ncu_roofline.nvrules.advice import WORTH, KernelAdvice, Lender, advice_rows, advise, collectable, plain_text, worth_telling
+from ncu_roofline.nvrules.context import RuleOutcome, RuleTable
+from ncu_roofline.nvrules.loading import RuleProblem
+from ncu_roofline.nvrules.runner import RuleSet, load_rules, run_rules, section_identifier
+
+__all__ = [
+    "WORTH",
+    "KernelAdvice",
+    "Lender",
+    "RuleOutcome",
+    "RuleProblem",
+    "RuleSet",
+    "RuleTable",
+    "advice_rows",
+    "advise",
+    "collectable",
+    "load_rules",
+    "plain_text",
+    "run_rules",
+    "section_identifier",
+    "worth_telling",
+]

@@ -1,0 +1,287 @@
+"""Rules on the launches of a report, with the names that charts and tables use for them."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ncu_roofline.facts import load_spec, load_units
+from ncu_roofline.model import measurements_of
+from ncu_roofline.model.collecting import OPCODES_SINCE, OPS_PATH_SINCE, counts_tensor_operations, release_of, release_text
+from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.selection import group
+from ncu_roofline.nvrules.context import SKIPPED, RuleOutcome
+from ncu_roofline.nvrules.runner import RuleSet
+from ncu_roofline.report import Report, RuleMessage
+
+_LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
+
+
+def plain_text(message: str) -> str:
+    """The message without ``@section:id:text@`` and the like: the texts stay, web addresses follow theirs in parentheses."""
+    return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
+
+
+_OURS = "NcuRoofline"
+# Sections of ours and of Nsight Compute that count tensor operations.
+_TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
+# What to collect, up to its purpose or the end of the sentence.
+_COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>.*?)(?= to see |\.(?:\s|$))")
+_OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
+_WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
+
+
+def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
+    """The outcome of a rule of ours, its messages without metrics and sections that the release can't collect.
+
+    Operations of tensor cores are counted from 2023.3 on; before, counts per opcode tell them.
+    """
+    release = release_of(ncu_version)
+    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(_OURS):
+        return outcome
+    if not any("ollect " in one.text for one in outcome.messages):
+        return outcome
+    instead = _OPCODES if release >= OPCODES_SINCE else ""
+    return replace(outcome, messages=tuple(_fit(one, instead, release_text(release)) for one in outcome.messages))
+
+
+def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
+    def wanted(found: re.Match[str]) -> str:
+        parts = found["what"].split(", ")
+        kept = [part for part in parts if not _is_tensor(part)]
+        if len(kept) == len(parts):
+            return found[0]
+        kept = [part for part in kept if part != "..."] + [instead] * bool(instead)
+        return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
+
+    text = _COLLECT.sub(wanted, message.text)
+    return message if text == message.text else replace(message, text=text + _WHY.format(release))
+
+
+def _is_tensor(part: str) -> bool:
+    return counts_tensor_operations(part) or _TENSOR_SECTION.search(part) is not None
+
+
+Known = dict[object, object]
+"""By (name of a rule's method, id): what it would work out."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs."""
+
+    total: float
+    metrics: tuple[str, ...]
+    note: str = ""
+    includes: tuple[str, ...] = ()
+    fused: float | None = None
+
+
+class Lender:
+    """The numbers of all launches of some measurements, taken apart once."""
+
+    def __init__(self, m: Measurements) -> None:
+        spec = load_spec()
+        self._counted = {("work", p.id): _Column(m.work.get(p.id)) for p in spec.precisions}
+        self._counted |= {("traffic", level.id): _Column(m.traffic.get(level.id)) for level in spec.levels}
+        self._fused = {name: _known(quantity) for name, quantity in m.fused.items()}
+        self._adding = {name: _known(quantity) for name, quantity in m.summands.items()}
+        self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
+        self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
+        self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
+        self._busy = {("busy", unit.id): _known(m.units.get(unit.id)) for unit in load_units().units}
+        self._busy |= {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
+        self._gaps = m.tensor_gaps.tolist()
+        self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
+
+    def of(self, row: int) -> Known:
+        """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
+        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._busy.items())}
+        twice = tuple(name for name in self._flops if _at(self._adding.get(name, ()), row) is None)
+        for key, column in self._counted.items():
+            is_work = key[0] == "work"
+            fused = _at(self._fused.get(key[1], ()), row) if is_work else None
+            known[key] = column.at(row, twice if is_work else (), fused)
+        known["tensor_gap"], known["tensor_active"] = self._gaps[row], self._active[row]
+        return known
+
+
+class _Column:
+    """One quantity of all launches."""
+
+    def __init__(self, quantity: Quantity | None) -> None:
+        self._values = _known(quantity)
+        self._choice = quantity.choice.tolist() if quantity else []
+        self._origins = [(tuple(one.metrics.split(", ")), one.note) for one in quantity.origins] if quantity else []
+
+    def at(self, row: int, twice: tuple[str, ...], fused: float | None) -> Counted | None:
+        value = _at(self._values, row)
+        if value is None or self._choice[row] < 0:
+            return None
+        metrics, note = self._origins[self._choice[row]]
+        return Counted(value, metrics, note, twice, fused)
+
+
+def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
+    """The values, None where unknown."""
+    if quantity is None:
+        return ()
+    return tuple(value if math.isfinite(value) else None for value in quantity.values.tolist())
+
+
+def _at(values: tuple[float | None, ...], row: int) -> float | None:
+    return values[row] if values else None
+
+
+SEVERITY = ("error", "optimization", "warning", "ok", "none")
+"""Types of messages, what matters most first."""
+WORTH = 0.01
+"""What would not change a hundredth of the run time is not worth reading."""
+_OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
+
+
+@dataclass(frozen=True)
+class KernelAdvice:
+    """What the rules said about one launch; ``kernel`` is its short name, ``seconds`` its run time (NaN if unknown)."""
+
+    report: str
+    launch: int
+    kernel: str
+    name: str
+    grid: str
+    block: str
+    seconds: float
+    outcomes: tuple[RuleOutcome, ...]
+
+    def messages(self) -> list[tuple[RuleOutcome, RuleMessage]]:
+        """All messages, what matters most first: by type, then by estimated speedup of the whole kernel."""
+        found = [(outcome, message) for outcome in self.outcomes for message in outcome.messages]
+        return sorted(found, key=lambda pair: _rank(pair[1]))
+
+    def skipped(self) -> tuple[RuleOutcome, ...]:
+        """Rules that did not run."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status == SKIPPED)
+
+
+def _rank(message: RuleMessage) -> tuple[int, bool, float]:
+    rank = SEVERITY.index(message.type) if message.type in SEVERITY else len(SEVERITY)
+    return rank, message.speedup_type != "global", -(message.speedup or 0.0)
+
+
+def advise(
+    report: Report,
+    rules: RuleSet,
+    measurements: Measurements | None = None,
+    *,
+    collected_only: bool = False,
+    watch: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> tuple[KernelAdvice, ...]:
+    """The rules on every launch of ``measurements`` (all of the report, if not given).
+
+    ``collected_only``: as ncu does, only rules of sections that the report was made with.  ``watch`` gets the row numbers and
+    gives them back one by one, so it can show how far the work is.  Raises RooflineError for damage.
+    """
+    m = measurements_of(report) if measurements is None else measurements
+    labels = group(m, "launch").label
+    lender = Lender(m)
+
+    def advice(row: int) -> KernelAdvice:
+        outcomes = rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only, known=lender.of(row))
+        return KernelAdvice(
+            report=str(m.report[row]),
+            launch=int(m.launch[row]),
+            kernel=labels[row],
+            name=str(m.name[row]),
+            grid=str(m.grid[row]),
+            block=str(m.block[row]),
+            seconds=float(m.seconds[row]),
+            outcomes=tuple(collectable(outcome, report.ncu_version) for outcome in outcomes),
+        )
+
+    with _rare_collection():
+        return tuple([advice(row) for row in watch(range(len(m)))])
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Rules make many small objects that all stay: looking for garbage among them takes a sixth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def worth_telling(
+    advice: Sequence[KernelAdvice], whole: Measurements | None = None, share: float = WORTH
+) -> tuple[tuple[KernelAdvice, ...], int]:
+    """The advice without what is worth less than ``share`` of the run time of all launches, and how many messages less.
+
+    A message is worth the time of all launches of a kernel for which the rule says the same (its title), or the part of it that
+    it promises to save.  What has no time, errors of rules and what they could not tell, stays.  ``whole`` holds all launches
+    where the advice is on a part of them, the longest for instance: each kernel's launches then stand for all of its own.
+    """
+    mine = _times((one.name, one.seconds) for one in advice)
+    times = mine if whole is None else _times(zip(whole.name.tolist(), whole.seconds.tolist(), strict=True))
+    total = math.fsum(times.values())
+    worth: defaultdict[tuple[str, str, str], float] = defaultdict(float)
+    for one, outcome, message in _all_messages(advice):
+        stands_for = times[one.name] / mine[one.name] if one.name in mine else 1.0
+        worth[one.kernel, outcome.identifier, message.title] += _saved(one, message) * stands_for
+    small = {key for key, seconds in worth.items() if seconds < share * total}
+    kept = tuple(_without(one, small) for one in advice)
+    return kept, sum(1 for _ in _all_messages(advice)) - sum(1 for _ in _all_messages(kept))
+
+
+def _times(launches: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds of all launches by the kernel's full name, of those that have a time."""
+    found: dict[str, float] = {}
+    for name, seconds in launches:
+        if seconds > 0:
+            found[name] = found.get(name, 0.0) + seconds
+    return found
+
+
+def _all_messages(advice: Iterable[KernelAdvice]) -> Iterator[tuple[KernelAdvice, RuleOutcome, RuleMessage]]:
+    for one in advice:
+        for outcome in one.outcomes:
+            for message in outcome.messages:
+                yield one, outcome, message
+
+
+def _saved(one: KernelAdvice, message: RuleMessage) -> float:
+    """Seconds: of the launch, or what the message promises of its run time; without end where that is unknown."""
+    if not one.seconds > 0 or message.type in ("error", "none"):
+        return math.inf
+    promised = message.speedup if message.speedup_type == "global" else None
+    return one.seconds if promised is None else one.seconds * promised / 100
+
+
+def _without(one: KernelAdvice, small: Collection[tuple[str, str, str]]) -> KernelAdvice:
+    def kept(outcome: RuleOutcome) -> RuleOutcome:
+        messages = tuple(m for m in outcome.messages if (one.kernel, outcome.identifier, m.title) not in small)
+        return outcome if len(messages) == len(outcome.messages) else replace(outcome, messages=messages)
+
+    return replace(one, outcomes=tuple(map(kept, one.outcomes)))
+
+
+def advice_rows(advice: Iterable[KernelAdvice]) -> list[dict[str, str]]:
+    """Messages as plain text, one dict of kernel, rule, type, title and text each; those without advice ("none") left out."""
+    return [
+        {
+            "kernel": one.kernel,
+            "rule": outcome.name,
+            "type": message.type,
+            "title": message.title,
+            "text": plain_text(message.text),
+        }
+        for one in advice
+        for outcome, message in one.messages()
+        if message.type != "none"
+    ]

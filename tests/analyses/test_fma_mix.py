@@ -1,0 +1,69 @@
+"""The FMA-mix ceiling against the published figures: 60 % fused is 80 % of the peak, 5.66 of 7.07 TFLOP/s on a V100.
+
+Yang, Kurth, Williams (2019), equations 6 and 7 and their discussion of GPP at nw = 6: 66 % of the peak.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline import roofline
+from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.fma_mix import fma_mix, mix_factor
+from ncu_roofline.report import ReportData, write_report
+from tests import published
+from tests.factory import A100, NO_WORK, complete, flops, kernel
+
+DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+
+
+def test_published_mix_of_gpp() -> None:
+    frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"))
+    assert list(frame.columns) == [column.name for column in columns.FMA_MIX]
+    assert len(frame) == 6
+    assert frame["alpha"].tolist() == pytest.approx([0.6] * 6)
+    assert frame["beta"].tolist() == pytest.approx([0.8] * 6)
+    assert frame["compute_roof"].tolist() == [published.FP64_FMA] * 6
+    assert frame["ceiling"].tolist() == pytest.approx([5.66e12] * 6, rel=1e-3)
+    last = frame.iloc[-1]
+    assert last["performance"] / last["compute_roof"] == pytest.approx(0.66, abs=0.005)
+    assert last["fraction"] == pytest.approx(0.66 / 0.8, abs=0.01)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.5), (0.6, 0.8), (1.0, 1.0)])
+def test_mix_factor(alpha: float, beta: float) -> None:
+    assert mix_factor(alpha) == pytest.approx(beta)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
+def test_no_factor_outside_of_shares(alpha: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        mix_factor(alpha)
+
+
+@pytest.mark.parametrize(
+    ("counts", "alpha"),
+    [({"fma": 10**6}, 1.0), ({"add": 10**6}, 0.0), ({"add": 10**6, "mul": 10**6, "fma": 2 * 10**6}, 0.5)],
+)
+def test_alpha_is_of_instructions(tmp_path: Path, counts: dict[str, int], alpha: float) -> None:
+    path = tmp_path / "a.ncu-rep"
+    write_report(path, ReportData(kernels=[kernel({**complete(A100), **NO_WORK, **flops("d", **counts)})]))
+    frame = fma_mix(roofline(path))
+    assert frame["alpha"].tolist() == pytest.approx([alpha])
+    assert frame["fraction"].tolist() == pytest.approx(
+        (frame["performance"] / (frame["compute_roof"] * (1 + alpha) / 2)).tolist()
+    )
+
+
+def test_no_row_without_a_mix(tmp_path: Path) -> None:
+    path = tmp_path / "a.ncu-rep"
+    write_report(path, ReportData(kernels=[kernel({**complete(A100), **NO_WORK})]))
+    assert fma_mix(roofline(path)).empty
+
+
+def test_steps_of_a_sweep_are_rows() -> None:
+    frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx"))
+    assert frame["label"].tolist() == [f"nw={nw}" for nw in range(1, 7)]
+    assert frame["kernel"].unique().tolist() == ["sigma_gpp_gpu"]

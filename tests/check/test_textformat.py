@@ -1,0 +1,234 @@
+"""Section texts: the verdict of Nsight Compute's own parser, with line and column, and the bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncu_roofline.sectionfile import parse_section
+from ncu_roofline.sectionfile.text import SectionSyntaxError, fields_unknown_to, parse, parse_document, read_bytes
+from ncu_roofline.sectionfile.text_schema import NAMED_ONLY, RELEASES, release_of, release_text, schema
+from tests.check.probes import EVERY, PROBES, probe_bytes
+
+HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
+
+
+def _loads(name: str, release: str) -> bool:
+    try:
+        parse(read_bytes(probe_bytes(name)), release_of(release))
+    except SectionSyntaxError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_verdict_is_that_of_every_release(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tuple(release for release in EVERY if _loads(name, release)) == PROBES[name][1]
+
+
+@pytest.mark.ncu
+@pytest.mark.parametrize("release", EVERY)
+def test_recorded_verdicts_are_those_of_the_real_parser(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    if release not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {release}")
+    folder = tmp_path / "probes"
+    folder.mkdir()
+    for name in PROBES:
+        (folder / f"{name}.section").write_bytes(probe_bytes(name))
+    command = [str(ncu_releases[release]), "--section-folder", ".", "--list-sections"]
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    output = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120).stdout
+    listed = {words[0] for line in output.decode("utf-8", "replace").splitlines() if (words := line.split())}
+    assert {name for name in PROBES if name in listed} == {
+        name for name, (_, accepted) in PROBES.items() if release in accepted
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "code"),
+    [
+        (HEAD + "Foo: 1", 3, 1, "unknown-field"),
+        (HEAD + 'Metrics {\n  Metrics { Name: "m"\n    Foo: 1 } }', 5, 5, "unknown-field"),
+        (HEAD + "Order: x", 3, 1, "bad-value"),
+        (HEAD + "Metrics {\n  Order: 1\n", 3, 9, "syntax"),
+        (HEAD + 'Description: "a\nb"', 3, 14, "syntax"),
+        (HEAD + 'Description: "ab\\qc"', 3, 17, "syntax"),
+        (HEAD + "\t}", 3, 2, "syntax"),
+        (HEAD + "Order: 1 Order: 2", 3, 10, "duplicate-field"),
+        (
+            HEAD + "Body { Items { RooflineChart { Walls { Value { Constant: 1 Metric { Name: 'm' } } } } } }",
+            3,
+            60,
+            "duplicate-field",
+        ),
+        (HEAD + "Order 1", 3, 7, "syntax"),
+        (HEAD + "Order:", 3, 7, "syntax"),
+        (HEAD + "Order: 1a", 3, 8, "syntax"),
+        (HEAD + "Metrics: 1", 3, 1, "syntax"),
+        (HEAD + "Sets: [ {}, { Identifier: 'x' } ]", 3, 9, "required-field"),
+        (HEAD + "\N{NO-BREAK SPACE}", 3, 1, "syntax"),
+        (HEAD + "Metrics {" * 5000, 3, 541, "syntax"),
+        ('Identifier: "A"', 1, 1, "required-field"),
+        ("", 1, 1, "required-field"),
+    ],
+)
+def test_place_and_kind_of_mistakes(text: str, line: int, column: int, code: str) -> None:
+    with pytest.raises(SectionSyntaxError) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code)
+    assert f"line {line}, column {column}: " in str(caught.value)
+
+
+def test_bytes_are_those_of_the_binary_schema() -> None:
+    section = parse_section(
+        parse(
+            HEAD
+            + """Order: 7 Sets { Identifier: "s" } Extends: 'x' "y"
+            Description: "caf\\303\\251 \\x41\\n"
+            Body { DisplayName: "b" Items { RooflineChart { Label: "l"
+              AxisWork { Min: 1e3 Max: 1.5e12f }
+              Rooflines { PeakWork { Constant: - 2.5 } PeakTraffic { Metric { Name: "m" Filter { MinArch: 0x50 } } }
+                Options { Color { ColorType: ChartColorTypeArgb ColorValue: 0xFFFF0000 } } }
+            } } }"""
+        )
+    )
+    assert (section.identifier, section.order, section.sets, section.extends) == ("A", 7, ("s",), "xy")
+    assert section.description == "caf\N{LATIN SMALL LETTER E WITH ACUTE} A\n"
+    (chart,) = section.charts
+    assert (chart.axis_work.minimum, chart.axis_work.maximum) == (1000.0, 1.5e12)
+    assert chart.roofs[0].peak_work.constant == -2.5  # type: ignore[union-attr]
+    assert chart.roofs[0].peak_traffic.metric.base.filter.bounds.low == 80  # type: ignore[union-attr]
+    assert chart.roofs[0].style.color == 0xFFFF0000
+
+
+def test_fields_have_places_and_values() -> None:
+    root = parse_document(HEAD + 'Metrics {\n  Metrics { Name: "a" }\n  Metrics: [{ Name: "b" },\n    { Name: "c" }]\n}').root
+    owner = root.first("Metrics")
+    assert owner is not None
+    assert [(one.text("Name"), one.line, one.column) for one in owner.all("Metrics")] == [
+        ("a", 4, 3),
+        ("b", 5, 13),
+        ("c", 6, 5),
+    ]
+    assert [one.name for one in root.walk() if one.value == "c"] == ["Name"]
+
+
+def test_unknown_to_old_releases() -> None:
+    text = HEAD + "Body {\n  SetDefault: true\n}\nMetrics {\n  Metrics { Name: 'm' Filter { MinArch: CC_90 } }\n}\n"
+    assert [(use.name, use.line, use.column) for use in fields_unknown_to(text, (2020, 3))] == [
+        ("Body.SetDefault", 4, 3),
+        ("MinArch CC_90", 7, 32),
+    ]
+    assert [use.name for use in fields_unknown_to(text, (2022, 3))] == ["Body.SetDefault"]
+    assert not fields_unknown_to(text, (2024, 1))
+
+
+@pytest.mark.parametrize(("owner", "name"), NAMED_ONLY)
+def test_fields_without_published_number_are_accepted_and_left_out(owner: str, name: str) -> None:
+    inside = f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'
+    around = {
+        "Metric": 'Metrics {{ Metrics {{ Name: "m"\n {} }} }}',
+        "Group": "Group {{\n {} }}",
+        "Filter": "Filter {{\n {} }}",
+        "BodyItem": "Body {{ Items {{\n {} }} }}",
+        "Timeline": "Body {{ Items {{ Timeline {{\n {} }} }} }}",
+        "TimelineGroup": "Body {{ Items {{ Timeline {{ MetricGroups {{\n {} }} }} }} }}",
+        "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
+    }[owner]
+    document = parse_document(HEAD + around.format(inside))
+    assert document.data == parse(HEAD + around.format(""))
+    (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
+    assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
+
+
+@pytest.mark.ncu
+@pytest.mark.parametrize("release", EVERY)
+def test_schema_is_that_of_the_release(release: str, ncu_releases: dict[str, Path]) -> None:
+    """Labels, names and numbers of fields and values, against the .proto files that the release ships."""
+    if release not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {release}")
+    root = next(parent for parent in ncu_releases[release].parents if parent.name == "usr")
+    folder = next(root.glob("**/extras/FileFormat"), None)
+    if folder is None:
+        pytest.skip(f"Nsight Compute {release} is here without its .proto files")
+    text = "".join((folder / f"{name}.proto").read_text() for name in ("ProfilerMetricOptions", "ProfilerSection"))
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|option [^;]*;", "", text, flags=re.DOTALL)
+    fields, values = _known(release_of(release))
+    real = set(re.findall(r"(required|optional|repeated|\n)\s+[\w.]+\s+(\w+)\s*=\s*(\d+)\s*(?:\[[^]]*\])?;", text))
+    assert fields == {(label.strip(), *rest) for label, *rest in real} - {("repeated", "Sections", "1")}
+    aliases = {"MinArch", "MaxArch"}  # ends of the range, which move from release to release
+    in_use = re.findall(r"(\w+)\s*=\s*(-?\d+)\s*;", "".join(re.findall(r"enum \w+\s*\{([^}]*)\}", text)))
+    assert {one for one in values if one[0] not in aliases} == {one for one in in_use if one[0] not in aliases}
+
+
+def _known(release: tuple[int, int]) -> tuple[set[tuple[str, str, str]], set[tuple[str, str]]]:
+    """(label, name, number) of the fields, (name, number) of the values that a section of a release can contain."""
+    fields, values, seen, pending = set(), set(), set(), ["Section"]
+    while pending:
+        kind = pending.pop()
+        seen.add(kind)
+        for one in schema().messages.get(kind, {}).values():
+            if one.history.known_to(release):
+                label = "repeated" if one.repeated else "required" if one.required else "" if one.oneof else "optional"
+                fields.add((label, one.name, str(one.number)))
+                pending += [] if one.kind in seen else [one.kind]
+        values |= {(one.name, str(one.number)) for one in schema().enums.get(kind, ()) if one.history.known_to(release)}
+    return fields, values
+
+
+@pytest.mark.ncu
+def test_stock_sections_parse_in_their_release(ncu_releases: dict[str, Path]) -> None:
+    for release, binary in ncu_releases.items():
+        files = sorted((binary.parents[2] / "sections").glob("*.section"))
+        assert files
+        for path in files:
+            document = parse_document(read_bytes(path.read_bytes()), release_of(release))
+            assert parse_section(document.data).identifier == document.root.text("Identifier")
+
+
+def test_releases_are_read_and_written() -> None:
+    assert [release_of(release_text(one)) for one in RELEASES] == list(RELEASES)
+    assert release_of("2024.2.1.0") == (2024, 2)
+    for text in ("", "2024", "24.2", "2024.x", "2024.22", "\N{ARABIC-INDIC DIGIT TWO}024.1"):
+        with pytest.raises(ValueError, match="no release"):
+            release_of(text)
+
+
+_WORDS = [
+    "Identifier",
+    "Metrics",
+    "Name",
+    "Filter",
+    "MinArch",
+    "CC_80",
+    "Sets",
+    "Order",
+    "true",
+    "80",
+    "-",
+    "1.5",
+    "0x",
+    '"a"',
+    "'",
+    "\\",
+]
+_MARKS = [":", "{", "}", "<", ">", "[", "]", ",", ";", " ", "\n", "#", "\N{MICRO SIGN}", "\0"]
+
+
+@given(st.lists(st.sampled_from(_WORDS + _MARKS), max_size=40).map("".join) | st.text(max_size=60))
+def test_any_text_is_parsed_or_refused_with_a_place(text: str) -> None:
+    place = (1, 1)
+    try:
+        parse_document(HEAD + text)
+    except SectionSyntaxError as error:
+        place = (error.line, error.column)
+    assert min(place) >= 1

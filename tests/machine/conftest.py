@@ -1,0 +1,61 @@
+"""A machine of its own for every test: empty home, nothing on the PATH but stand-ins."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.machine.deploy import Pack
+from ncu_roofline.machine.machine import Machine
+from ncu_roofline.machine.pack import render_pack
+from tests.cli.command import Command
+from tests.machine.fakes import bare_machine
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stand-ins are scripts with #!")
+COMMANDS = ("install", "uninstall", "doctor", "profile")
+
+
+_packs: dict[tuple[str, str, str], Pack] = {}
+
+
+def rendered_once(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
+    """What `render_pack` gives; rendering takes longer than the rest of a test."""
+    key = (version, ceilings.provenance if ceilings else "", tensor)
+    if key not in _packs:
+        _packs[key] = render_pack(version, ceilings, tensor=tensor)
+    return _packs[key]
+
+
+@pytest.fixture(autouse=True)
+def _quick_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("install", "profile"):
+        monkeypatch.setattr(f"ncu_roofline.cli.{name}_command.render_pack", rendered_once)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The machine that all commands see; its environment can be changed in place."""
+    made = bare_machine(tmp_path)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for name in COMMANDS:
+        monkeypatch.setattr(f"ncu_roofline.cli.{name}_command.this_machine", lambda: made)
+    return made
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], machine: Machine) -> Command:
+    """Runs commands on `machine`."""
+    assert machine.home
+    return Command(capsys)
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path) -> Path:
+    """The folder on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    return folder

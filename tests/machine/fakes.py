@@ -1,0 +1,196 @@
+"""Programs that stand in for ncu and nvidia-smi, and a machine to run them on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ncu_roofline.machine.machine import Machine
+from tests.report.frames import packed
+
+NCU = r'''#!{python}
+"""Lists sections as ncu does, deploys "stock" files at its first start, runs applications; FAKE_NCU says what goes wrong."""
+import csv, glob, json, os, shutil, subprocess, sys
+
+VERSION = "{version}"
+HERE = os.path.dirname(os.path.abspath(__file__))
+scenario = os.environ.get("FAKE_NCU", "")
+words = sys.argv[1:]
+with open(os.path.join(HERE, "calls"), "a") as stream:
+    stream.write(json.dumps(words) + "\n")
+if "--version" in words:
+    print("NVIDIA (R) Nsight Compute Command Line Profiler")
+    print("Version " + VERSION + " (build 1) (public-release)")
+    sys.exit(0)
+
+
+def value(option, default=None):
+    return words[words.index(option) + 1] if option in words else default
+
+
+def where():
+    folders = [words[n + 1] for n, word in enumerate(words) if word == "--section-folder"]
+    if folders:
+        return folders
+    if os.environ.get("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT") == "1":
+        return [os.path.join(HERE, "sections")]
+    vendor = os.path.join(os.environ["HOME"], "Documents", "NVIDIA Nsight Compute")
+    folder = os.path.join(vendor, ".".join(VERSION.split(".")[:3]), "Sections")
+    if not os.path.isdir(folder):
+        shutil.copytree(os.path.join(HERE, "sections"), folder)
+    return [folder]
+
+
+def table(suffix, header):
+    out = csv.writer(sys.stdout, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    out.writerow(header)
+    errors = []
+    for folder in where():
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "**", "*" + suffix), recursive=True)):
+            if scenario == "reject" and os.path.basename(path).startswith("Hierarchical"):
+                errors.append((path, 'Error: Line=3 Column=0 Message type "X" has no field named "Y".'))
+            else:
+                out.writerow([os.path.basename(path)[: -len(suffix)], "name", "no", path])
+    if errors:
+        print("\n" + '"Filename","Error"')
+        for path, text in errors:
+            print('"%s","%s\n"' % (path, text))
+
+
+if "--list-sections" in words:
+    table(".section", ["Identifier", "Display Name", "Enabled", "Filename"])
+    sys.exit(0)
+if "--list-rules" in words:
+    table(".py", ["Identifier", "Display Name", "Description", "Filename"])
+    sys.exit(0)
+
+SWITCHES = ("-f",)
+n = 0
+while n < len(words) and words[n].startswith("-"):
+    n += 1 if words[n] in SWITCHES else 2
+application = words[n:]
+folders = [words[k + 1] for k, word in enumerate(words[:n]) if word == "--section-folder"]
+with open(os.path.join(HERE, "seen"), "w") as stream:
+    json.dump(dict(folders=[sorted(os.listdir(folder)) for folder in folders]), stream)
+log = open(value("--log-file"), "w")
+code = 0
+
+
+def say(text):
+    log.write(text + "\n")
+    log.flush()
+
+
+if scenario == "no application":
+    say("==ERROR== '%s' does not exist or is not an executable." % application[0])
+    sys.exit(255)
+if scenario == "no driver":
+    print("==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).", file=sys.stderr)
+    say("==ERROR== The application returned an error code (1).")
+    sys.exit(1)
+say("==PROF== Connected to process 1 (/app)")
+code = subprocess.call(application)
+if code:
+    say("==ERROR== The application returned an error code (%d)." % code)
+elif scenario == "permission":
+    say("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters")
+    code = 1
+elif scenario == "busy":
+    say("==ERROR== Profiling failed because a driver resource was unavailable.")
+    code = 9
+elif scenario == "mystery":
+    say("==ERROR== The moon is in the wrong house.")
+    code = 11
+if scenario in ("no kernel", "permission", "busy", "mystery") or (code and scenario != "crash late"):
+    say("==WARNING== No kernels were profiled.")
+    sys.exit(code)
+say('==PROF== Profiling "kernel" - 0: 0%....50%....100% - 4 passes')
+name, suffix = value("-o"), ".ncu-repz" if tuple(map(int, VERSION.split(".")[:2])) >= (2026, 3) else ".ncu-rep"
+if not name.endswith((".ncu-rep", ".ncu-repz")):
+    name += suffix
+shutil.copy(r"{compressed}" if name.endswith("z") else r"{report}", name)
+say("==PROF== Disconnected from process 1")
+sys.exit(code)
+'''
+
+SMI = r"""#!{python}
+import sys
+query = next((word for word in sys.argv if word.startswith("--query-gpu=")), "").partition("=")[2].split(",")
+known = {known!r}
+if any(field not in known for field in query):
+    print('Field "x" is not a valid field to query.')
+    sys.exit(2)
+for row in {rows!r}:
+    print(", ".join(row[field] for field in query))
+"""
+
+H100 = {
+    "index": "0",
+    "name": "NVIDIA H100 80GB HBM3",
+    "uuid": "GPU-11111111-2222-3333-4444-555555555555",
+    "driver_version": "550.54.15",
+    "compute_cap": "9.0",
+    "mig.mode.current": "Disabled",
+    "clocks.sm": "345",
+    "clocks.max.sm": "1980",
+    "clocks_throttle_reasons.active": "0x0000000000000001",
+}
+REPORT = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100.ncu-rep"
+
+
+def program(path: Path, text: str) -> Path:
+    """An executable file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def fake_ncu(folder: Path, version: str = "2024.2.0.0") -> Path:
+    """An ncu with one stock section and rule."""
+    stock = folder / "sections"
+    stock.mkdir(parents=True)
+    (stock / "Stock.section").write_text('Identifier: "Stock"\n', encoding="utf-8")
+    (stock / "StockRule.py").write_text("def apply(handle): pass\n", encoding="utf-8")
+    compressed = folder / "report.zst"
+    compressed.write_bytes(packed(REPORT.read_bytes()))
+    text = NCU.replace("{python}", sys.executable).replace("{version}", version)
+    text = text.replace("{report}", str(REPORT)).replace("{compressed}", str(compressed))
+    return program(folder / "ncu", text)
+
+
+def fake_smi(folder: Path, rows: list[dict[str, str]], known: list[str] | None = None) -> Path:
+    """An nvidia-smi that knows some fields (default: those of the rows) and lists some GPUs."""
+    fields = known if known is not None else list(H100)
+    text = SMI.replace("{python}", sys.executable).replace("{known!r}", repr(fields)).replace("{rows!r}", repr(rows))
+    return program(folder / "nvidia-smi", text)
+
+
+def fake_nvcc(folder: Path, release: str = "12.4", code: int = 0) -> Path:
+    """An nvcc that says its release."""
+    return program(
+        folder / "nvcc", f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.131'\nexit {code}\n"
+    )
+
+
+def bare_machine(tmp_path: Path, **environ: str) -> Machine:
+    """A machine with an empty root, a home folder and nothing on its PATH but what ``environ`` says."""
+    home, root = tmp_path / "home", tmp_path / "root"
+    home.mkdir(exist_ok=True)
+    root.mkdir(exist_ok=True)
+    return Machine({"HOME": str(home), "PATH": str(tmp_path / "bin"), **environ}, "linux", root)
+
+
+def with_driver(machine: Machine, admin_only: str = "0") -> Machine:
+    """The machine with the files of a loaded driver."""
+    folder = machine.path("/proc/driver/nvidia")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
+    (folder / "version").write_text(text, encoding="utf-8")
+    (folder / "params").write_text(f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {admin_only}\n", encoding="utf-8")
+    return machine
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file (with its content) and folder below ``folder``."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}

@@ -1,0 +1,193 @@
+"""What is ours and what is not: deploying, deploying again, taking away."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.machine.deploy import Pack, deploy, plan, remove
+from ncu_roofline.machine.machine import Machine
+from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, read_manifest, recorded_folders
+from tests.machine.fakes import tree
+
+PACK = Pack({"A.section": b"a", "B.py": b"b"}, "2024.2.0.0", "")
+NEXT = Pack({"A.section": b"a2", "C.py": b"c"}, "2024.2.0.0", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "Sections"
+    made.mkdir()
+    (made / "Stock.section").write_bytes(b"NVIDIA's")
+    return made
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_deploy_and_remove(machine: Machine, folder: Path) -> None:
+    assert machine.home
+    change = deploy(machine, folder, PACK)
+    assert change.written == ("A.section", "B.py")
+    assert names(folder) == {"Stock.section", "A.section", "B.py", MANIFEST}
+    assert known_folders(machine) == recorded_folders(machine) == [folder]
+    removal = remove(machine, folder)
+    assert set(removal.removed) == {"A.section", "B.py"}
+    assert names(folder) == {"Stock.section"}
+    assert tree(machine.home) == {}
+
+
+def test_next_version_replaces_and_removes(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    change = deploy(machine, folder, NEXT)
+    assert (change.written, change.removed) == (("A.section", "C.py"), ("B.py",))
+    assert names(folder) == {"Stock.section", "A.section", "C.py", MANIFEST}
+    remove(machine, folder)
+    assert names(folder) == {"Stock.section"}
+
+
+def test_foreign_file_is_never_overwritten(machine: Machine, folder: Path) -> None:
+    (folder / "A.section").write_bytes(b"the user's own")
+    before = tree(folder)
+    with pytest.raises(RooflineError, match="not one that was installed"):
+        deploy(machine, folder, PACK)
+    assert tree(folder) == before
+
+
+def test_link_is_never_overwritten(machine: Machine, folder: Path) -> None:
+    (folder / "A.section").symlink_to(folder / "Stock.section")
+    with pytest.raises(RooflineError, match="not one that was installed"):
+        deploy(machine, folder, PACK)
+    assert (folder / "Stock.section").read_bytes() == b"NVIDIA's"
+
+
+def test_equal_file_of_the_user_stays_the_users(machine: Machine, folder: Path) -> None:
+    (folder / "A.section").write_bytes(b"a")
+    assert deploy(machine, folder, PACK).unchanged == ("A.section",)
+    remove(machine, folder)
+    assert names(folder) == {"Stock.section", "A.section"}
+
+
+def test_changed_file_of_ours_is_kept(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    (folder / "A.section").write_bytes(b"tuned")
+    assert deploy(machine, folder, PACK).kept == ("A.section",)
+    assert deploy(machine, folder, NEXT).kept == ("A.section",)
+    removal = remove(machine, folder)
+    assert (removal.kept, removal.removed) == (("A.section",), ("C.py",))
+    assert (folder / "A.section").read_bytes() == b"tuned"
+    assert names(folder) == {"Stock.section", "A.section"}
+
+
+def test_force_replaces_a_changed_file_of_ours_but_no_foreign_one(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    (folder / "A.section").write_bytes(b"tuned")
+    deploy(machine, folder, PACK, force=True)
+    assert (folder / "A.section").read_bytes() == b"a"
+    (folder / "C.py").write_bytes(b"the user's own")
+    with pytest.raises(RooflineError, match="not one that was installed"):
+        deploy(machine, folder, NEXT, force=True)
+
+
+def test_deleted_file_of_ours_comes_back(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    (folder / "B.py").unlink()
+    assert deploy(machine, folder, PACK).written == ("B.py",)
+
+
+def test_failed_proof_leaves_what_was_there(machine: Machine, folder: Path) -> None:
+    assert machine.home
+
+    def refuse() -> None:
+        raise RooflineError("Cannot install", "A.section", "ncu does not list it", "Nothing was changed.")
+
+    for _ in range(2):
+        before, home = tree(folder), tree(machine.home)
+        with pytest.raises(RooflineError, match="does not list"):
+            deploy(machine, folder, NEXT, refuse)
+        assert (tree(folder), tree(machine.home)) == (before, home)
+        deploy(machine, folder, PACK)
+
+
+def test_new_folders_disappear_with_ours(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "x" / "y"
+    deploy(machine, folder, PACK)
+    deploy(machine, folder, NEXT)
+    remove(machine, folder)
+    assert not (tmp_path / "x").exists()
+
+
+def test_new_folder_stays_with_a_file_of_the_user(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "x" / "y"
+    deploy(machine, folder, PACK)
+    (folder / "Own.section").write_bytes(b"own")
+    remove(machine, folder)
+    assert names(folder) == {"Own.section"}
+
+
+def test_below_a_file(machine: Machine, tmp_path: Path) -> None:
+    assert machine.home
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(RooflineError, match=r"Cannot install into .*file.*Sections: .*--dest"):
+        deploy(machine, tmp_path / "file" / "Sections", PACK)
+    assert tree(machine.home) == {}
+
+
+def test_full_disk(machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.home
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RooflineError, match="No space left on device"):
+        deploy(machine, folder, PACK)
+    assert names(folder) == {"Stock.section"}
+    assert tree(machine.home) == {}
+
+
+def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine, folder: Path) -> None:
+    stage = folder / STAGE
+    stage.mkdir()
+    (folder / "A.section").write_bytes(b"a")
+    (stage / "1.new").write_bytes(b"b")
+    (stage / "journal.json").write_text(
+        json.dumps({"names": ["A.section", "B.py"], "added": ["A.section", "B.py"], "created": []})
+    )
+    assert remove(machine, folder).unfinished
+    assert names(folder) == {"Stock.section"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{half",
+        "[]",
+        "{}",
+        '{"schema": "ncu-roofline-install", "schema_version": 2}',
+        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": ["A"]}',
+        '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"/": ""}}',
+    ],
+)
+def test_manifest_that_is_none(machine: Machine, folder: Path, text: str) -> None:
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    before = tree(folder)
+    for action in (lambda: read_manifest(folder), lambda: plan(folder, PACK), lambda: remove(machine, folder)):
+        with pytest.raises(RooflineError, match="Cannot read the manifest"):
+            action()  # type: ignore[no-untyped-call]
+    assert tree(folder) == before
+
+
+def test_manifest_is_the_same_every_time(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    first = (folder / MANIFEST).read_bytes()
+    remove(machine, folder)
+    deploy(machine, folder, PACK)
+    assert (folder / MANIFEST).read_bytes() == first

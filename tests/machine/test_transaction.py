@@ -1,0 +1,158 @@
+"""All of a change or none of it, whatever kills it when."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.machine import manifest as transaction
+from ncu_roofline.machine.manifest import STAGE, changing, recover
+from tests.machine.fakes import tree
+
+OLD = {"kept.section": b"user's", "a.section": b"old a", "gone.section": b"old"}
+NEW = {"a.section": b"new a", "b.section": b"new b", "c.py": b"new c"}
+AFTER = {"kept.section": b"user's", **NEW}
+RENAMES = 6
+"""Of one change as above: the journal, two for the file replaced, one for each added or removed."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "Sections"
+    made.mkdir()
+    for name, data in OLD.items():
+        (made / name).write_bytes(data)
+    return made
+
+
+def test_change(folder: Path) -> None:
+    with changing(folder, NEW, ["gone.section"]):
+        assert {name: data for name, data in tree(folder).items() if not name.startswith(STAGE)} == AFTER
+    assert tree(folder) == AFTER
+
+
+def test_an_exception_undoes_it(folder: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), changing(folder, NEW, ["gone.section"]):
+        raise KeyboardInterrupt
+    assert tree(folder) == OLD
+
+
+@pytest.mark.parametrize("step", range(1, RENAMES + 1))
+def test_an_error_at_any_rename_undoes_it(folder: Path, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    replace = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise OSError(errno.EIO, "Input/output error")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output"), changing(folder, NEW, ["gone.section"]):
+        pass
+    assert tree(folder) == OLD
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_a_full_disk_leaves_nothing(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    sync = os.fsync
+
+    def full(handle: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > count:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"), changing(folder, NEW, ["gone.section"]):
+        pass
+    assert tree(folder) == OLD
+
+
+# Kills itself like SIGKILL would, without a chance to clean up, before the given call of a function of os.
+KILLED = """
+import os, sys
+from pathlib import Path
+from ncu_roofline.install import transaction
+folder, name, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+calls, real = 0, getattr(os, name)
+def deadly(*args, **kwargs):
+    global calls
+    calls += 1
+    if calls == step:
+        os._exit(9)
+    return real(*args, **kwargs)
+setattr(os, name, deadly)
+with transaction.changing(folder, {"a.section": b"new a", "b.section": b"new b", "c.py": b"new c"}, ["gone.section"]):
+    pass
+"""
+
+
+@pytest.mark.parametrize(("name", "step"), [("fsync", 1), ("fsync", 4), *(("replace", step) for step in range(1, RENAMES + 1))])
+def test_killed_at_any_step_and_recovered(folder: Path, name: str, step: int) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(folder), name, str(step)], check=False)
+    assert done.returncode == 9
+    assert (folder / STAGE).is_dir()
+    # Nothing in the stage has a name that ncu, which searches folders within folders, would load.
+    assert not [path for path in (folder / STAGE).rglob("*") if path.suffix in (".section", ".py", ".chart")]
+    assert recover(folder)
+    assert tree(folder) == OLD
+    assert not recover(folder)
+
+
+@pytest.mark.parametrize("step", range(1, 4))
+def test_recovering_can_itself_be_killed(folder: Path, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), "unlink", "1"], check=False)
+    assert killed.returncode == 9
+    assert (folder / "c.py").exists()
+    calls, replace = 0, os.replace
+
+    def dying(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        if step <= 2:
+            with pytest.raises(KeyboardInterrupt):
+                recover(folder)
+        else:
+            recover(folder)
+    recover(folder)
+    assert tree(folder) == OLD
+
+
+def test_folders_that_were_missing_are_taken_away_again(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), changing(tmp_path / "x" / "y", NEW):
+        raise ValueError("no")
+    assert tree(tmp_path) == {}
+
+
+def test_a_new_folder_that_was_killed_is_taken_away(tmp_path: Path) -> None:
+    folder = tmp_path / "x" / "y"
+    assert subprocess.run([sys.executable, "-c", KILLED, str(folder), "replace", "3"], check=False).returncode == 9
+    assert recover(folder)
+    assert tree(tmp_path) == {}
+
+
+def test_a_damaged_journal_touches_nothing(folder: Path) -> None:
+    (folder / STAGE).mkdir()
+    (folder / STAGE / "journal.json").write_bytes(b"{half")
+    assert recover(folder)
+    assert tree(folder) == OLD
+
+
+def test_digest_is_sha256() -> None:
+    assert transaction.digest(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -1,0 +1,40 @@
+"""Rules on made-up kernels, for the tests of this folder."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from ncu_roofline import files as pack
+from ncu_roofline.nvrules import RuleOutcome, RuleSet, load_rules
+from ncu_roofline.report import RuleMessage, read_report
+from tests.factory import Metrics, kernel, report
+
+RULES = pack.folder("rules")
+
+
+@lru_cache(maxsize=1)
+def our_rules() -> RuleSet:
+    """The rules that are committed."""
+    return load_rules([RULES])
+
+
+def outcomes(folder: Path, metrics: Metrics, rules: RuleSet | None = None, **rest: object) -> dict[str, RuleOutcome]:
+    """What rules say about a kernel with these metrics, by identifier."""
+    path = report(folder / "rules.ncu-rep", kernel(metrics, **rest))  # type: ignore[arg-type]
+    with read_report(path) as opened:
+        return {outcome.identifier: outcome for outcome in (rules or our_rules()).run(opened.kernels[0])}
+
+
+def messages(folder: Path, metrics: Metrics, rule: str, rules: RuleSet | None = None) -> tuple[RuleMessage, ...]:
+    """What one of our rules says; ``rule`` without its prefix."""
+    outcome = outcomes(folder, metrics, rules)[f"NcuRoofline{rule}"]
+    assert outcome.status == "done", outcome
+    return outcome.messages
+
+
+def only(folder: Path, metrics: Metrics, rule: str, rules: RuleSet | None = None) -> RuleMessage:
+    """The single message of a rule."""
+    found = messages(folder, metrics, rule, rules)
+    assert len(found) == 1, found
+    return found[0]

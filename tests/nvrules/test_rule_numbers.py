@@ -1,0 +1,215 @@
+"""The numbers in the rules are the model's, on made-up kernels of every chip and on real reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ncu_roofline
+from ncu_roofline import roofline
+from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.facts import load_spec
+from ncu_roofline.generate.rules import render_rules
+from ncu_roofline.model import Measurements, Roofline, measurements_of
+from ncu_roofline.model.counters import SHORT_LAUNCH
+from ncu_roofline.nvrules import Lender, RuleSet, load_rules
+from ncu_roofline.nvrules.action import IAction
+from ncu_roofline.nvrules.advice import Known
+from ncu_roofline.report import Kernel, read_report
+from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
+from tests.nvrules.running import our_rules
+from tests.published_report import CEILINGS, REPORT
+
+DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the code of a rule makes of one kernel: per precision its work, peak and levels; and the mixed one."""
+
+    module: Any
+    kernel: Any
+
+    def points(self) -> Iterator[tuple[str, float, float | None, Any]]:
+        """(precision, work, peak, binding) of each precision that has work, and of the mix."""
+        works = self.kernel.works()
+        levels = self.module.levels_of(self.kernel)
+        for precision, work in works:
+            if work.total > 0 and not load_spec().precision(precision[0]).on_request:
+                peak = self.module.peak_of(self.kernel, precision)[0]
+                yield precision[0], work.total, peak, self.module.Bound(levels, work.total, peak)
+        mix = self.module.Mix(self.module.demands(self.kernel))
+        if mix.mixed and mix.peak is not None:
+            yield "mixed", mix.total, mix.peak, self.module.Bound(levels, mix.total, mix.peak)
+
+
+def judged(one: Kernel, rules: RuleSet, known: Known | None = None) -> Judged:
+    module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineMixed")
+    return Judged(module, module.Kernel(IAction(one, known)))
+
+
+def close(ours: float | None, model: float) -> bool:
+    if ours is None or math.isnan(model):
+        return ours is None and math.isnan(model)
+    return math.isclose(ours, model, rel_tol=1e-12)
+
+
+def check(result: Roofline, launch: int, one: Judged) -> int:
+    """Assert that the rule has the model's points of a launch; returns how many there are."""
+    rows = result.points[result.points["launch"] == launch]
+    counted = {precision.id for precision in load_spec().precisions if not precision.on_request}
+    asked = {level.id for level in load_spec().levels if level.on_request}
+    found = list(one.points()) if one.kernel.seconds else []
+    levels = {level.name: level for level in one.module.levels_of(one.kernel)}
+    for name, work, peak, bound in found:
+        mine = rows[rows["precision"] == name]
+        if not levels:
+            assert not len(mine)
+            continue
+        assert set(levels) - asked <= set(mine["level"]) <= set(levels)
+        for point in mine.itertuples():
+            level = levels[point.level]
+            assert close(work, point.work), name
+            assert close(level.traffic.total, point.traffic)
+            assert close(one.kernel.seconds, point.seconds)
+            assert close(level.attainable(work, peak), point.attainable), (name, point.level)
+            if bound.attainable is not None:
+                assert point.binds == (bound.level.name if bound.level else point.binds)
+                assert bound.level is not None or point.binds not in levels
+                assert close(work / one.kernel.seconds / bound.attainable, point.binding_fraction)
+    shown = set(rows["precision"]) & (counted | {"mixed"})
+    # The model also knows charts inside the report, which rules can't see, and mixes without a known roof.
+    assert shown - {"mixed"} == ({name for name, *_ in found} - {"mixed"} if levels else set())
+    assert ("mixed" in shown) >= ("mixed" in {name for name, *_ in found} and bool(levels))
+    return len(rows)
+
+
+def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
+    """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
+    module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
+    kernel = module.Kernel(IAction(one, known))
+    said = module.verdict_of(kernel)
+    (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
+    assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
+    assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
+    assert close(None if math.isnan(said.speedup) else said.speedup, row.speedup)
+    outcome = next(one for one in rules.run(one, known=known) if one.identifier == "NcuRooflineVerdict")
+    assert [message.title for message in outcome.messages] == [row.verdict]
+    assert outcome.messages[0].text.startswith(row.reason[:1].upper() + row.reason[1:] + ".") or row.verdict == "unknown"
+    return True
+
+
+def alone(m: Measurements, row: int) -> bool:
+    """Whether the counters of the launch itself tell all that the model knows of it.
+
+    Clocks of short launches are those of longer ones, opcodes are no counters, and rules don't read charts of other sections.
+    """
+    quantities = [*m.work.values(), *m.traffic.values(), *m.compute.values(), *m.bandwidth.values()]
+    sources = {one.origins[one.choice[row]].source for one in quantities if one.choice[row] >= 0}
+    opcodes = any("opcodes" in one.origins[one.choice[row]].note for one in m.traffic.values() if one.choice[row] >= 0)
+    return (
+        not opcodes and not sources & {"opcodes", "embedded"} and not m.seconds[row] < SHORT_LAUNCH and not m.tensor_gaps[row]
+    )
+
+
+def chip(major: int, minor: int, name: str = "NVIDIA Some GPU") -> Metrics:
+    return {
+        **H100,
+        "device__attribute_display_name": name,
+        "device__attribute_compute_capability_major": major,
+        "device__attribute_compute_capability_minor": minor,
+    }
+
+
+def kernels() -> Iterator[Metrics]:
+    """Kernels that take every way of counting: by chip, by suffix, by unit, with and without peaks and clocks."""
+    for one in load_spec().architectures:
+        device = chip(*one.compute_capability)
+        yield complete(device)
+        yield {**complete(device), **flops("f", 10**8, 10**8, 10**9), **flops("h", 5, 6, 10**8)}
+        everything: Metrics = {
+            f"{counter}.sum": 10**9 + index
+            for precision in load_spec().precisions
+            for binding in load_spec().bindings(precision, one.compute_capability)
+            for index, counter in enumerate(binding.counters.counters())
+        }
+        peaks: Metrics = {
+            f"{counter}.sum.peak_sustained": 1000.0 + index
+            for item in (*load_spec().precisions, *load_spec().levels)
+            for binding in load_spec().bindings(item, one.compute_capability)
+            if binding.peak
+            for index, counter in enumerate(binding.peak.counters())
+        }
+        yield {**complete(device), **everything}
+        yield {**complete(device), **everything, **peaks, "dram__cycles_elapsed.avg.per_second": 2.6e9}
+        yield {**complete(chip(*one.compute_capability, name="NVIDIA GeForce RTX 9999")), **everything, **peaks}
+    yield {**V100, **NO_WORK, **timing(), **traffic(1, 1, 1)}
+    yield {**A100, **timing(), **flops("d", 1, 2, 3)}
+    per_second = {f"{name.removesuffix('.sum')}.sum.per_second": 1e12 for name in flops("d")}
+    per_cycle = {f"{name.removesuffix('.sum')}.sum.per_cycle_elapsed".replace("smsp", "sm"): 80.5 for name in flops("d")}
+    moved: Metrics = {"l1tex__t_sectors.sum.per_second": 1e10, "dram__bytes_read.sum": 10**8, "dram__bytes_write.sum": 10**7}
+    halves: Metrics = {"lts__t_sectors.sum.per_second": 1e9, "lts__t_sectors.avg.per_cycle_elapsed": 0.01}
+    yield {**A100, **timing(), **per_second, **moved, **halves}
+    yield {**A100, "sm__cycles_elapsed.max": 1e6, "sm__cycles_elapsed.max.per_second": 1e9, **per_cycle, **moved}
+    yield {**A100, "gpu__time_duration.avg": 1e6, "gpc__cycles_elapsed.max": 1.1e6, **per_cycle, **moved, **halves}
+    yield {**complete(), "dram__bytes.sum": float("nan"), "dram__sectors_read.sum": 5, "dram__sectors_write.sum": 6}
+    yield {**complete(), "gpu__time_duration.sum": 0}
+    yield {"gpu__time_duration.sum": 1e6, **flops("d", 1, 1, 1), **traffic(1, 1, 1)}
+    yield complete(chip(6, 1))
+
+
+def test_made_up_kernels(tmp_path: Path) -> None:
+    path = report(tmp_path / "r.ncu-rep", *map(kernel, kernels()))
+    result = roofline(path)
+    with read_report(path) as opened:
+        rows = sum(check(result, one.index, judged(one, our_rules())) for one in opened.kernels)
+        assert all(same_verdict(result, one, our_rules()) for one in opened.kernels)
+    assert rows > 1000
+    assert len(set(result.kernels["verdict"])) > 5
+
+
+@pytest.mark.reports
+def test_real_reports(real_reports: dict[str, Path]) -> None:
+    rows = 0
+    by_itself = 0
+    for path in real_reports.values():
+        result, m = roofline(path), measurements_of(path)
+        lender = Lender(m)
+        with read_report(path) as opened:
+            for one in list(opened.kernels)[:20]:
+                known = lender.of(one.index)
+                rows += check(result, one.index, judged(one, our_rules(), known))
+                assert same_verdict(result, one, our_rules(), known)
+                if alone(m, one.index):
+                    by_itself += same_verdict(result, one, our_rules())
+    assert rows > 100
+    assert by_itself > 20
+
+
+def test_measured_ceilings(tmp_path: Path) -> None:
+    ceilings = read_ceilings(DEMO / CEILINGS)
+    for name, text in render_rules(ceilings=[ceilings]).items():
+        (tmp_path / name).write_text(text)
+    rules = load_rules([tmp_path])
+    result = roofline(DEMO / REPORT, ceilings)
+    assert (result.points["roof_origin"] == "measured").any()
+    with read_report(DEMO / REPORT) as opened:
+        rows = sum(check(result, one.index, judged(one, rules)) for one in opened.kernels)
+        assert all(same_verdict(result, one, rules) for one in opened.kernels)
+    assert rows == len(result.points)
+
+
+def test_clocks_are_the_models(tmp_path: Path) -> None:
+    path = report(tmp_path / "r.ncu-rep", *map(kernel, kernels()))
+    m = measurements_of(path)
+    module = next(rule.module for rule in our_rules().rules if rule.identifier == "NcuRooflineClocks")
+    with read_report(path) as opened:
+        for row, one in enumerate(opened.kernels):
+            ours = module.Kernel(IAction(one))
+            assert close(ours.clock_profiled, m.clock[row])
+            assert close(ours.clock_max, m.clock_max[row])

@@ -1,0 +1,303 @@
+"""The page's data and markup, without a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_roofline.analyses.hierarchical import page
+from ncu_roofline.analyses.hierarchical.page_data import clean, clean_block, embed_json, number
+from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.units import format_value
+from tests.rendering.frames import FakeRoofline, make_roofline
+
+HOSTILE = "<img src=x onerror=alert(1)></script><!--\u2028{{7*7}}{% x %}<b>\"'&amp; \x00\x1b[31m\u202e\ud800"
+
+
+class Markup(HTMLParser):
+    """Elements with their attributes, and the text of each script and of the rest."""
+
+    def __init__(self, source: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self._open = ""
+        self.feed(source.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open == "script":
+            self.scripts[-1] += data
+        elif self._open != "style":
+            self.text += data
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return json.loads(self.scripts[0])
+
+
+def rows(markup: Markup, frame: str) -> list[dict[str, Any]]:
+    """A frame as the page's script unpacks it."""
+    packed = markup.data[frame]
+    names = [name for name in packed if name != "text_columns"]
+    texts = set(packed["text_columns"])
+    pool = markup.data["texts"]
+    count = len(packed[names[0]])
+    return [{n: pool[packed[n][i]] if n in texts else packed[n][i] for n in names} for i in range(count)]
+
+
+def hostile(roofline: FakeRoofline) -> FakeRoofline:
+    """The same with a hostile text in every text column that is no id."""
+    ids = {"level", "precision", "unit", "kind", "origin", "status", "binds", "roof", "roof_origin", "locality_to"}
+    frames = [frame.copy() for frame in (roofline.points, roofline.roofs, roofline.kernels)]
+    for frame in frames:
+        for name in frame.columns:
+            if not pd.api.types.is_numeric_dtype(frame[name]) and name not in ids:
+                frame[name] = pd.Series([f"{HOSTILE}{name}"] * len(frame), dtype=object)
+    return FakeRoofline(*frames)
+
+
+def test_data_of_the_page_are_the_frames() -> None:
+    roofline = make_roofline(7, ("fp64", "fp32"), missing=2)
+    markup = Markup(page.render_html(roofline, title="a title"))
+    for name in ("points", "roofs", "kernels"):
+        frame = getattr(roofline, name)
+        found = rows(markup, name)
+        assert len(found) == len(frame)
+        for got, expected in zip(found, frame.to_dict("records"), strict=True):
+            for column, value in expected.items():
+                if isinstance(value, float):
+                    assert got[column] is None if value != value else got[column] == pytest.approx(value, rel=1e-8)
+                else:
+                    assert got[column] == value
+    assert [level["id"] for level in markup.data["levels"]] == ["l1", "l2", "dram"]
+    assert [p["id"] for p in markup.data["precisions"]] == ["fp64", "fp32"]
+
+
+def test_points_know_their_kernel() -> None:
+    roofline = make_roofline(5)
+    kernels = roofline.kernels.iloc[1:].reset_index(drop=True)
+    markup = Markup(page.render_html(replace(roofline, kernels=kernels)))
+    known = rows(markup, "kernels")
+    assert len(known) == len(kernels) + 1  # the point whose kernel row is gone brought one of its own
+    for point in rows(markup, "points"):
+        assert known[point["owner"]]["kernel"] == point["kernel"]
+    assert known[-1]["status"] == "ok"
+    assert known[-1]["work"] is None
+
+
+def test_nothing_is_fetched() -> None:
+    markup = Markup(page.render_html(make_roofline(3)))
+    fetching = {"src", "srcset", "action"}
+    assert not [tag for tag, attributes in markup.elements if tag == "link" or fetching & attributes.keys()]
+    assert {attributes["href"] for _, attributes in markup.elements if "href" in attributes} == {"#table"}
+
+
+def test_policy_allows_exactly_the_scripts() -> None:
+    markup = Markup(page.render_html(make_roofline(3)))
+    policy = next(a["content"] for _, a in markup.elements if a.get("http-equiv") == "Content-Security-Policy")
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in markup.scripts[1:]]
+    assert policy is not None
+    assert re.findall(r"'sha256-([^']+)'", policy) == digests
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_texts_of_a_report_never_become_markup() -> None:
+    tame = make_roofline(4, missing=1)
+    entries = [{"report": "r", "text": "t", "command": "c"}]
+    advice = [{"kernel": "k", "rule": "r", "type": "t", "title": "t", "text": "t"}]
+    expected = Markup(page.render_html(tame, title="t", explanations=entries, advice=advice))
+    wild = [dict.fromkeys(entry, HOSTILE) for entry in entries], [dict.fromkeys(entry, HOSTILE) for entry in advice]
+    found = Markup(page.render_html(hostile(tame), title=HOSTILE, explanations=wild[0], advice=wild[1]))
+    allowed = {tag for tag, _ in expected.elements} | {"span", "ul", "li"}
+    tags = Counter(tag for tag, _ in found.elements)
+    assert tags.keys() <= allowed
+    assert tags["script"] == 3
+    assert tags["img"] == 0
+    assert not [a for _, a in found.elements if any(name.startswith("on") for name in a)]
+    assert "{{7*7}}" in found.text
+    assert "<img src=x onerror=alert(1)>" in found.text  # as text
+    assert found.data["title"].startswith("<img")
+
+
+def test_characters_that_do_not_print_are_replaced() -> None:
+    source = page.render_html(hostile(make_roofline(2)), title=HOSTILE).decode()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", source.split("<script>")[0])
+    assert clean("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
+    assert clean_block("a\x07\r\nb") == "a\ufffd\nb"
+
+
+def test_json_is_safe_inside_a_script() -> None:
+    text = embed_json({"</script><!--&\u2028": "\ud800"})
+    assert not set("<>&") & set(text)
+    assert text.isascii()
+    assert json.loads(text) == {"</script><!--&\u2028": "\ud800"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, pd.NA])
+def test_missing_numbers_are_null(value: object) -> None:
+    assert number(value) is None
+
+
+def test_infinite_numbers_do_not_break_the_page() -> None:
+    roofline = make_roofline(3)
+    for name, column in (("points", "intensity"), ("points", "performance"), ("kernels", "seconds"), ("roofs", "value")):
+        getattr(roofline, name).loc[0, column] = float("inf")
+    markup = Markup(page.render_html(roofline))
+    assert rows(markup, "points")[0]["intensity"] is None
+
+
+def test_names_of_four_kilobytes() -> None:
+    roofline = make_roofline(2)
+    roofline.kernels["name"] = "void f<" + "std::tuple<int, " * 256 + ">"
+    source = page.render_html(roofline)
+    assert rows(Markup(source), "kernels")[0]["name"] == roofline.kernels["name"].iloc[0]
+
+
+def test_same_frames_same_bytes() -> None:
+    assert page.render_html(make_roofline(5)) == page.render_html(make_roofline(5))
+
+
+def test_sections_in_words() -> None:
+    explanations = [{"report": "x.ncu-rep", "text": "no L2 counters", "command": "ncu --metrics lts__t_bytes.sum ./app"}]
+    advice = [{"kernel": "k", "rule": "Verdict", "type": "optimization", "title": "DRAM binds", "text": "56 %"}]
+    markup = Markup(page.render_html(make_roofline(3, missing=2), explanations=explanations, advice=advice))
+    ids = {attributes.get("id") for _, attributes in markup.elements}
+    assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= ids
+    assert "ncu --metrics lts__t_bytes.sum ./app" in markup.text
+    assert "2 launches" in markup.text
+    assert "no counters of operations" in markup.text
+    assert "77.7 % of the maximum SM clock" in markup.text
+
+
+def test_entries_may_lack_keys() -> None:
+    markup = Markup(page.render_html(make_roofline(1), explanations=[{"command": "ncu ./app"}], advice=[{"text": "words"}]))
+    assert "ncu ./app" in markup.text
+    assert "words" in markup.text
+
+
+def test_absent_sections() -> None:
+    markup = Markup(page.render_html(make_roofline(3, zero_flop=0, clocks=False)))
+    ids = {attributes.get("id") for _, attributes in markup.elements}
+    assert not {"usage", "lacks", "notes", "advice"} & ids
+    assert "maximum SM clock" not in markup.text
+
+
+def test_no_points_is_explained() -> None:
+    missing = make_roofline(0, zero_flop=0, missing=3, usage=False)
+    missing.kernels["seconds"] = float("nan")
+    for sentence, roofline in {
+        "says what to collect": missing,
+        "There is no kernel here": make_roofline(0, zero_flop=0),
+    }.items():
+        assert sentence in Markup(page.render_html(roofline)).text
+
+
+@pytest.mark.parametrize("usage", [True, False])
+def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
+    roofline = make_roofline(0, zero_flop=2, missing=1, usage=usage)
+    text = Markup(page.render_html(roofline)).text
+    assert "No kernel can be drawn" not in text
+    assert "Kernels without dots" in text
+    assert "of it on the chart" not in text
+    for word in ("transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share"):
+        assert word in text
+    headers = {header for header, _ in facts(roofline)["usage"]["headers"]}
+    assert ({"Verdict", "Gain", "Busiest", "L2", "Occupancy", "Waves"} <= headers) == usage
+
+
+def test_launches_without_dots_are_summed_by_name() -> None:
+    roofline = make_roofline(1, zero_flop=130)
+    roofline.kernels.loc[roofline.kernels["kernel"] == "transpose_1", "kernel"] = "transpose_0"
+    table = facts(roofline)["usage"]
+    assert len(table["rows"]) == 100  # of 129 names
+    assert table["more"].startswith("29 more kernels, ")
+    headers = [header for header, _ in table["headers"]]
+    rows = {row["kernel"]: dict(zip(headers, (text for text, _ in row["cells"]), strict=True)) for row in table["rows"]}
+    assert rows["transpose_0"]["Launches"] == "longest of 2"
+    seconds = roofline.kernels.loc[roofline.kernels["kernel"] == "transpose_0", "seconds"].sum()
+    assert rows["transpose_0"]["Time"] == format_value(seconds, "second", 3)
+
+
+def test_unknown_times_stay_unknown() -> None:
+    roofline = make_roofline(2, zero_flop=1)
+    roofline.kernels["seconds"] = float("nan")
+    roofline.kernels["time_share"] = float("nan")
+    words = facts(roofline)
+    assert [text for text, _ in words["usage"]["rows"][0]["cells"][:2]] == ["n/a", "n/a"]
+    assert [label for label, _ in words["tiles"]] == ["kernels", "launches"]
+
+
+def test_tensor_work_that_nobody_counted_is_told_at_the_top() -> None:
+    told = Markup(page.render_html(make_roofline(3, tensor_unknown=1)))
+    assert "tensor-unknown" in {attributes.get("id") for _, attributes in told.elements}
+    assert "missing from the work shown: gpp_kernel" in told.text
+    assert next(row["verdict"] for row in rows(told, "kernels")) == "tensor work unknown"
+    assert "tensor-unknown" not in {a.get("id") for _, a in Markup(page.render_html(make_roofline(3))).elements}
+
+
+def test_bars_of_the_page() -> None:
+    roofline = make_roofline(2, zero_flop=40)
+    usage = Markup(page.render_html(roofline)).data["usage"]
+    assert [unit["label"] for unit in usage["units"]] == ["SM", "L1", "L2", "DRAM"]
+    assert (len(usage["rows"]), usage["total"]) == (30, 40)
+    longest = roofline.kernels[roofline.kernels.status == "zero-flop"].nlargest(1, "seconds").iloc[0]
+    assert usage["rows"][0]["kernel"] == longest.kernel
+    wanted = [longest.fraction_sm, longest.fraction_l1, longest.fraction_l2, longest.fraction_dram]
+    assert usage["rows"][0]["shares"] == pytest.approx(wanted)
+
+
+def test_percent() -> None:
+    assert [percent(v) for v in (0.0, 0.00001, 0.1234567, 1.0, float("nan"))] == ["0 %", "< 0.01 %", "12.3 %", "100 %", "n/a"]
+
+
+def test_theme() -> None:
+    for theme in page.THEMES:
+        assert Markup(page.render_html(make_roofline(1), theme=theme)).elements[0][1]["data-theme"] == theme
+    with pytest.raises(ValueError, match="neon"):
+        page.render_html(make_roofline(1), theme="neon")
+
+
+def test_title() -> None:
+    assert Markup(page.render_html(make_roofline(1))).data["title"] == "Roofline of sample.ncu-rep"
+    two = make_roofline(2)
+    two.kernels["report"] = ["a", "b", "b"]
+    assert Markup(page.render_html(two)).data["title"] == "Roofline of 2 reports"
+
+
+def test_plotly_is_found_without_importing_it() -> None:
+    code = "import sys; from ncu_roofline.analyses.hierarchical.page import plotly_js; plotly_js(); sys.exit('plotly' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_plotly_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "find_spec", lambda _: None)
+    with pytest.raises(RooflineError, match="pip install plotly"):
+        page.render_html(make_roofline(1))
+
+
+def test_script_text_cannot_end_its_element() -> None:
+    assert page._for_script('"</script><!--<script"') == '"<\\/script><\\!--<\\script"'

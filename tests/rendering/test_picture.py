@@ -1,0 +1,396 @@
+"""Pictures: what they show as data first, then the artists; that no two texts overlap; that bytes are reproducible."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import matplotlib
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cbook import is_math_text
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ncu_roofline.analyses import render
+from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.chart import chart
+from ncu_roofline.analyses.hierarchical.picture import figure, settings
+from ncu_roofline.analyses.hierarchical.plan import Sizes, plan_panel, roof_texts, view_of
+from ncu_roofline.analyses.hierarchical.style import LEVELS, MARKERS, THEMES, level_order, level_style, precision_label
+from ncu_roofline.rendering.layout import Box, overlap
+from tests.rendering.frames import A100, FakeRoofline, make_roofline
+
+FOUR = ("fp64", "fp32", "fp16", "tensor.fp16")
+
+
+def measure(text: str, size: float) -> tuple[float, float]:
+    return 0.6 * size * len(text), 1.2 * size
+
+
+def plan_of(roofline: FakeRoofline, index: int = 0) -> Any:
+    data = chart(roofline)
+    panel = data.panels[index]
+    return plan_panel(panel, view_of(panel, 450, 270), data, measure, Sizes(), direct=False)
+
+
+def drawn(roofline: FakeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
+    """The figure and its visible texts, after a draw by Agg."""
+    with settings():
+        made = figure(roofline, **options)
+        made.canvas.draw()
+    hidden = {id(label) for axes in made.axes for label in undrawn_tick_labels(axes)}
+    return made, [one for one in made.findobj(Text) if one.get_text().strip() and one.get_visible() and id(one) not in hidden]
+
+
+def undrawn_tick_labels(axes: Axes) -> list[Text]:
+    """Labels that matplotlib keeps but does not draw: of ticks beyond the limits, and of the other side."""
+    found = []
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            found += [tick.label2] if low <= tick.get_loc() <= high else [tick.label1, tick.label2]
+    return found
+
+
+def box_of(text: Text) -> Box:
+    """The text's box in pixels, turned as it is drawn, a shade smaller than matplotlib says."""
+    angle = text.get_rotation()
+    upright = angle in (0.0, 90.0)
+    if not upright:
+        text.set_rotation(0)
+    extent = text.get_window_extent()
+    text.set_rotation(angle)
+    centre = (extent.x0 + extent.x1) / 2, (extent.y0 + extent.y1) / 2
+    return Box(*centre, extent.width - 1, extent.height - 1, 0.0 if upright else angle)
+
+
+def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
+    boxes = [(one.get_text(), box_of(one)) for one in texts]
+    return [(a, b) for i, (a, box_a) in enumerate(boxes) for b, box_b in boxes[:i] if overlap(box_a, box_b)]
+
+
+def test_panels_by_precision_group() -> None:
+    data = chart(make_roofline(4, (*FOUR, "tensor.tf32", "tensor.int8"), mixed=True))
+    assert [panel.title for panel in data.panels] == ["FP64", "FP32", "FP16", "Tensor", "Tensor INT8", "All pipes"]
+    assert [panel.unit for panel in data.panels] == ["flop", "flop", "flop", "flop", "op", "flop"]
+    roofs = [{roof.id for roof in panel.of_kind("compute")} for panel in data.panels]
+    assert roofs[0] == {"fp64.fma", "fp64.nofma"}
+    assert roofs[3] == {"tensor.fp16.mma", "tensor.tf32.mma"}
+    assert roofs[4] == {"tensor.int8.mma"}
+    assert "fp64.nofma" not in roofs[5]
+    assert "fp64.fma" in roofs[5]
+
+
+def test_a_series_has_its_dots_innermost_first_at_one_height() -> None:
+    roofline = make_roofline(3)
+    for one in chart(roofline).panels[0].series:
+        rows = roofline.points[roofline.points.kernel == one.kernel]
+        assert [level for level, _ in one.dots] == ["l1", "l2", "dram"]
+        assert [x for _, x in one.dots] == rows.intensity.tolist()
+        assert {one.performance} == set(rows.performance)
+
+
+def test_measured_and_theoretical_make_one_roof() -> None:
+    roofs = {roof.id: roof for roof in chart(make_roofline(1)).panels[0].roofs}
+    assert roofs["dram"].theoretical == A100.bandwidth["dram"]
+    assert roofs["dram"].value == roofs["dram"].measured == pytest.approx(0.89 * A100.bandwidth["dram"])
+    assert roof_texts([roofs["dram"]])[0] == "HBM 1.38 TB/s (theory 1.55 TB/s)"
+    assert not chart(make_roofline(1, measured=False)).several_origins
+
+
+def test_the_largest_kernels_by_time() -> None:
+    roofline = make_roofline(45)
+    data = chart(roofline)
+    assert (len(data.kernels), data.total) == (30, 45)
+    times = roofline.kernels[roofline.kernels.status == "ok"].nlargest(30, "seconds").kernel.tolist()
+    assert [kernel.label for kernel in data.kernels] == times
+    assert any("The 30 largest of 45 kernels by time are drawn" in note for note in captions.footnotes(roofline, data))
+    assert len(chart(roofline, 7).kernels) == 7
+
+
+def test_launches_of_one_kernel_share_a_name_and_a_marker() -> None:
+    roofline = make_roofline(4)
+    roofline.points["kernel"] = "same"
+    roofline.kernels["kernel"] = "same"
+    data = chart(roofline)
+    assert [kernel.label for kernel in data.kernels] == ["same"]
+    assert data.kernels[0].share == pytest.approx(1.0)
+    assert len(data.panels[0].series) == 4
+
+
+def test_kernels_of_several_reports_are_told_apart() -> None:
+    a, b = make_roofline(2, report="before.ncu-rep"), make_roofline(3, report="runs/after.ncu-rep")
+    both = FakeRoofline(*(pd.concat([getattr(a, n), getattr(b, n)], ignore_index=True) for n in ("points", "roofs", "kernels")))
+    data = chart(both)
+    assert {kernel.label for kernel in data.kernels} == {
+        "gpp_kernel [before]", "gpp_kernel [after]", "smooth_kernel [before]", "smooth_kernel [after]", "DeviceReduceKernel",
+    }  # fmt: skip
+    assert len(data.panels) == 1
+
+
+def test_points_that_no_logarithm_takes_are_left_out() -> None:
+    roofline = make_roofline(4)
+    for row, value in enumerate((0.0, math.nan, math.inf)):
+        roofline.points.loc[row, "intensity"] = value
+    roofline.points.loc[3:5, "performance"] = 0.0
+    data = chart(roofline)
+    assert data.total == 2
+    assert sum(len(one.dots) for one in data.panels[0].series) == 6
+
+
+def test_system_memory_only_where_it_has_dots() -> None:
+    assert chart(make_roofline(2, levels=("l1", "dram", "system"))).levels == ("l1", "dram", "system")
+    roofline = make_roofline(2, levels=("l1", "dram", "system"))
+    fewer = FakeRoofline(roofline.points[roofline.points.level != "system"], roofline.roofs, roofline.kernels)
+    assert chart(fewer).levels == ("l1", "dram")
+
+
+def test_roofs_meet_at_the_ridge_points() -> None:
+    plan = plan_of(make_roofline(3))
+    roofs = {roof.id: roof for roof in plan.panel.roofs}
+    assert [(x, y) for x, y, _ in plan.ridges] == [
+        (pytest.approx(roofs["fp64.fma"].measured / roofs[level].measured), roofs["fp64.fma"].measured)
+        for level in ("l1", "l2", "dram")
+    ]
+    for line in plan.lines:
+        if line.kind == "bandwidth":
+            assert line.ends[1][1] == pytest.approx(getattr(roofs["fp64.fma"], line.origin))
+        else:
+            assert line.ends[0][0] == pytest.approx(line.ends[0][1] / getattr(roofs["l1"], line.origin))
+
+
+def test_every_roof_gets_its_label_along_its_line() -> None:
+    plan = plan_of(make_roofline(5, levels=("l1", "shared", "l2", "dram")))
+    labels = {label.text: label for label in plan.labels if label.role == "roof"}
+    assert sorted(labels) == [
+        "FP64 FMA 8.67 TFLOP/s (theory 7.57 TFLOP/s)",
+        "FP64 no FMA 4.34 TFLOP/s (theory 3.78 TFLOP/s)",
+        "HBM 1.38 TB/s (theory 1.55 TB/s)",
+        "L1/TEX, Shared 17.3 TB/s (theory 15.1 TB/s)",
+        "L2 6.42 TB/s (theory 5.61 TB/s)",
+    ]
+    assert labels["L2 6.42 TB/s (theory 5.61 TB/s)"].box.angle == plan.view.slope
+    assert labels["FP64 FMA 8.67 TFLOP/s (theory 7.57 TFLOP/s)"].box.angle == 0.0
+    assert plan.unlabelled == []
+
+
+def test_numbers_where_markers_do_not_suffice() -> None:
+    assert not [label for label in plan_of(make_roofline(len(MARKERS))).labels if label.role == "number"]
+    numbers = [label.text for label in plan_of(make_roofline(30)).labels if label.role == "number"]
+    assert len(numbers) == len(set(numbers)) >= 28
+
+
+def test_dots_beyond_the_axes_are_counted() -> None:
+    roofline = make_roofline(3)
+    roofline.points.loc[0, "intensity"] = 1e-25
+    assert plan_of(roofline).outside == 1
+    _, texts = drawn(roofline)
+    assert "1 dot beyond the axes." in " ".join(text.get_text() for text in texts)
+
+
+def test_walls() -> None:
+    roofline = make_roofline(1)
+    wall = roofline.roofs.iloc[-1:].assign(roof="wall", kind="wall", level="", label="stride 1", value=0.25, unit="flop/byte")
+    plan = plan_of(FakeRoofline(roofline.points, pd.concat([roofline.roofs, wall], ignore_index=True), roofline.kernels))
+    assert [line.ends[0][0] for line in plan.lines if line.kind == "wall"] == [0.25]
+    assert [label.box.angle for label in plan.labels if label.text.startswith("stride 1")] == [90.0]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("precisions", [("fp64",), FOUR])
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_no_texts_overlap(count: int, precisions: tuple[str, ...], theme: str) -> None:
+    made, texts = drawn(
+        make_roofline(count, precisions, odd=True, missing=2, levels=("l1", "shared", "l2", "dram")), theme=theme
+    )
+    assert overlapping(texts) == []
+    width, height = made.canvas.get_width_height()
+    for text in texts:
+        left, bottom, right, top = box_of(text).bounds()
+        assert left >= -1, text
+        assert bottom >= -1, text
+        assert right <= width + 1, text
+        assert top <= height + 1, text
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_texts_overlap_whatever_the_dots(seed: int) -> None:
+    levels = ("l1", "l2", "dram", "system")[: 2 + seed % 3]
+    _, texts = drawn(make_roofline(4 + 8 * seed, seed=seed, levels=levels, measured=seed % 2 == 0, chip="h100"))
+    assert overlapping(texts) == []
+
+
+def test_the_overlap_test_sees_overlaps() -> None:
+    with settings():
+        made = Figure()
+        FigureCanvasAgg(made)
+        made.text(0.5, 0.5, "one")
+        made.text(0.51, 0.5, "two", rotation=30, rotation_mode="anchor")
+        made.canvas.draw()
+    assert overlapping(made.findobj(Text)) == [("two", "one")]
+
+
+def test_names_are_never_formulas() -> None:
+    roofline = make_roofline(6, odd=True)
+    roofline.points["kernel"] = roofline.points["kernel"].replace("=cmd|' /C calc'!A0", "\\$x$ $ \\alpha$")
+    roofline.kernels["kernel"] = roofline.kernels["kernel"].replace("=cmd|' /C calc'!A0", "\\$x$ $ \\alpha$")
+    _, texts = drawn(roofline, title="$\\frac{1}$ costs 5$")
+    assert not [text.get_text() for text in texts if is_math_text(text.get_text())]
+    assert any("cost\\$_a^{2}\\$ and \\$x_y\\$" in text.get_text() for text in texts)
+
+
+def test_few_kernels_are_named_at_their_dots() -> None:
+    _, texts = drawn(make_roofline(4))
+    assert len([text for text in texts if text.get_gid() == "label-kernel"]) == 4
+
+
+def test_unknown_glyphs_and_long_names_and_titles() -> None:
+    roofline = make_roofline(2)
+    roofline.points["kernel"] = roofline.points["kernel"].replace("gpp_kernel", "\u6838\U0001f680\x1b[0m" + "x" * 30)
+    roofline.kernels["kernel"] = roofline.kernels["kernel"].replace("gpp_kernel", "\u6838\U0001f680\x1b[0m" + "x" * 30)
+    roofline.kernels["report"] = "r" * 4000 + ".ncu-rep"
+    roofline.points["report"] = "r" * 4000 + ".ncu-rep"
+    made, texts = drawn(roofline, title="t" * 3000)
+    width, _ = made.canvas.get_width_height()
+    assert [text.get_text() for text in texts if box_of(text).bounds()[2] > width] == []
+
+
+def test_an_empty_roofline_says_why_and_shows_the_roofs() -> None:
+    roofline = make_roofline(0, missing=2, usage=False)
+    roofline.kernels["seconds"] = math.nan
+    plan = plan_of(roofline)
+    assert len([line for line in plan.lines if line.kind == "bandwidth"]) == 6
+    _, texts = drawn(roofline)
+    assert any("No kernel can be drawn." in text.get_text() and "FP64, L2" in text.get_text() for text in texts)
+    assert overlapping(texts) == []
+
+
+def test_no_roofs_at_all() -> None:
+    roofline = make_roofline(2)
+    for points in (roofline.points, roofline.points.iloc[:0]):
+        _, texts = drawn(FakeRoofline(points, roofline.roofs.iloc[:0], roofline.kernels))
+        assert texts
+
+
+def test_notes_and_subtitle() -> None:
+    roofline = make_roofline(2, missing=1)
+    notes = captions.footnotes(roofline, chart(roofline))
+    assert notes[0] == "Profiled at 0.78 of the maximum SM clock: the application may run faster without the profiler."
+    assert any(note.startswith("1 kernel without floating-point work, ") for note in notes)
+    assert any(note.startswith("1 kernel without metrics of floating-point work, ") for note in notes)
+    assert "Roofs: theoretical at profiled clock 1.09 GHz, measured at clock 1.41 GHz." in notes
+    parts = [
+        "NVIDIA A100-SXM4-40GB (compute capability 8.0)",
+        "sample.ncu-rep",
+        "ncu 2024.2.1.0",
+        "SM clock 1.09 GHz of 1.41 GHz",
+    ]
+    assert captions.subtitle(roofline) == " \u00b7 ".join(parts)
+    assert captions.clock_note(make_roofline(1, clocks=False)) == ""
+
+
+def test_percentages() -> None:
+    assert [captions.percent(x) for x in (0.0, 0.0001, 0.123, 0.9999, 1.5, math.nan)] == [
+        "0.0 %", "<0.1 %", "12.3 %", "100 %", "150 %", "n/a",
+    ]  # fmt: skip
+
+
+def luminance(colour: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_colours_stand_out(theme: Any) -> None:
+    for style in [*LEVELS.values(), level_style("noc"), level_style("remote")]:
+        assert contrast(style.dark if theme.dark else style.light, theme.ground) >= 3
+    assert contrast(theme.text, theme.ground) >= 7
+    assert contrast(theme.faint, theme.ground) >= 4.5
+
+
+# Simulation of full protanopia and deuteranopia: Machado, Oliveira and Fernandes (2009), table of severity 1.0.
+BLINDNESS = {
+    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+}
+
+
+@pytest.mark.parametrize("kind", BLINDNESS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_levels_differ_for_the_colour_blind(kind: str, dark: bool) -> None:
+    seen = {}
+    for name, style in LEVELS.items():
+        rgb = to_rgb(style.dark if dark else style.light)
+        seen[name] = [sum(weight * c for weight, c in zip(row, rgb, strict=True)) for row in BLINDNESS[kind]]
+    for a in seen:
+        for b in seen:
+            assert a == b or math.dist(seen[a], seen[b]) > 0.12, (a, b)
+
+
+def test_ids_read_well() -> None:
+    labels = [precision_label(p) for p in ("fp64", "tensor.fp16.wgmma", "tensor.fp16.mma", "tensor.fp6fp4", "mixed")]
+    assert labels == ["FP64", "Tensor FP16 wgmma", "Tensor FP16 mma.sync", "Tensor FP6/FP4", "All pipes"]
+    assert level_order({"zz", "dram", "l1", "noc"}) == ["l1", "dram", "noc", "zz"]
+
+
+def test_png() -> None:
+    data = render(make_roofline(2, zero_flop=0), "png")
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    assert width == 1145
+    assert 700 < height < 1000
+    density = data.index(b"pHYs")
+    assert struct.unpack(">I", data[density + 4 : density + 8])[0] == round(160 / 0.0254)
+
+
+def test_svg_is_xml_without_anything_active() -> None:
+    data = render(make_roofline(6, odd=True), "svg", title="<script>alert(1)</script>")
+    tags = {element.tag.rpartition("}")[2] for element in ET.fromstring(data).iter()}
+    assert "script" not in tags
+    assert b"dc:date" not in data
+
+
+@pytest.mark.parametrize("name", ["png", "svg", "pdf"])
+def test_bytes_are_reproducible_whatever_the_settings(name: str) -> None:
+    first = render(make_roofline(3, odd=True), name)
+    with matplotlib.rc_context(
+        {"font.family": "monospace", "lines.linewidth": 9, "axes.facecolor": "red", "savefig.bbox": "tight"}
+    ):
+        before = dict(matplotlib.rcParams)
+        assert render(make_roofline(3, odd=True), name) == first
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_pdf_has_no_dates_and_true_type_fonts() -> None:
+    data = render(make_roofline(2), "pdf")
+    assert data.startswith(b"%PDF-")
+    assert b"CreationDate" not in data
+    assert b"/Type3" not in data
+
+
+def test_unknown_theme() -> None:
+    with pytest.raises(ValueError, match="theme 'pink' is not one of light, dark"):
+        render(make_roofline(1), "png", theme="pink")
+
+
+def test_no_pyplot_and_no_display() -> None:
+    code = (
+        "import sys; from tests.rendering.frames import make_roofline; from ncu_roofline.analyses import render;"
+        "assert not {'matplotlib', 'plotly'} & set(sys.modules);"
+        "render(make_roofline(2), 'png'); assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "MPLBACKEND": "TkAgg"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

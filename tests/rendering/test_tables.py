@@ -1,0 +1,341 @@
+"""Text, Markdown, csv, json and parquet of synthetic rooflines; golden files are rewritten with UPDATE_GOLDEN=1."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_roofline import analyses as package
+from ncu_roofline.analyses import RENDERERS, format_for, render, text_table
+from ncu_roofline.analyses.hierarchical.markdown import escape
+from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
+from ncu_roofline.analyses.hierarchical.text import columns_wide
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.model import columns
+from tests.rendering.frames import FakeRoofline, make_roofline
+
+GOLDEN = Path(__file__).parent / "golden"
+SAMPLE: dict[str, Any] = {
+    "n_kernels": 4,
+    "precisions": ("fp32", "tensor.fp16"),
+    "odd": True,
+    "missing": 1,
+    "mixed": True,
+    "chip": "h100",
+}
+
+
+def check_golden(name: str, data: bytes) -> None:
+    """Compares with a file under golden/, or writes it where the environment says UPDATE_GOLDEN."""
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_bytes(data)
+    assert path.read_bytes().replace(b"\r\n", b"\n") == data
+
+
+def csv_rows(data: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data.decode())))
+
+
+def test_golden_text() -> None:
+    check_golden("sample.txt", render(make_roofline(**SAMPLE), "text"))
+
+
+def test_golden_text_for_a_narrow_terminal() -> None:
+    check_golden("narrow.txt", render(make_roofline(**SAMPLE), "text", width=72, ascii_only=True))
+
+
+def test_golden_markdown() -> None:
+    check_golden("sample.md", render(make_roofline(**SAMPLE), "md", title="Two | pipes"))
+
+
+def test_golden_json() -> None:
+    check_golden("sample.json", render(make_roofline(1, levels=("dram",), measured=False, zero_flop=0), "json"))
+
+
+@pytest.mark.parametrize("table", ["points", "roofs", "kernels"])
+def test_golden_csv(table: str) -> None:
+    check_golden(f"{table}.csv", render(make_roofline(2, levels=("l2", "dram")), "csv", table=table))
+
+
+def test_formats_and_suffixes() -> None:
+    assert list(RENDERERS) == ["html", "png", "svg", "pdf", "csv", "json", "parquet", "md", "text", "nersc"]
+    suffixes = [suffix for row in RENDERERS.values() for suffix in row.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert [format_for(name) for name in ("a.PNG", "b.c.json", "x.txt", "x.md", "x.htm", "x", "-", "x.gif")] == [
+        "png", "json", "text", "md", "html", "", "", "",
+    ]  # fmt: skip
+
+
+def test_every_format_but_the_page_renders() -> None:
+    roofline = make_roofline(2, odd=True)
+    for name, row in RENDERERS.items():
+        if name != "html" and not (row.needs and find_spec(row.needs) is None):
+            data = render(roofline, name, title="t", theme="dark", table="points", width=80)
+            assert isinstance(data, bytes)
+            assert row.binary or data.decode()
+
+
+def test_unknown_format_and_table() -> None:
+    with pytest.raises(KeyError):
+        render(make_roofline(1), "gif")
+    with pytest.raises(ValueError, match="table 'x' is not one of points, roofs, kernels"):
+        render(make_roofline(1), "csv", table="x")
+
+
+def test_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "find_spec", lambda _: None)
+    with pytest.raises(
+        RooflineError, match=r"Cannot render parquet: .*pyarrow is not installed.*pip install 'ncu-roofline\[parquet\]'"
+    ):
+        render(make_roofline(1), "parquet")
+
+
+def strict_json(data: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    result: dict[str, Any] = json.loads(data, parse_constant=refuse)
+    return result
+
+
+def test_json_is_strict_and_complete() -> None:
+    roofline = make_roofline(3, ("fp64", "fp32"), odd=True, missing=1, mixed=True)
+    roofline.points.loc[0, "intensity"] = float("inf")
+    document = strict_json(render(roofline, "json"))
+    assert list(document) == ["schema", "schema_version", "units", "points", "roofs", "kernels"]
+    assert (document["schema"], document["schema_version"]) == ("ncu-roofline", 1)
+    assert document["units"]["performance"] == "flop/s"
+    for name, declared in (("points", columns.POINTS), ("roofs", columns.ROOFS), ("kernels", columns.KERNELS)):
+        frame = getattr(roofline, name)
+        assert len(document[name]) == len(frame)
+        assert all(list(row) == [one.name for one in declared] for row in document[name])
+    assert document["points"][0]["intensity"] is None
+    assert document["points"][2]["locality"] is None
+    assert document["points"][1]["performance"] == roofline.points["performance"][1]
+    assert document["points"][0]["kernel"] == "cost$_a^{2}$ and $x_y$"
+
+
+def test_outputs_are_deterministic() -> None:
+    for name in ("json", "csv", "md", "text"):
+        assert render(make_roofline(5, odd=True), name) == render(make_roofline(5, odd=True), name)
+
+
+def test_csv_keeps_every_digit_and_leaves_missing_empty() -> None:
+    roofline = make_roofline(2, missing=1)
+    points = csv_rows(render(roofline, "csv"))
+    assert [float(row["intensity"]) for row in points] == roofline.points["intensity"].tolist()
+    assert points[2]["locality"] == ""
+    kernels = csv_rows(render(roofline, "csv", table="kernels"))
+    assert [row["work"] for row in kernels if row["status"] == "no-work-metrics"] == [""]
+    assert [float(row["work"]) for row in kernels if row["status"] == "zero-flop"] == [0.0]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "=cmd|' /C calc'!A0"])
+def test_csv_defuses_formulas(name: str) -> None:
+    roofline = make_roofline(1)
+    roofline.points["kernel"] = name
+    roofline.points["launch"] = -1
+    row = csv_rows(render(roofline, "csv"))[0]
+    assert row["kernel"] == f"'{name.strip()}"
+    assert row["launch"] == "-1"
+
+
+def test_csv_survives_line_ends_quotes_and_surrogates() -> None:
+    roofline = make_roofline(1)
+    roofline.points["kernel"] = pd.Series(['a"b,\r\nc\ud800'] * 3, dtype=object)
+    rows = csv_rows(render(roofline, "csv"))
+    assert len(rows) == 3
+    assert rows[0]["kernel"] == 'a"b, c'
+    assert strict_json(render(roofline, "json"))["points"][0]["kernel"] == 'a"b,\r\nc\ud800'
+
+
+def test_parquet_round_trip() -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    roofline = make_roofline(2)
+    table = pq.read_table(io.BytesIO(render(roofline, "parquet")))
+    assert table.column_names == [one.name for one in columns.POINTS]
+    assert table.column("intensity").to_pylist() == roofline.points["intensity"].tolist()
+    assert table.column("locality").null_count == 2
+    assert table.schema.field("work").metadata[b"unit"] == b"flop"
+
+
+def test_summary_has_one_row_per_kernel_and_precision() -> None:
+    data = summary(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
+    assert sorted({row.precision for row in data.rows}) == ["fp32", "mixed", "tensor.fp16"]
+    assert len(data.rows) == 3 + 2 * 2
+    assert data.levels == ("l1", "l2", "dram")
+    assert all(set(row.intensity) == set(data.levels) for row in data.rows)
+    seconds = [row.seconds for row in data.rows]
+    assert seconds == sorted(seconds, reverse=True)
+    assert [one.status for one in data.absent] == ["zero-flop"]
+    assert all(roof.text("measured") and roof.text("theoretical") for roof in data.roofs)
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+@pytest.mark.parametrize("precisions", [("fp64",), ("fp32", "tensor.fp16", "tensor.int8")])
+def test_text_fits(width: int, precisions: tuple[str, ...]) -> None:
+    levels = ("l1", "shared", "l2", "dram", "system")
+    text = text_table(make_roofline(6, precisions, odd=True, missing=3, levels=levels, chip="h100"), width=width)
+    assert max(map(columns_wide, text.splitlines())) <= width
+    assert "\33" not in text
+
+
+def test_text_of_80_columns_has_what_counts() -> None:
+    text = " ".join(text_table(make_roofline(3, zero_flop=2, missing=1), width=80).split())
+    for part in ("gpp_kernel", "share", "verdict", "DRAM", "of roof", "transpose_0", "lacks FP64, L2", "FP64 FMA"):
+        assert part in text
+    plain = text_table(make_roofline(3, zero_flop=2, missing=1, usage=False), width=80)
+    for part in ("gpp_kernel", "L2", "DRAM", "of roof", "bound by"):
+        assert part in plain
+
+
+def test_colours_only_on_demand_and_without_effect_on_the_text() -> None:
+    roofline = make_roofline(4)
+    coloured = text_table(roofline, color=True)
+    assert "\33[" in coloured
+    assert re.sub("\33\\[\\d+m", "", coloured) == text_table(roofline)
+    assert b"\33" not in render(roofline, "text")
+
+
+def test_ascii_only() -> None:
+    assert text_table(make_roofline(6, odd=True), ascii_only=True).isascii()
+
+
+def test_control_characters_never_reach_a_terminal() -> None:
+    roofline = make_roofline(1, missing=1)
+    for frame in (roofline.points, roofline.kernels, roofline.roofs):
+        for name in (
+            "report",
+            "device",
+            "kernel",
+            "label",
+            "binds",
+            "notes",
+            "missing",
+            "status",
+            "name",
+            "precision",
+            "level",
+            "unit",
+        ):
+            if name in frame.columns and name not in ("level", "unit", "precision", "status"):
+                frame[name] = "evil\x1b[31m\x9b\u202e"
+    for text in (text_table(roofline), render(roofline, "md").decode(), render(roofline, "csv").decode()):
+        assert not {c for c in text if c != "\n" and not c.isprintable()}
+
+
+def test_launches_of_one_kernel_are_told_apart() -> None:
+    roofline = make_roofline(3)
+    roofline.points["kernel"] = "same"
+    roofline.kernels["kernel"] = "same"
+    assert text_table(roofline).splitlines()[4].split()[:2] == ["kernel", "launch"]
+
+
+def test_nothing_known_is_explained() -> None:
+    roofline = make_roofline(0, zero_flop=0, missing=2, usage=False)
+    roofline.kernels["seconds"] = float("nan")
+    for name in ("text", "md"):
+        text = render(roofline, name).decode()
+        assert "No kernel can be drawn." in text.replace("\\", "")
+        assert "FP64, L2" in text
+
+
+def test_nothing_at_all() -> None:
+    empty = make_roofline(0, zero_flop=0)
+    empty = FakeRoofline(empty.points, empty.roofs.iloc[:0], empty.kernels)
+    for name in ("text", "md", "csv", "json"):
+        render(empty, name)
+    assert "No kernels are left to draw." in text_table(empty)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a&#124;b"),
+        ("a`b`", "a&#96;b&#96;"),
+        ("<img src=x onerror=alert(1)>", "&#60;img src=x onerror=alert\\(1\\)&#62;"),
+        ("a_b*c*", "a\\_b\\*c\\*"),
+        ("[x](javascript:y)", "\\[x\\]\\(javascript&#58;y\\)"),
+        ("line\nbreak\r\n", "line break"),
+        ("@team www.x.org http://y", "&#64;team www&#46;x.org http&#58;//y"),
+        ("a::b::c", "a&#58;&#58;b&#58;&#58;c"),
+        ("- x", "\\- x"),
+        ("$x$ &amp;", "&#36;x&#36; &#38;amp;"),
+        ("one: two", "one: two"),
+    ],
+)
+def test_markdown_escapes(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+
+
+def test_markdown_tables_keep_their_columns() -> None:
+    text = render(make_roofline(6, odd=True, missing=1, tensor_unknown=1, clocks_differ=0.1), "md").decode()
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 3
+    assert [len({line.count("|") for line in table}) for table in tables] == [1, 1, 1]
+
+
+def test_intensity_texts() -> None:
+    assert [intensity_text(v) for v in (2.584785, 0.0913, 1234.5, 3.1e-5, float("nan"))] == [
+        "2.58",
+        "0.0913",
+        "1234",
+        "3.1e-05",
+        "",
+    ]
+
+
+def test_thousands_of_kernels_are_quick() -> None:
+    few = make_roofline(300)
+    roofline = FakeRoofline(*(pd.concat([getattr(few, n)] * 10, ignore_index=True) for n in ("points", "roofs", "kernels")))
+    for name, rows in (("points", 3), ("kernels", 1)):
+        frame = getattr(roofline, name)
+        frame["kernel"] = [f"{kernel} {index // rows // 300}" for index, kernel in enumerate(frame["kernel"])]
+    start = time.perf_counter()
+    text_table(roofline)
+    assert time.perf_counter() - start < 3.0
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> None:
+    """Each row of a precision has its performance, its share of the roof and its intensity, with units."""
+    roofline = make_roofline(3, ("fp64", "fp32", "tensor.fp16"), mixed=True, zero_flop=0)
+    lines = text_table(roofline, width=width).splitlines()
+    assert max(map(len, lines)) <= width
+    rule = next(index for index, line in enumerate(lines) if line and set(line) == {"-"})
+    headers = " ".join(lines[rule - 3 : rule])
+    assert all(header in headers for header in ("time", "share", "verdict", "of roof", "DRAM", "FLOP/B"))
+    assert "performance" in headers or "FLOP/s" in headers
+    table = lines[rule + 1 : lines.index("", rule)]
+    rows = [line for line in table if re.search(r"(^|  )(FP64|FP32|Tensor FP16|All pipes)  ", line)]
+    assert len(rows) == len(summary(roofline).rows)
+    assert all(re.search(r"  [\d.e-]+ +[\d.]+ [kMGT](FLOP/s)?  .*(%|n/a)", line) for line in rows)
+
+
+def test_one_level_has_its_unit() -> None:
+    text = text_table(make_roofline(2, levels=("dram",), zero_flop=0), width=80)
+    assert "FLOP/B" in text.partition("---")[0]
+
+
+def test_markdown_tells_launches_of_a_kernel_apart() -> None:
+    for roofline in (make_roofline(3, zero_flop=0), make_roofline(0, zero_flop=3)):
+        for frame in (roofline.kernels, roofline.points):
+            frame["kernel"] = "same"
+        lines = [line.split(" | ") for line in render(roofline, "md").decode().splitlines() if line.startswith("| ")]
+        place = lines[0].index("launch")
+        found = [line[place] for line in lines if line[0] == "| same"]
+        assert sorted(found) == sorted(map(str, roofline.kernels["launch"]))
+    assert "launch |" not in render(make_roofline(3), "md").decode()

@@ -1,0 +1,342 @@
+"""The time view: what the charts show as data, then the artists, then tables, data formats and the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ncu_roofline import roofline
+from ncu_roofline.analyses import RENDERERS, VIEWS, columns, render, text_table
+from ncu_roofline.analyses.hierarchical.picture import settings
+from ncu_roofline.analyses.hierarchical.style import BOUNDS
+from ncu_roofline.analyses.time.chart import time_chart
+from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
+from ncu_roofline.analyses.time.picture import time_figure
+from ncu_roofline.analyses.time.planes import both_plane, complexity_plane, time_plane
+from tests.analyses.time_frames import ordinary, point
+from tests.rendering.frames import ODD
+from tests.rendering.test_picture import overlapping, undrawn_tick_labels
+
+DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+LATENCY = 4.2e-6
+FORMATS = ("html", "png", "svg", "pdf", "csv", "json", "parquet", "md", "text")
+
+
+@pytest.fixture(scope="module")
+def gpp() -> TimeRoofline:
+    frame = roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json", trajectory="nvtx")
+    return time_roofline(frame, launch_latency=LATENCY)
+
+
+def several() -> TimeRoofline:
+    """Kernels of all kinds on two GPUs: bound by memory, compute and launches, at the roofline, without work."""
+    rows = []
+    for device, scale in (("GPU one", 1.0), ("GPU two", 3.0)):
+        machine = {"device": device, "compute_roof": 8e12 * scale, "bandwidth_roof": 1e12 * scale}
+        rows += [
+            point("stream", work=1e8, traffic=1e9, seconds=3e-3 / scale, launches=3, **machine),
+            point("matmul", work=1e11, traffic=1e9, seconds=2e-2 / scale, **machine),
+            point("tiny", work=1e4, traffic=1e5, seconds=3e-6, **machine),
+            point("ideal", work=8e9, traffic=1e9, seconds=1e-3 / scale, **machine),
+            point(
+                "single", work=8e9, traffic=1e8, seconds=1e-3, **{**machine, "precision": "fp32", "compute_roof": 16e12 * scale}
+            ),
+        ]
+    idle = {"kernel": "copy", "seconds": 1e-3, "status": "zero-flop", "device": "GPU one", "launches": 7}
+    return time_roofline(ordinary(rows, [idle], dram=[row["traffic"] for row in rows] + [5e8]), launch_latency=LATENCY)
+
+
+def hostile() -> TimeRoofline:
+    rows = [point(short, seconds=10.0**-n, notes=full) for n, (full, short) in enumerate(ODD)]
+    return time_roofline(ordinary(rows, [{"kernel": ODD[1][0], "seconds": 1.0, "status": "zero-flop"}]), launch_latency=LATENCY)
+
+
+def by_kernel(marks: list[Any], filled: bool = True) -> dict[str, tuple[float, float]]:
+    return {mark.symbol.kernel: mark.place for mark in marks if mark.filled == filled}
+
+
+class TestPlanes:
+    def test_complexity(self) -> None:
+        device = time_chart(several()).devices[0]
+        plane = complexity_plane(device, 200, 180)
+        places = by_kernel(plane.marks)
+        assert (places["stream"], places["tiny"]) == ((1e9, 1e8), (1e5, 1e4))
+        balances = [curve for curve in plane.curves if curve.role == "balance"]
+        assert [curve.text for curve in balances] == ["balance 8 FLOP/B (FP64)", "balance 16 FLOP/B (FP32)"]
+        for curve, balance in zip(balances, (8.0, 16.0), strict=True):
+            assert [y / x for x, y in curve.places] == pytest.approx([balance] * 2)
+        for curve in (one for one in plane.curves if one.role == "iso"):
+            (x0, y0), (x1, y1) = curve.places
+            assert y0 / x0 == pytest.approx(y1 / x1)
+            assert math.log10(y0 / x0) == pytest.approx(round(math.log10(y0 / x0)))
+
+    def test_overhead_boxes(self) -> None:
+        """The corner is overhead * bandwidth, overhead * peak; of different invocations the fewest and the most."""
+        device = time_chart(several()).devices[0]
+        boxes = complexity_plane(device, 200, 180).boxes
+        assert [text for _, text in boxes] == ["overhead of 1 launch", "overhead of 3 launches"]
+        for (corner, _), launches in zip(boxes, (1, 3), strict=True):
+            assert corner == pytest.approx((launches * LATENCY * 1e12, launches * LATENCY * 8e12))
+        for (corner, _), launches in zip(time_plane(device, 200, 180).boxes, (1, 3), strict=True):
+            assert corner == pytest.approx((launches * LATENCY, launches * LATENCY))
+
+    def test_a_far_box_is_told_in_words(self, gpp: TimeRoofline) -> None:
+        plane = complexity_plane(time_chart(gpp).devices[0], 200, 180)
+        assert plane.boxes == []
+        assert plane.beyond == [("overhead of 1 launch", "29.7 MFLOP"), ("overhead of 1 launch", "3.48 MB")]
+
+    def test_time(self) -> None:
+        device = time_chart(several()).devices[0]
+        plane = time_plane(device, 200, 180)
+        assert (plane.view.x0, plane.view.x1) == (plane.view.y0, plane.view.y1)
+        for one in device.symbols:
+            assert by_kernel(plane.marks)[one.kernel] == one.time
+            assert max(one.time) == pytest.approx(one.seconds)
+        diagonal = next(curve for curve in plane.curves if curve.role == "balance")
+        assert all(x == pytest.approx(y) for x, y in diagonal.places)
+        for curve in (one for one in plane.curves if one.role == "iso"):  # along it the larger of both times is the same
+            assert {max(place) for place in curve.places} == {curve.places[1][0]}
+
+    def test_filled_meets_open_at_the_roofline_only(self) -> None:
+        device = time_chart(several()).devices[0]
+        plane = both_plane(device, device.machines[0], 400, 220)
+        filled, opened = by_kernel(plane.marks), by_kernel(plane.marks, filled=False)
+        assert set(filled) == {"stream", "matmul", "tiny", "ideal"}
+        assert opened["ideal"] == pytest.approx(filled["ideal"])
+        symbols = {one.kernel: one for one in device.symbols}
+        for kernel, (x, y) in filled.items():
+            factor = symbols[kernel].inefficiency
+            assert opened[kernel] == pytest.approx((factor * x, factor * y))
+            assert plane.view.holds(x, y)
+            assert plane.view.holds(*opened[kernel])
+
+    def test_sweep_lines_join_steps_in_order(self, gpp: TimeRoofline) -> None:
+        device = time_chart(gpp).devices[0]
+        plane = both_plane(device, device.machines[0], 400, 220)
+        lines = {curve.role: curve.places for curve in plane.curves if curve.role.startswith("sweep")}
+        ordered = sorted(device.symbols, key=lambda one: one.step)
+        assert lines["sweep"] == tuple(one.complexity for one in ordered)
+        assert lines["sweep-time"] == tuple(one.time_at_roofs for one in ordered)
+
+    def test_the_largest_kernels(self) -> None:
+        rows = [point(f"k{n}", seconds=1e-3 * (n + 1)) for n in range(40)]
+        data = time_chart(time_roofline(ordinary(rows)))
+        assert (len(data.kernels), data.total) == (30, 40)
+        assert data.kernels[0].label == "k39"
+        assert data.kernels[0].share == pytest.approx(40 / sum(range(1, 41)))
+
+
+def drawn(frames: TimeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
+    with settings():
+        made = time_figure(frames, **options)
+        made.canvas.draw()
+    hidden = {id(label) for axes in made.axes for label in undrawn_tick_labels(axes)}
+    return made, [one for one in made.findobj(Text) if one.get_text().strip() and one.get_visible() and id(one) not in hidden]
+
+
+class TestPicture:
+    def test_second_axes_are_seconds_at_the_roofs(self, gpp: TimeRoofline) -> None:
+        made, _ = drawn(gpp)
+        machine = time_chart(gpp).devices[0].machines[0]
+        both = next(axes for axes in made.axes if axes.get_title(loc="left").startswith("Complexity and time"))
+        twins = [axes for axes in made.axes if axes is not both and axes.get_position().bounds == both.get_position().bounds]
+        assert len(twins) == 2
+        upper, right = twins
+        assert upper.get_xlim() == pytest.approx([at / machine.bandwidth for at in both.get_xlim()])
+        assert right.get_ylim() == pytest.approx([at / machine.peak for at in both.get_ylim()])
+
+    def test_symbols(self) -> None:
+        made, _ = drawn(several())
+        both = next(axes for axes in made.axes if axes.get_title(loc="left") == "Complexity and time, FP64")
+        places = {
+            gid: [line.get_xydata()[0].tolist() for line in both.lines if line.get_gid() == gid]
+            for gid in ("symbol-filled", "symbol-open")
+        }
+        assert len(places["symbol-filled"]) == len(places["symbol-open"]) == 4
+        assert any(one == pytest.approx([1e9, 8e9]) for one in places["symbol-filled"])
+        assert any(one == pytest.approx([1e9, 8e9]) for one in places["symbol-open"])
+
+    def test_a_row_of_charts_per_gpu(self) -> None:
+        made, _ = drawn(several())
+        titles = [title for axes in made.axes if (title := axes.get_title(loc="left"))]
+        charts = ["Time", "Complexity and time, FP64", "Complexity and time, FP32"]
+        assert titles == ["Complexity, GPU one", *charts, "Complexity, GPU two", *charts]
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_no_text_upon_another(self, gpp: TimeRoofline, theme: str) -> None:
+        many = [
+            point(f"kernel_{n}", work=1e6 * 3.1**n, traffic=1e6 * 1.9**n, seconds=2e-6 * 2.5**n, launches=1 + n % 4)
+            for n in range(16)
+        ]
+        for frames in (gpp, several(), time_roofline(ordinary(many), launch_latency=LATENCY)):
+            _, texts = drawn(frames, theme=theme)
+            assert overlapping(texts) == []
+
+    def test_nothing_beyond_the_paper(self) -> None:
+        made, texts = drawn(several())
+        width, height = made.get_size_inches() * made.dpi
+        for one in texts:
+            extent = one.get_window_extent()
+            assert min(extent.x0, extent.y0) >= -1, one.get_text()
+            assert max(extent.x1 - width, extent.y1 - height) <= 1, one.get_text()
+
+    def test_legend(self, gpp: TimeRoofline) -> None:
+        _, texts = drawn(several())
+        said = {one.get_text() for one in texts}
+        assert {BOUNDS[name].label for name in ("memory", "compute", "overhead")} <= said
+        assert {"machine balance", "launch overhead"} <= said
+        assert "launch overhead" not in {one.get_text() for one in drawn(gpp)[1]}
+
+    def test_without_latency(self) -> None:
+        _, texts = drawn(time_roofline(ordinary([point()])))
+        said = " ".join(one.get_text() for one in texts)
+        assert "Launch latency unknown" in said
+        assert "--launch-latency TIME" in said
+
+    def test_without_symbols(self) -> None:
+        _, texts = drawn(time_roofline(ordinary([], [{"kernel": "z", "seconds": 1.0, "status": "zero-flop"}])))
+        assert any("No kernel can be drawn" in one.get_text() for one in texts)
+
+    def test_without_roofs(self) -> None:
+        made, _ = drawn(time_roofline(ordinary([point(compute_roof=math.nan, bandwidth_roof=math.nan)])))
+        assert [title for axes in made.axes if (title := axes.get_title(loc="left"))] == ["Complexity", "Time"]
+
+    def test_unknown_theme(self) -> None:
+        for output in ("png", "html"):
+            with pytest.raises(ValueError, match="pink"):
+                render(several(), output, theme="pink")
+
+
+class TestFormats:
+    def test_every_one(self) -> None:
+        assert set(VIEWS["time"]) == set(FORMATS)
+        for name in FORMATS:
+            assert VIEWS["time"][name].suffixes == RENDERERS[name].suffixes
+
+    @pytest.mark.parametrize("output", [name for name in FORMATS if name != "parquet"])
+    def test_same_frames_same_bytes(self, output: str) -> None:
+        first = render(several(), output, title="A title")
+        assert first == render(several(), output, title="A title")
+        assert len(first) > 200
+
+    @pytest.mark.parametrize("table", ["points", "machines", "absent"])
+    def test_csv(self, table: str) -> None:
+        declared = {"points": columns.TIME_POINTS, "machines": columns.TIME_MACHINES, "absent": columns.TIME_ABSENT}[table]
+        frame = getattr(several(), table)
+        rows = list(csv.DictReader(io.StringIO(render(several(), "csv", table=table).decode())))
+        assert list(rows[0]) == [one.name for one in declared]
+        assert len(rows) == len(frame)
+        for row, wanted in zip(rows, frame.to_dict("records"), strict=True):
+            for one in declared:
+                if one.dtype == "float" and not math.isnan(wanted[one.name]):
+                    assert float(row[one.name]) == wanted[one.name]
+
+    def test_unknown_table(self) -> None:
+        with pytest.raises(ValueError, match="points, machines, absent"):
+            render(several(), "csv", table="roofs")
+
+    def test_parquet(self) -> None:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = parquet.read_table(io.BytesIO(render(several(), "parquet", table="machines")))
+        assert table.schema.field("balance").metadata[b"unit"] == b"flop/byte"
+        assert table.column("latency").to_pylist() == [LATENCY] * len(table)
+
+    def test_json(self) -> None:
+        document = json.loads(render(several(), "json"))
+        assert (document["view"], document["units"]["compute_seconds"]) == ("time", "second")
+        assert [len(document[name]) for name in ("points", "machines", "absent")] == [10, 4, 1]
+        assert document["absent"][0]["traffic"] == 5e8
+
+    def test_hostile_names(self) -> None:
+        assert all(line.count("|") == 13 for line in render(hostile(), "md").decode().splitlines()[4 : 6 + len(ODD)])
+        page = render(hostile(), "html").decode()
+        assert "<script>alert" not in page
+        for output in ("png", "svg", "pdf", "text", "csv", "json"):
+            assert render(hostile(), output)
+
+
+class TestTables:
+    @pytest.mark.parametrize("name", ["text", "md", "html", "svg"])
+    def test_unknown_tensor_work_is_told(self, name: str) -> None:
+        frames = several()
+        kernels = frames.kernel_columns
+        kernels["verdict"] = kernels["verdict"].astype(object)
+        silent = render(frames, name)
+        kernels["verdict"][0] = "tensor work unknown"
+        told = render(frames, name)
+        assert told != silent
+        assert name == "svg" or b"Tensor work unknown, so no verdict" in told
+
+    @pytest.mark.parametrize("width", [60, 80, 100, 160])
+    def test_width(self, width: int) -> None:
+        lines = text_table(several(), width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert any(line.startswith("matmul") and "compute" in line for line in lines)
+
+    def test_cells(self) -> None:
+        text = text_table(several(), width=200)
+        stream = next(line for line in text.splitlines() if line.split()[:3] == ["stream", "GPU", "one"])
+        for cell in (
+            " 3 ",
+            "3 ms",
+            "FP64",
+            "100 MFLOP",
+            "1 GB",
+            "0.1",
+            "memory",
+            "37.5 \N{MICRO SIGN}s",
+            "12.6 \N{MICRO SIGN}s",
+            "3.00\N{MULTIPLICATION SIGN}",
+        ):
+            assert cell in stream, cell
+        assert "copy    without floating-point work" in text
+        assert "Launch latency: 4.2 \N{MICRO SIGN}s (given)." in text
+        assert "2 of 10 symbols bound by launch overhead" in text
+
+    def test_ascii(self) -> None:
+        assert render(several(), "text", ascii_only=True).isascii()
+
+    def test_steps(self, gpp: TimeRoofline) -> None:
+        lines = [line for line in text_table(gpp).splitlines() if line.startswith("sigma_gpp_gpu")]
+        assert [line.split()[1] for line in lines] == [f"nw={nw}" for nw in range(1, 7)]
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize(
+    "name", ["a100-ncu2022.4-full-1.ncu-rep", "a10g-ncu2023.1-roofline-1.ncu-rep", "a40-ncu2022.4-full-1.ncu-rep"]
+)
+def test_real_reports(real_reports: dict[str, Path], name: str) -> None:
+    frame = roofline(real_reports[name], by="kernel")
+    result = time_roofline(frame, launch_latency=LATENCY)
+    for row, ordinary_row in zip(
+        result.points.itertuples(),
+        result.points.merge(frame.points[frame.points.level == "dram"], on=["kernel", "precision"]).itertuples(),
+        strict=True,
+    ):
+        assert max(row.compute_seconds, row.bandwidth_seconds) == pytest.approx(row.seconds)
+        assert row.inefficiency == pytest.approx(
+            1 / ordinary_row.fraction
+        )  # the ordinary model's share of the roof, turned over
+    _, texts = drawn(result)
+    assert overlapping(texts) == []
+
+
+def test_integer_work_counts_operations() -> None:
+    whole = point("sort", precision="int32", unit="op", compute_roof=4e12)
+    frames = time_roofline(ordinary([whole], [{"kernel": "copy", "seconds": 1e-3, "status": "no-work-metrics"}]))
+    for text in (text_table(frames, width=200), render(frames, "md").decode().replace("\\", "")):
+        assert "FLOP" not in text
+        assert all(unit in text for unit in ("OP/B", "4 TOP/s", "1 GOP"))
+        assert "logarithmic" not in text  # what was not collected may well have a place there
+    both = time_roofline(ordinary([whole, point("sum")]))
+    assert "FLOP/B or OP/B" in text_table(both, width=200) or "OP/B or FLOP/B" in text_table(both, width=200)
+    assert "4 OP/B" in text_table(both, width=200)
+    assert "8 FLOP/B" in text_table(both, width=200)

@@ -1,0 +1,136 @@
+"""Bytes -> Section."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from ncu_roofline.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.sectionfile.filters import ArchFilter, ArchRange, MetricName, SectionMetric
+from ncu_roofline.sectionfile.message import messages
+from ncu_roofline.sectionfile.section import Axis, ConstantValue, MetricValue, PerSecondValue, Style
+from tests.sectionfile.section_factory import chart, constant, metric, one, per_second, point, roof, section
+
+FULL = section(
+    chart(
+        roofs=(roof(per_second("w1", "w2"), one("t"), "R", color=0xFFFF0000, show_only_if_not_zero=one("gate")),),
+        points=(point(constant(3.0), one("t2"), "P"),),
+        walls=({"value": constant(7.5), "options": {"label": b"W"}},),
+        label=b"Chart",
+        axis_intensity={"label": b"AI", "min": 0.5, "base": 2.0},
+        axis_work={"label": b"FLOP/s", "max": 1e12},
+    ),
+    {"table": {"label": b"T", "metrics": [metric("m1")]}},
+    definitions={"d": "a * 2"},
+    order=12,
+    extends=b"SpeedOfLight",
+    description=b"caf\xe9",
+    sets=[{"identifier": b"roofline"}, {"identifier": b"full"}],
+    header={"metrics": [metric("h", label="Head")]},
+    metrics={"metrics": [metric("m", arch={"min_arch": 80}, options=({"name": b"o", "filter": {"max_arch": 72}},))]},
+)
+
+
+def test_every_field() -> None:
+    got = parse_section(FULL)
+    assert (got.identifier, got.display_name, got.order, got.extends) == ("Test", "Test section", 12, "SpeedOfLight")
+    assert got.sets == ("roofline", "full")
+    assert got.description == "caf\N{REPLACEMENT CHARACTER}"
+    assert got.header == (SectionMetric(MetricName("h", "Head")),)
+    low = MetricName("m", "", ArchFilter(ArchRange(80, None)))
+    assert got.metrics == (SectionMetric(low, (MetricName("o", "", ArchFilter(ArchRange(None, 72))),)),)
+    assert [(one.name, one.expression) for one in got.definitions] == [("d", "a * 2")]
+    assert [(one.label, one.body, one.metrics) for one in got.tables] == [("T", "Body", (SectionMetric(MetricName("m1")),))]
+
+
+def test_chart_fields() -> None:
+    (got,) = parse_section(FULL).charts
+    assert (got.label, got.body) == ("Chart", "Body")
+    assert got.axis_intensity == Axis("AI", 2.0, 0.5, None)
+    assert got.axis_work == Axis("FLOP/s", None, None, 1e12)
+    assert got.roofs[0].style == Style("R", 0xFFFF0000)
+    assert got.roofs[0].peak_work == PerSecondValue(
+        (SectionMetric(MetricName("w1")), SectionMetric(MetricName("w2"))),
+        SectionMetric(MetricName("sm__cycles_elapsed.avg.per_second")),
+    )
+    assert got.roofs[0].peak_traffic == MetricValue(SectionMetric(MetricName("t")))
+    assert got.roofs[0].show_only_if_not_zero == MetricValue(SectionMetric(MetricName("gate")))
+    assert got.points[0].work == ConstantValue(3.0)
+    assert got.points[0].style == Style("P", None)
+    assert (got.walls[0].value, got.walls[0].style) == (ConstantValue(7.5), Style("W"))
+
+
+def test_same_bytes_same_object() -> None:
+    assert parse_section(FULL) is parse_section(bytes(bytearray(FULL)))
+    assert parse_section(section()) is not parse_section(FULL)
+
+
+def test_items_replace_the_bounds_of_a_filter() -> None:
+    arch = {"min_arch": 50, "items": [{"min_arch": 70, "max_arch": 75}, {"min_arch": 89}]}
+    got = parse_section(section(metrics={"metrics": [metric("m", arch=arch)]}))
+    assert got.metrics[0].base.filter == ArchFilter(ArchRange(50, None), (ArchRange(70, 75), ArchRange(89, None)))
+
+
+def test_unknown_fields_and_enum_values_survive() -> None:
+    extra = b"\xfa\x07\x03new"  # field 127, which no release has
+    message = messages()["Section"]()
+    message.ParseFromString(FULL + extra)
+    assert extra in message.SerializeToString()
+    got = parse_section(section(metrics={"metrics": [metric("m", arch={"min_arch": 999})]}) + extra)
+    assert got.metrics[0].base.filter == ArchFilter(ArchRange(999, None))
+
+
+def test_containers_keep_order_and_filters() -> None:
+    def named(label: bytes, **more: Any) -> dict[str, Any]:
+        return chart(label=label, **more)
+
+    inner = {"container": {"items": [named(b"2", filter={"min_arch": 80}), named(b"3")]}, "filter": {"max_arch": 90}}
+    got = parse_section(section(named(b"1"), inner, named(b"4")))
+    assert [one.label for one in got.charts] == ["1", "2", "3", "4"]
+    shown = {arch: [one.label for one in evaluate_charts(got, {}, arch)] for arch in ((7, 5), (8, 0), (10, 0))}
+    assert shown == {(7, 5): ["1", "3", "4"], (8, 0): ["1", "2", "3", "4"], (10, 0): ["1", "4"]}
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00", b"\xff" * 40, FULL[:-3], FULL[: len(FULL) // 2], b"version https://git-lfs.github.com"]
+)
+def test_damaged(data: bytes) -> None:
+    with pytest.raises(ValueError, match="section"):
+        parse_section(data)
+
+
+def test_deep_containers_are_refused() -> None:
+    for depth in (25, 90, 5000):
+        item = messages()["Item"](roofline={"label": b"deep"}).SerializeToString()
+        for _ in range(depth):
+            container = _field(1, item)
+            item = _field(5, container)
+        with pytest.raises(ValueError, match="section"):
+            parse_section(section() + _field(5, _field(1, item)))
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    size = len(payload)
+    length = bytearray()
+    while size >= 128:
+        length.append(size & 127 | 128)
+        size >>= 7
+    return bytes([number << 3 | 2, *length, size]) + payload
+
+
+def test_flipped_bytes_give_a_section_or_a_value_error() -> None:
+    random_ = random.Random(7)
+    read = 0
+    for _ in range(600):
+        data = bytearray(FULL)
+        for _ in range(random_.randint(1, 4)):
+            data[random_.randrange(len(data))] = random_.randrange(256)
+        try:
+            got = parse_section(bytes(data))
+        except ValueError:
+            continue
+        read += 1
+        evaluate_charts(got, {"w1": 1.0, "w2": 2, "t": 3.0, "t2": "x"}, (8, 0))
+    assert read > 50
