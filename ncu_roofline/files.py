@@ -1,4 +1,4 @@
-"""Where the plugin pack lies: the sections and rules for Nsight Compute, the benchmark sources."""
+"""Files: written so that nothing is ever half-written, and where the plugin pack lies."""
 
 from __future__ import annotations
 

@@ -1,154 +1,132 @@
-"""Which way the package leans: imports go downward only, and peers don't import each other."""
+"""Which way the package leans: imports go downward only, peers don't import each other, and there are no circles."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import graphlib
 from pathlib import Path
 
+import grimp
 import pytest
 
 import ncu_roofline
 
 ROOT = Path(ncu_roofline.__file__).parent
 PACKAGE = "ncu_roofline"
-LAYERS = {
-    "units": 0,
-    "errors": 0,
-    "pack": 0,
-    "metricnames": 0,
-    "clocks": 0,
-    "files": 1,
-    "wire": 1,
-    "verdict": 1,
-    "formula": 1,
-    "spec": 2,
-    "report": 2,
-    "sections": 2,
-    "ceilings": 2,
-    "importers": 3,
-    "model": 4,
-    "rules": 5,
-    "models": 5,
-    "lint": 5,
-    "rendering": 6,
-    "generate": 6,
-    "annotate": 6,
-    "bench": 7,
-    "install": 7,
-    "cli": 8,
-    "__main__": 9,
-}
-# What a package may not use although its layer would allow it: it has to work where these are not.
+# Lowest first; what stands in one line is peers.  The files of the first line are used everywhere.
+LAYERS = (
+    ("errors",),
+    ("units", "files", "texts", "wire"),
+    ("facts",),
+    ("report", "sectionfile"),
+    ("ceilings",),
+    ("inputs", "rendering"),
+    ("model",),
+    ("analyses", "generate", "check", "nvrules"),
+    ("machine", "bench", "annotate"),
+    ("cli",),
+    ("__main__",),
+)
+# Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
+ANALYSES = (("hierarchical",), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
+# What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
+    "facts": ("numpy", "pandas", "google.protobuf"),
     "report": ("numpy", "pandas"),
-    "importers": ("numpy",),
-    "sections": ("numpy", "pandas"),
-    "spec": ("numpy", "pandas"),
-    "generate": ("pandas", f"{PACKAGE}.report"),
+    "sectionfile": ("numpy", "pandas"),
+    "inputs": ("numpy",),
+    "generate": ("numpy", "pandas", f"{PACKAGE}.report", f"{PACKAGE}.model"),
+    "rendering": (f"{PACKAGE}.facts", f"{PACKAGE}.report"),
 }
-# Renderers know the columns of the frames and how names are shortened, and nothing else of the model.
-RENDERING_MAY_USE = ("ncu_roofline.model.columns", "ncu_roofline.model.names", "ncu_roofline.analyses.columns")
-HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
-
-MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow", "rich")
 
 
-def name_of(path: Path, root: Path = ROOT) -> str:
-    """The dotted name of the module in ``path``."""
-    parts = path.relative_to(root.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """All imports, also those inside functions and for types only."""
+    found = grimp.build_graph(PACKAGE, include_external_packages=True, cache_dir=None)
+    for module in found.find_modules_that_directly_import(PACKAGE):  # all they take from there is __version__
+        found.remove_import(importer=module, imported=PACKAGE)
+    return found
 
 
-def imports(path: Path, root: Path = ROOT) -> Iterator[tuple[str, ast.AST]]:
-    """Dotted names of all modules that a module imports anywhere, also only for types; of ``from a import b`` it is a.b."""
-    package = name_of(path, root).split(".")
-    if path.name != "__init__.py":
-        package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(filter(None, (start, node.module)))
-            yield from ((f"{module}.{alias.name}", node) for alias in node.names)
-
-
-def part_of(name: str) -> str:
-    """The part of the package that a dotted name belongs to: "spec" of ncu_roofline.facts.loading; "" for the package itself."""
-    words = name.split(".")
-    return words[1] if len(words) > 1 and words[1] in LAYERS else ""
-
-
-def upward(path: Path, root: Path = ROOT) -> list[str]:
-    """The imports of a module that don't go downward."""
-    source = part_of(name_of(path, root))
-    wrong = []
-    for name, _ in imports(path, root):
-        target = part_of(name)
-        if name.split(".")[0] != PACKAGE or target == source or (not target and name == f"{PACKAGE}.__version__"):
+def upward(graph: grimp.ImportGraph, layers: tuple[tuple[str, ...], ...], parent: str) -> list[str]:
+    """The imports between parts of ``parent`` that don't go downward."""
+    place = {part: height for height, parts in enumerate(layers) for part in parts}
+    depth, wrong = parent.count(".") + 1, []
+    for module in sorted(graph.modules):
+        words = module.split(".")
+        if not module.startswith(f"{parent}.") or words[depth] not in place:
             continue
-        if not target or LAYERS[target] >= LAYERS[source]:
-            wrong.append(name)
+        for target in graph.find_modules_directly_imported_by(module):
+            other = target.split(".")
+            if target.startswith(f"{parent}.") and other[depth] in place and other[depth] != words[depth]:
+                if place[other[depth]] >= place[words[depth]]:
+                    wrong.append(f"{module} -> {target}")
     return wrong
 
 
-def test_every_module_has_a_layer() -> None:
-    parts = {name_of(path).split(".")[1] for path in MODULES if name_of(path) != PACKAGE}
-    assert parts <= set(LAYERS)
-    assert {"units", "errors", "formula", "spec", "report", "sections", "ceilings", "model", "rendering", "cli"} <= parts
+def test_every_module_has_a_layer(graph: grimp.ImportGraph) -> None:
+    parts = {module.split(".")[1] for module in graph.modules if module.startswith(f"{PACKAGE}.")}
+    assert parts == {part for parts in LAYERS for part in parts}
+    inside = {module.split(".")[2] for module in graph.modules if module.startswith(f"{PACKAGE}.analyses.")}
+    assert inside == {part for parts in ANALYSES for part in parts}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if name_of(path) != PACKAGE], ids=name_of)
-def test_imports_go_downward(path: Path) -> None:
-    assert upward(path) == []
+def test_imports_go_downward(graph: grimp.ImportGraph) -> None:
+    assert upward(graph, LAYERS, PACKAGE) == []
+    assert upward(graph, ANALYSES, f"{PACKAGE}.analyses") == []
+
+
+def test_there_are_no_circles(graph: grimp.ImportGraph) -> None:
+    inside = [module for module in graph.modules if module.startswith(PACKAGE)]
+    arrows = {module: {t for t in graph.find_modules_directly_imported_by(module) if t in inside} for module in inside}
+    list(graphlib.TopologicalSorter(arrows).static_order())
+
+
+def test_what_a_package_does_without(graph: grimp.ImportGraph) -> None:
+    for part, without in FORBIDDEN.items():
+        for name in without:
+            target = name if name in graph.modules else name.split(".")[0]
+            if target in graph.modules:
+                chain = graph.find_shortest_chains(f"{PACKAGE}.{part}", target) if target.startswith(PACKAGE) else None
+                found = sorted(chain or ()) or graph.find_shortest_chain(f"{PACKAGE}.{part}", target, as_packages=True)
+                assert not found, found
 
 
 def test_the_package_itself_imports_nothing_at_once() -> None:
     tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
     assert not [node for node in tree.body if isinstance(node, ast.Import)]
-    modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
-    assert modules <= {"__future__", "typing"}
+    assert {node.module for node in tree.body if isinstance(node, ast.ImportFrom)} <= {"__future__", "typing"}
 
 
-@pytest.mark.parametrize("part", FORBIDDEN)
-def test_what_a_package_does_without(part: str) -> None:
-    for path in MODULES:
-        if part_of(name_of(path)) == part:
-            used = [name for name, _ in imports(path) if f"{name}.".startswith(tuple(f"{one}." for one in FORBIDDEN[part]))]
-            assert used == [], name_of(path)
-
-
-def test_renderers_know_only_columns_and_names_of_the_model() -> None:
-    for path in MODULES:
-        if part_of(name_of(path)) == "rendering":
-            used = [name for name, _ in imports(path) if part_of(name) == "model"]
-            assert all(f"{name}.".startswith(tuple(f"{one}." for one in RENDERING_MAY_USE)) for name in used), name_of(path)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    at_once = {id(node) for node in tree.body}
-    found = [name for name, node in imports(path) if name.split(".")[0] in HEAVY and id(node) in at_once]
-    assert found == []
+def test_heavy_packages_are_imported_where_they_are_used() -> None:
+    for path in ROOT.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] in HEAVY], path
 
 
 @pytest.mark.parametrize(
     ("module", "text", "wrong"),
     [
-        ("spec/x.py", "import ncu_roofline.report.reader", ["ncu_roofline.report.reader"]),
-        ("spec/x.py", "from ncu_roofline import formula, units, report", ["ncu_roofline.report"]),
-        ("spec/x.py", "from . import y\nfrom .y import z\nfrom ..model import a", ["ncu_roofline.model.a"]),
-        ("spec/__init__.py", "from . import y\nfrom .. import cli", ["ncu_roofline.cli"]),
-        ("model/x.py", "def f():\n    from ncu_roofline.cli.parser import parse", ["ncu_roofline.cli.parser.parse"]),
-        ("model/x.py", "if TYPE_CHECKING:\n    import ncu_roofline.analyses", ["ncu_roofline.analyses"]),
-        ("cli/x.py", "from ncu_roofline import __version__, roofline", ["ncu_roofline.roofline"]),
-        ("units.py", "import math\nfrom ncu_roofline.errors import RooflineError", ["ncu_roofline.errors.RooflineError"]),
+        ("facts/x.py", "import ncu_roofline.model", ["facts.x -> model"]),
+        ("facts/x.py", "from . import y\nfrom ..model import z", ["facts.x -> model.z"]),
+        ("model/x.py", "def f():\n    from ncu_roofline.cli.y import g", ["model.x -> cli.y"]),
+        ("model/x.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ncu_roofline.cli", ["model.x -> cli"]),
+        ("check/x.py", "import ncu_roofline.generate", ["check.x -> generate"]),
+        ("model/x.py", "import ncu_roofline.facts.y", []),
     ],
 )
-def test_the_test_sees(tmp_path: Path, module: str, text: str, wrong: list[str]) -> None:
-    path = tmp_path / PACKAGE / module
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
-    assert upward(path, tmp_path / PACKAGE) == wrong
+def test_the_test_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str, wrong: list[str]) -> None:
+    files = {module: text, "facts/y.py": "", "model/z.py": "", "cli/y.py": "", "generate/__init__.py": ""}
+    for name, content in files.items():
+        path = tmp_path / "made_up" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (path.parent, path.parent.parent):
+            (folder / "__init__.py").touch()
+        path.write_text(content.replace(PACKAGE, "made_up"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = grimp.build_graph("made_up", cache_dir=None)
+    assert upward(made, LAYERS, "made_up") == [" -> ".join(f"made_up.{part}" for part in one.split(" -> ")) for one in wrong]

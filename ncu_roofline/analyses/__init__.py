@@ -1,171 +1,110 @@
-"""A Roofline in, bytes out: pictures, an interactive page, tables and data.
+"""The ways to look at launches, one folder and one row each, and `render`: what they give in, bytes out.
 
-Nothing here opens a file or knows a chip; each format is one row of RENDERERS, imported when it is used.
+Nothing here opens a file; the modules of a folder are imported when they are used.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.rendering.formats import FORMATS, Format
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.text import ComparisonFrames
-    from ncu_roofline.analyses.hierarchical.chart import Frames
     from ncu_roofline.analyses.ranks.text import RankFrames
+    from ncu_roofline.rendering.frames import Column, Frames
 
-__all__ = ["RENDERERS", "Renderer", "format_for", "render", "text_table"]
+__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table"]
 
 
 @dataclass(frozen=True)
-class Renderer:
-    """One format: the function that makes it, its suffixes, and the options the function takes."""
+class Analysis:
+    """One analysis: the folder of its code, what its chart shows, and the module of the folder that makes each format.
 
-    module: str
-    function: str
-    suffixes: tuple[str, ...]
+    A module makes a format by its function ``render_FORMAT``; a name with a dot is a module elsewhere in the package, such as
+    the kit's for tables as data, which writes what ``TABLES`` in the folder's ``columns`` declares.
+    """
+
+    folder: str
     about: str
-    options: tuple[str, ...]
-    binary: bool = False
-    needs: str = ""
-    extra: str = ""
+    makers: Mapping[str, str]
+
+    @property
+    def formats(self) -> dict[str, Format]:
+        """Its formats by name, in the order of FORMATS."""
+        return {name: row for name, row in FORMATS.items() if name in self.makers}
+
+    @property
+    def tables(self) -> Mapping[str, tuple[Column, ...]]:
+        """Its tables with their columns; the first is what csv and parquet hold if nobody says which."""
+        tables: Mapping[str, tuple[Column, ...]] = self.module("columns").TABLES
+        return tables
+
+    def module(self, name: str) -> Any:
+        """A module of its folder, or of another one by its name below the package; imported now."""
+        return importlib.import_module(f"ncu_roofline.{name}" if "." in name else f"ncu_roofline.analyses.{self.folder}.{name}")
+
+    def maker(self, format: str) -> Callable[..., bytes]:  # noqa: A002
+        """The function that makes a format.  Raises KeyError for one that it does not have."""
+        made: Callable[..., bytes] = getattr(self.module(self.makers[format]), f"render_{format}")
+        return made
+
+    def takes(self, format: str, option: str) -> bool:  # noqa: A002
+        """Whether the maker of a format has a use for an option."""
+        return option in inspect.signature(self.maker(format)).parameters
 
 
-_LOOK = ("title", "theme", "top")
-RENDERERS = {
-    "html": Renderer(
-        "ncu_roofline.analyses.hierarchical.page",
-        "render_html",
-        (".html", ".htm"),
-        "interactive page in one file, works offline",
-        ("title", "theme", "explanations", "advice"),
-    ),
-    "png": Renderer(
-        "ncu_roofline.analyses.hierarchical.picture", "render_png", (".png",), "chart for screens, 160 dpi", _LOOK, binary=True
-    ),
-    "svg": Renderer(
-        "ncu_roofline.analyses.hierarchical.picture", "render_svg", (".svg",), "chart for the web and for editing", _LOOK
-    ),
-    "pdf": Renderer(
-        "ncu_roofline.analyses.hierarchical.picture",
-        "render_pdf",
-        (".pdf",),
-        "chart for papers, TrueType fonts",
-        _LOOK,
-        binary=True,
-    ),
-    "csv": Renderer("ncu_roofline.rendering.data", "render_csv", (".csv",), "one table, SI units", ("table",)),
-    "json": Renderer(
-        "ncu_roofline.rendering.data", "render_json", (".json",), "points, roofs and kernels with their units", ()
-    ),
-    "parquet": Renderer(
-        "ncu_roofline.rendering.data",
-        "render_parquet",
-        (".parquet", ".pq"),
-        "one table with units as metadata",
-        ("table",),
-        binary=True,
-        needs="pyarrow",
-        extra="parquet",
-    ),
-    "md": Renderer(
-        "ncu_roofline.analyses.hierarchical.markdown",
-        "render_md",
-        (".md", ".markdown"),
-        "tables for GitHub and GitLab",
-        ("title",),
-    ),
-    "text": Renderer(
-        "ncu_roofline.analyses.hierarchical.text",
-        "render_text",
-        (".txt", ".text"),
-        "the table of `show`",
-        ("width", "ascii_only"),
-    ),
-    "nersc": Renderer(
-        "ncu_roofline.analyses.hierarchical.nersc",
-        "render_nersc",
-        (),
-        "data file of NERSC's plot_roofline_hierarchical.py, one precision",
-        (),
+_DATA = dict.fromkeys(("csv", "json", "parquet"), "rendering.data")
+_PICTURES = dict.fromkeys(("png", "svg", "pdf"), "picture")
+_OWN = {"html": "page", **_PICTURES, **_DATA, "md": "markdown", "text": "text"}
+# What another kind of work on the same axes looks like.
+_AS_ROOFLINE = {name: made if "." in made else f"analyses.hierarchical.{made}" for name, made in _OWN.items()}
+# View (``view`` of what is rendered; "roofline" if it names none) -> its analysis.
+ANALYSES = {
+    "roofline": Analysis("hierarchical", "FLOP/s over FLOPs per byte", {**_OWN, "nersc": "nersc"}),
+    "time": Analysis("time", "run time, complexity and launch overhead", {**_OWN, "md": "text"}),
+    "instruction": Analysis("instruction", "warp instructions over transactions", _AS_ROOFLINE),
+    "ranks": Analysis("ranks", "ranks of a run side by side", {**_DATA, "text": "text"}),
+    "comparison": Analysis("compare", "before and after", {**_DATA, "md": "text", "text": "text", "junit": "junit"}),
+    "portability": Analysis(
+        "portability", "one application on several platforms", dict.fromkeys(("csv", "json", "md", "text"), "text")
     ),
 }
 
 
-# Merged ranks are tables: no picture shows them.
-_RANKS = {
-    **{name: RENDERERS[name] for name in ("csv", "json", "parquet")},
-    "text": replace(RENDERERS["text"], module="ncu_roofline.analyses.ranks.text", function="render_ranks"),
-}
-_TIME_MODULES = {
-    "html": "time_page",
-    **dict.fromkeys(("png", "svg", "pdf"), "time_picture"),
-    "md": "time_markdown",
-    "text": "time_text",
-}
-_TIME = {
-    name: replace(RENDERERS[name], module=f"ncu_roofline.analyses.{_TIME_MODULES.get(name, 'data')}")
-    for name in (*_TIME_MODULES, "csv", "json", "parquet")
-}
-_COMPARISON_TEXT = "ncu_roofline.analyses.compare.text"
-_COMPARISON = {
-    **{name: RENDERERS[name] for name in ("csv", "json", "parquet")},
-    "md": replace(RENDERERS["md"], module=_COMPARISON_TEXT),
-    "text": replace(RENDERERS["text"], module=_COMPARISON_TEXT, about="the text of `compare`"),
-    "junit": Renderer(
-        "ncu_roofline.analyses.compare.junit", "render_junit", (), "thresholds for test reports of CI systems", ("strict",)
-    ),
-}
-_PORTABILITY = {
-    name: replace(RENDERERS[name], module="ncu_roofline.analyses.portability.text", options=("title",) if name == "md" else ())
-    for name in ("text", "csv", "md", "json")
-}
-_TIME["html"] = replace(_TIME["html"], options=("title", "theme", "explanations"))
-# View of what is rendered -> its renderers by format; each view has every format, but for merged ranks and comparisons.
-VIEWS: dict[str, dict[str, Renderer]] = {
-    "roofline": RENDERERS,
-    "instruction": {name: row for name, row in RENDERERS.items() if name != "nersc"},  # that format holds FLOP and bytes only
-    "time": _TIME,
-    "ranks": _RANKS,
-    "comparison": _COMPARISON,
-    "portability": _PORTABILITY,
-}
-
-
-def format_for(path: str) -> str:
-    """The format that the suffix of ``path`` stands for, "" if none does."""
-    suffix = PurePath(path).suffix.lower()
-    return next((name for name, row in RENDERERS.items() if suffix in row.suffixes), "")
-
-
-def renderers_of(frames: object) -> dict[str, Renderer]:
-    """The renderers for what is given: those of its view (``view`` of a Roofline is "roofline")."""
-    return VIEWS[getattr(frames, "view", "roofline")]
+def analysis_of(frames: object) -> Analysis:
+    """The analysis that frames come from, by their ``view``."""
+    return ANALYSES[getattr(frames, "view", "roofline")]
 
 
 def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **options: Any) -> bytes:  # noqa: A002
-    """A Roofline, or what another model gives, in one of the formats that VIEWS has for it.
+    """A Roofline, or what another analysis gives, in one of the formats that ANALYSES has for it.
 
     Options a format has no use for are ignored, so that one set goes with all: ``title``, ``theme`` ("light", "dark"; of a page
     also "auto"), ``top`` (kernels in a picture), ``table`` ("points", "roofs", "kernels"), ``width`` (characters) and
     ``ascii_only`` (of text), ``explanations`` and ``advice`` (of a page).
     Raises KeyError for an unknown format, ValueError for an option's wrong value, RooflineError for a package that is missing.
     """
-    row = renderers_of(roofline)[format]
+    analysis = analysis_of(roofline)
+    row = analysis.formats[format]
     if row.needs and find_spec(row.needs) is None:
         fix = f"pip install 'ncu-roofline[{row.extra}]'"
         raise RooflineError("Cannot render", format, f"the package {row.needs} is not installed", f"Install it with {fix}.")
-    function = getattr(importlib.import_module(row.module), row.function)
-    result: bytes = function(roofline, **{name: value for name, value in options.items() if name in row.options})
-    return result
+    make = analysis.maker(format)
+    taken = inspect.signature(make).parameters
+    given = {**options, "tables": analysis.tables} if "tables" in taken else options
+    return make(roofline, **{name: value for name, value in given.items() if name in taken})
 
 
 def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
     """The terminal table of `ncu-roofline show`."""
-    make = importlib.import_module(renderers_of(roofline)["text"].module).text_table
+    analysis = analysis_of(roofline)
+    make = analysis.module(analysis.makers["text"]).text_table
     text: str = make(roofline, width=width, color=color, ascii_only=ascii_only)
     return text

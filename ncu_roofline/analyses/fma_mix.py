@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import columns
 from ncu_roofline.model import Roofline
+from ncu_roofline.model.columns import WHERE
+from ncu_roofline.rendering.frames import Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ def mix_factor(alpha: float) -> float:
 def fma_mix(roofline: Roofline) -> pd.DataFrame:
     """The FMA mix of each kernel and precision whose report tells fused from other instructions.
 
-    Columns, units and meaning: `ncu_roofline.analyses.columns.FMA_MIX`; ratios from 0 to 1, rates in FLOP/s, in the order of
+    Columns, units and meaning: `ncu_roofline.analyses.fma_mix.FMA_MIX`; ratios from 0 to 1, rates in FLOP/s, in the order of
     ``roofline.points``.  Tensor types and sums over pipes have no mix and no row; the ceiling is NaN where no compute roof is
     known.
     """
@@ -41,5 +42,17 @@ def fma_mix(roofline: Roofline) -> pd.DataFrame:
     beta = (1.0 + known["fma_share"]) / 2.0
     frame = known.assign(alpha=known["fma_share"], beta=beta, ceiling=known["mix_roof"])
     frame["fraction"] = frame["performance"] / frame["ceiling"]
-    result: pd.DataFrame = frame[[column.name for column in columns.FMA_MIX]]
+    result: pd.DataFrame = frame[[column.name for column in FMA_MIX]]
     return result
+
+
+FMA_MIX = (
+    *(column for column in WHERE if column.name != "compute_capability"),
+    Column("precision", "str", "", "precision id: fp64, fp32, fp16"),
+    Column("alpha", "float", "ratio", "fused multiply-adds among add, multiply and fused instructions"),
+    Column("beta", "float", "ratio", "(1 + alpha) / 2: share of the FMA peak that this mix can reach"),
+    Column("compute_roof", "float", "flop/s", "FMA peak of this precision, measured where given"),
+    Column("ceiling", "float", "flop/s", "beta * compute_roof"),
+    Column("performance", "float", "flop/s", "work / seconds"),
+    Column("fraction", "float", "ratio", "performance / ceiling"),
+)

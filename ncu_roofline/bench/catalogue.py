@@ -1,4 +1,4 @@
-"""What `bench list` shows: ceilings, their variants, where they apply, what was never run on hardware."""
+"""The ceilings there are, in the order they are measured and shown, and their variants as `bench list` shows them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Telemetry through NVML (package nvidia-ml-py, optional).
-
-Any call may fail: an old driver, a consumer card, a container, a MIG instance.  What fails is None.
-"""
+"""What the driver tells about a GPU while it works (through NVML): clocks, power, temperature, why the clock is held back."""
 
 from __future__ import annotations
 

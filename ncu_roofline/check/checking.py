@@ -1,4 +1,4 @@
-"""Running the rules over texts and files."""
+"""Running the rules over texts and files, and what a file costs in replay passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A section file taken apart for the rules: what it collects on which chip, its definitions and charts, each with its place."""
+"""A section file taken apart for the rules: what it collects on which chip, its definitions and charts; and what they find."""
 
 from __future__ import annotations
 

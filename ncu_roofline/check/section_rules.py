@@ -1,4 +1,4 @@
-"""Rules about roofline charts: what viewers refuse, chips without roof or dot, roofs and dots of different counters."""
+"""The rules that section files are held against: the file itself, its metrics, its roofline charts."""
 
 from __future__ import annotations
 

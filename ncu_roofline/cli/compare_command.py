@@ -35,9 +35,9 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
-    from ncu_roofline.analyses import VIEWS, render
+    from ncu_roofline.analyses import ANALYSES, render
 
-    output_format = chosen_format(args, [name for name in VIEWS["comparison"] if name != "junit"], "comparisons")
+    output_format = chosen_format(args, [name for name in ANALYSES["comparison"].formats if name != "junit"], "comparisons")
     conditions = [parse(text) for text in args.fail_if]
     _check_outputs(args)
     states = _states(args.reports)

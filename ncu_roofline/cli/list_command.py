@@ -81,9 +81,12 @@ def _levels() -> list[dict[str, str]]:
 
 
 def _formats() -> list[dict[str, str]]:
-    from ncu_roofline.analyses import RENDERERS
+    from ncu_roofline.analyses import ANALYSES
 
-    return [{"format": name, "suffixes": _words(row.suffixes), "holds": row.about} for name, row in RENDERERS.items()]
+    return [
+        {"format": name, "suffixes": _words(row.suffixes), "holds": row.about}
+        for name, row in ANALYSES["roofline"].formats.items()
+    ]
 
 
 def _inputs() -> list[dict[str, str]]:

@@ -15,11 +15,11 @@ from ncu_roofline.model import Selection
 
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.analyses import VIEWS, render
+    from ncu_roofline.analyses import ANALYSES, render
 
     output_format = "json" if args.json else args.format or _format_for(args.output)
-    if output_format not in VIEWS["portability"]:
-        known = ", ".join(VIEWS["portability"])
+    if output_format not in ANALYSES["portability"].formats:
+        known = ", ".join(ANALYSES["portability"].formats)
         what = args.output or output_format
         raise UsageError(
             "Cannot render", what, f"{output_format or 'its suffix'} is none of {known}", "Name one with --format."
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _format_for(path: str) -> str:
     """The format of an output, text for none."""
-    from ncu_roofline.analyses import format_for
+    from ncu_roofline.rendering.formats import format_for
 
     return format_for(path) if path else "text"
 

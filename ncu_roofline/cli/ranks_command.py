@@ -27,9 +27,9 @@ class _Read:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses import VIEWS, render
+    from ncu_roofline.analyses import ANALYSES, render
 
-    output_format = chosen_format(args, VIEWS["ranks"], "merged ranks")
+    output_format = chosen_format(args, ANALYSES["ranks"].formats, "merged ranks")
     if args.output:
         check_output(args.output, args.force)
     select = selection(args)

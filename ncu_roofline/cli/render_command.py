@@ -10,17 +10,17 @@ from ncu_roofline.cli.rooflines import read_roofline
 from ncu_roofline.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.hierarchical.chart import Frames
+    from ncu_roofline.rendering.frames import Frames
 
 
 def _table_with_rows(roofline: Frames, output: str) -> str:
     """The points, or where there are none the kernels: they say why, and what limits them."""
-    from ncu_roofline.analyses.hierarchical.chart import column
-    from ncu_roofline.rendering.data import tables_of
+    from ncu_roofline.analyses import analysis_of
+    from ncu_roofline.rendering.frames import column
 
     if column(roofline, "points", "kernel"):
         return "points"
-    table = "kernels" if "kernels" in tables_of(roofline) else "absent"
+    table = "kernels" if "kernels" in analysis_of(roofline).tables else "absent"
     verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
     what = "the standard output" if output == STANDARD_OUTPUT else output
     say(f"No dots: {what} holds the kernels{verdicts}; --table points keeps the header alone.")
@@ -29,11 +29,12 @@ def _table_with_rows(roofline: Frames, output: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses import VIEWS, format_for, render
-    from ncu_roofline.rendering.data import TABLES
+    from ncu_roofline.analyses import ANALYSES, render
+    from ncu_roofline.rendering.formats import format_for
 
     output_format = args.format or format_for(args.output)
-    formats = VIEWS[args.view]
+    analysis = ANALYSES[args.view]
+    formats = analysis.formats
     if output_format not in formats:
         known = ", ".join(formats)
         raise UsageError(
@@ -42,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
             f"{output_format or 'its suffix'} is no format known ({known})",
             "Name one with --format.",
         )
-    tables = TABLES.get(args.view, TABLES["roofline"])
+    tables = analysis.tables
     if args.table and args.table not in tables:
         reason = f"--view {args.view} has the tables {', '.join(tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
     check_output(args.output, args.force)
-    result = read_roofline(args, advice="advice" in formats[output_format].options)
+    result = read_roofline(args, advice=analysis.takes(output_format, "advice"))
     options: dict[str, object] = {"title": args.title}
     if args.theme:
         options["theme"] = args.theme

@@ -1,4 +1,4 @@
-"""Printed cells to the values of a table: by metric, one per launch, in the units of a report."""
+"""The table that Nsight Compute printed: found among other lines, its layout, and its cells in the units of a report."""
 
 from __future__ import annotations
 

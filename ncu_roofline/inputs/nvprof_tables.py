@@ -1,8 +1,6 @@
-"""nvprof's metrics as work and traffic, by the method of Yang, Kurth, Williams (2019), section II.
+"""The tables of ``nvprof --csv``: found in the log, GPUs by their names, metrics as work and traffic.
 
-Work is what ``flop_count_dp/sp/hp`` count (fused multiply-adds as two).  Traffic is transactions x 32 byte: global, local and
-atomic ones at L1, reads and writes at L2, DRAM and system memory.  The papers put shared memory into L1, at 32 byte as well;
-here it is a level of its own, and one of its transactions moves 128 byte (32 banks of 4 byte).
+Metrics by the method of Yang, Kurth, Williams (2019), section II.
 """
 
 from __future__ import annotations

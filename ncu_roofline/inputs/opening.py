@@ -1,4 +1,4 @@
-"""Which importer reads a file: a table of formats, each with a test of the file's beginning."""
+"""Which importer reads a file: a table of formats, each with a test of the file's beginning; files that complete each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cells of one row of a plain table, by what their columns hold, in SI units."""
+"""Headers of plain tables and the cells below them: which quantity, of which level or precision, in SI units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of other tools' tables: numbers with or without units, what stands for a missing one, and lists of names for people."""
+"""Text of other tools' files: its beginning, its lines, and the cells of its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies where: a manifest in every folder deployed to, and a list of these folders among the user's data."""
+"""What lies where, by a manifest in every folder deployed to; changes of several files happen as one or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many replay passes a profile will cost, said before it runs."""
+"""The pack for one release: sections and rules as files, and the replay passes that profiling with them costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ncu command that profiles an application for rooflines, and what running it came to."""
+"""The ncu command that profiles an application for rooflines, what running it came to, and what its failures mean."""
 
 from __future__ import annotations
 

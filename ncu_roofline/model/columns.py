@@ -1,23 +1,13 @@
-"""How results get into notebooks although the renderers stand above the model."""
+"""The columns of the three frames, declared once: name, dtype, unit and meaning; and how results get into notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ncu_roofline.rendering.frames import Column
 
-@dataclass(frozen=True)
-class Column:
-    """One column of a frame."""
-
-    name: str
-    dtype: str
-    unit: str
-    meaning: str
-
-
-_WHERE = (
+WHERE = (
     Column("report", "str", "", "report the row comes from, as named on the command line"),
     Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate"),
     Column("kernel", "str", "", "short readable name, unique among different kernels of a Roofline"),
@@ -28,7 +18,7 @@ _WHERE = (
 )
 
 POINTS = (
-    *_WHERE,
+    *WHERE,
     Column("precision", "str", "", "precision id: fp64, fp32, fp16, tensor.fp16.wgmma, ..., or mixed (sum over pipes)"),
     Column("level", "str", "", "memory level id: l1, shared, l2, dram, system"),
     Column("launches", "int", "", "launches in this row: 1, or the number aggregated"),
@@ -103,7 +93,7 @@ LEVELS_WITH_COLUMNS = ("l1", "shared", "l2", "dram", "system")
 """Levels whose bandwidth and share of the roof have columns of their own in the frame of kernels."""
 
 KERNELS = (
-    *_WHERE,
+    *WHERE,
     Column("name", "str", "", "full demangled name"),
     Column("kind", "str", "", "kernel, range, graph or cmdlist"),
     Column("launches", "int", "", "launches in this row"),
@@ -163,32 +153,6 @@ KERNELS = (
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     Column("notes", "str", "", "warnings, sentences separated by '; '"),
 )
-
-# What work and traffic are counted in, by view, where it is not FLOP and byte.
-_COUNTED_IN = {"instruction": {"flop": "inst", "byte": "txn"}}
-_MEANINGS = {"instruction": {"work": "warp instructions executed"}}
-
-
-def _of_view(declared: tuple[Column, ...], view: str) -> tuple[Column, ...]:
-    words, meanings = _COUNTED_IN.get(view, {}), _MEANINGS.get(view, {})
-    return tuple(
-        replace(
-            one,
-            unit="/".join(words.get(word, word) for word in one.unit.split("/")),
-            meaning=meanings.get(one.name, one.meaning),
-        )
-        for one in declared
-    )
-
-
-def points_of(view: str) -> tuple[Column, ...]:
-    """POINTS with the units that they have in a view (``view`` of a Roofline)."""
-    return _of_view(POINTS, view)
-
-
-def kernels_of(view: str) -> tuple[Column, ...]:
-    """KERNELS with the units that they have in a view."""
-    return _of_view(KERNELS, view)
 
 
 class Displayed:

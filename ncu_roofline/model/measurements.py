@@ -1,4 +1,4 @@
-"""Precisions and levels of some measurements: those of the specification, and what only imported files know."""
+"""What one or many reports say about their launches, as arrays: the step between metrics and frames."""
 
 from __future__ import annotations
 

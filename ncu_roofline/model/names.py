@@ -6,13 +6,11 @@ Demangled names of template libraries run to kilobytes; charts and terminals hav
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 
 from ncu_roofline.model.demangled import CxxName, parse
+from ncu_roofline.texts import MAX_LENGTH, clean, shorten
 
-MAX_LENGTH = 40
-_MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
 _MAX_DEPTH = 4  # launchers in launchers, and template arguments in template arguments
 
 # Launchers whose template arguments hold the kernel people wrote: {base: scopes it must stand in}.
@@ -46,24 +44,6 @@ _OPENMP = re.compile(r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_(.+)_l(\d+)(?:_\w+)
 _TRITON_SPECIALISATION = re.compile(r"_(?:\d+(?:de|[dce]))*\d+(?:de|[dce])(?:\d+(?:de|[dce])?)*$")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _JULIA = re.compile(r"^(?:julia|ptxcall)_(\w*[^\W\d_]\w*?)_\d+$")
-
-
-def clean(text: str, limit: int | None = _MAX_READ) -> str:
-    """``text`` without control, formatting (bidirectional too) and surrogate characters, white space collapsed."""
-    if text.isascii() and text.isprintable():
-        return " ".join(text[:limit].split())
-    kept = (" " if char.isspace() else char for char in text[:limit])
-    return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
-
-
-def shorten(text: str, limit: int = MAX_LENGTH) -> str:
-    """``text`` cut to ``limit`` characters; what goes is the middle, as kernel names differ at their ends."""
-    if len(text) <= limit:
-        return text
-    if limit < 8:
-        return text[:limit]
-    tail = (limit - 3) * 2 // 5
-    return f"{text[: limit - 3 - tail]}...{text[len(text) - tail :]}"
 
 
 def _mangled_identifiers(text: str) -> list[str]:

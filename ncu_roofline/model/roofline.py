@@ -28,6 +28,7 @@ from ncu_roofline.model.selection import Selection, group
 from ncu_roofline.model.trajectories import as_trajectory
 from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.work import MIXED
+from ncu_roofline.rendering.frames import Column
 from ncu_roofline.report import Report
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def _embedded(m: Measurements, select: Selection) -> Roofline:
     )
 
 
-def ordered(tables: list[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+def ordered(tables: list[dict[str, Any]], declared: tuple[Column, ...]) -> Table:
     """The tables behind each other, ordered by row, each row's precisions and levels in the spec's order."""
     if not tables:
         return of_rows([], declared)
@@ -295,11 +296,11 @@ def ordered(tables: list[dict[str, Any]], declared: tuple[columns.Column, ...]) 
     return of_columns({name: values[order] for name, values in merged.items()}, declared)
 
 
-def of_rows(rows: Sequence[dict[str, Any]], declared: tuple[columns.Column, ...]) -> Table:
+def of_rows(rows: Sequence[dict[str, Any]], declared: tuple[Column, ...]) -> Table:
     """Rows as the declared columns."""
     return of_columns({column.name: [row[column.name] for row in rows] for column in declared}, declared)
 
 
-def of_columns(values: dict[str, Any], declared: tuple[columns.Column, ...]) -> Table:
+def of_columns(values: dict[str, Any], declared: tuple[Column, ...]) -> Table:
     """The declared columns, each as an array of its type."""
     return {column.name: np.asarray(values[column.name], dtype=_DTYPES[column.dtype]) for column in declared}

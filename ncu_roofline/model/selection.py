@@ -1,4 +1,4 @@
-"""Which launches, precisions and levels a user wants to see."""
+"""Which launches, precisions and levels a user wants to see, and which launches make one row."""
 
 from __future__ import annotations
 

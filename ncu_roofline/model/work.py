@@ -1,4 +1,4 @@
-"""Work by precision: each launch's from the first way that its report has, and which of it adds up."""
+"""Work by precision: what counts as work, what it asks of the pipes, and which of a report's counts it is taken from."""
 
 from __future__ import annotations
 

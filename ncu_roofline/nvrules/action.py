@@ -1,4 +1,4 @@
-"""IAction and IRange of NvRules: the kernel that a rule looks at."""
+"""IAction and IRange of NvRules: the kernel that a rule looks at, with the NVTX ranges around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on the launches of a report, with the names that charts and tables use for them."""
+"""Rules on the launches of a report: what the model lends them, and their findings as charts and tables name them."""
 
 from __future__ import annotations
 

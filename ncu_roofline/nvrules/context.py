@@ -1,4 +1,4 @@
-"""The module that rules import as NvRules."""
+"""What rules import as NvRules: IContext, IFrontend and IController, and what writes down what a rule says."""
 
 from __future__ import annotations
 

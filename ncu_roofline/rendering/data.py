@@ -8,53 +8,27 @@ import json
 import math
 from typing import Any
 
-from ncu_roofline.analyses import columns as model_columns
-from ncu_roofline.analyses.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS, TIME_ABSENT, TIME_MACHINES, TIME_POINTS
-from ncu_roofline.analyses.hierarchical.chart import Frames, optional
-from ncu_roofline.model import columns
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view_of
+from ncu_roofline.texts import clean
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 1
-# View -> its tables; the first is what csv and parquet hold if nobody says which.
-TABLES: dict[str, dict[str, tuple[columns.Column, ...]]] = {
-    "roofline": {"points": columns.POINTS, "roofs": columns.ROOFS, "kernels": columns.KERNELS},
-    "instruction": {
-        "points": columns.points_of("instruction"),
-        "roofs": columns.ROOFS,
-        "kernels": columns.kernels_of("instruction"),
-    },
-    "ranks": {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS},
-    "comparison": {
-        "kernels": model_columns.COMPARISON_KERNELS,
-        "levels": model_columns.COMPARISON_LEVELS,
-        "summary": model_columns.COMPARISON_SUMMARY,
-        "thresholds": model_columns.COMPARISON_THRESHOLDS,
-    },
-    "time": {"points": TIME_POINTS, "machines": TIME_MACHINES, "absent": TIME_ABSENT},
-}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def tables_of(frames: object) -> dict[str, tuple[columns.Column, ...]]:
-    """The tables of what is given, by its view, with their columns."""
-    return TABLES.get(getattr(frames, "view", "roofline"), TABLES["roofline"])
-
-
-def _declared(frames: Frames, table: str) -> tuple[columns.Column, ...]:
-    tables = tables_of(frames)
+def _declared(tables: Tables, table: str) -> tuple[Column, ...]:
     if table not in tables:
         raise ValueError(f"table {table!r} is not one of {', '.join(tables)}")
     return tables[table]
 
 
-def _column(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
+def _column(roofline: Frames, table: str, one: Column) -> list[Any]:
     """A declared column; a view that has no use for it leaves it missing in every row."""
     missing: dict[str, Any] = {"str": "", "float": math.nan, "int": -1}
     return optional(roofline, table, one.name, missing[one.dtype])
 
 
-def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]:
+def _json_values(roofline: Frames, table: str, one: Column) -> list[Any]:
     """A column as JSON knows it: NaN and infinities, which it does not, become null."""
     values = _column(roofline, table, one)
     if one.dtype == "float":
@@ -62,17 +36,16 @@ def _json_values(roofline: Frames, table: str, one: columns.Column) -> list[Any]
     return [int(value) for value in values] if one.dtype == "int" else [str(value) for value in values]
 
 
-def render_json(roofline: Frames) -> bytes:
+def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     """All tables of a view as strict JSON, one row per line.
 
     The keys are schema, schema_version, view (but for the ordinary roofline), units ({column: unit}) and the tables: points,
-    roofs and kernels, or what TABLES has for the view.  Units are keys of
+    roofs and kernels, or what the view has.  Units are keys of
     ``ncu_roofline.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
     """
-    tables = tables_of(roofline)
     units = {one.name: one.unit for table in tables.values() for one in table if one.unit}
     parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']
-    if (view := getattr(roofline, "view", "roofline")) != "roofline":
+    if (view := view_of(roofline)) != "roofline":
         parts.insert(2, f'"view": {json.dumps(view)}')
     for table, declared in tables.items():
         names = [one.name for one in declared]
@@ -89,16 +62,16 @@ def csv_text(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _csv_values(roofline: Frames, table: str, one: columns.Column) -> list[str]:
+def _csv_values(roofline: Frames, table: str, one: Column) -> list[str]:
     values = _column(roofline, table, one)
     if one.dtype == "float":
         return ["" if math.isnan(value) else repr(float(value)) for value in values]
     return [str(int(value)) for value in values] if one.dtype == "int" else [csv_text(value) for value in values]
 
 
-def render_csv(roofline: Frames, *, table: str = "points") -> bytes:
-    """One frame as csv: a header of column names, then one line per row; units as in ``ncu_roofline.model.columns``."""
-    declared = _declared(roofline, table)
+def render_csv(roofline: Frames, *, tables: Tables, table: str = "points") -> bytes:
+    """One frame as csv: a header of column names, then one line per row, in the units of its columns."""
+    declared = _declared(tables, table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([one.name for one in declared])
@@ -106,14 +79,14 @@ def render_csv(roofline: Frames, *, table: str = "points") -> bytes:
     return buffer.getvalue().encode("utf-8", "replace")
 
 
-def render_parquet(roofline: Frames, *, table: str = "points") -> bytes:
+def render_parquet(roofline: Frames, *, tables: Tables, table: str = "points") -> bytes:
     """One frame as parquet; unit and meaning of a column are metadata of its field.  Needs pyarrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields, arrays = [], []
-    for one in _declared(roofline, table):
+    for one in _declared(tables, table):
         values = _column(roofline, table, one)
         if one.dtype == "str":
             values = [str(value).encode("utf-8", "replace").decode() for value in values]

@@ -6,7 +6,7 @@ Lengths are points (1/72 inch) inside the axes, x to the right and y upwards; da
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -271,3 +271,6 @@ def around(x: float, y: float, width: float, height: float, gap: float = 3.5, re
             for sy in (1, -1):
                 found.append((Box(x + sx * (e + w), y + sy * (e + h), width, height), price + 0.15 + 0.1 * (sx < 0)))
     return found
+
+
+Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.plan import Measure
+from ncu_roofline.rendering.layout import Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,11 +1,13 @@
-"""A table for a terminal of some width: columns that matter least go first, then names are cut."""
+"""A markdown_table for a terminal of some width: columns that matter least go first, then names are cut."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ncu_roofline.model.names import shorten
+from ncu_roofline.texts import clean, shorten
 
 _GAP = "  "
 _NAME_MIN, _NAME_LAST = 16, 8
@@ -53,3 +55,22 @@ def _wide(column: tuple[str, int, list[str]]) -> int:
 def _room(kept: list[tuple[str, int, list[str]]], width: int) -> int:
     """Characters left for the names."""
     return width - sum(_wide(column) + len(_GAP) for column in kept[1:])
+
+
+# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
+_ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
+
+
+_BACKSLASH = re.compile(r"[\\*_{}\[\]()#!~^]|^[-+=]|^\d+(?=[.)])")
+
+
+def escape(text: str) -> str:
+    """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
+    text = _BACKSLASH.sub(lambda found: f"\\{found.group()}" if not found.group().isdigit() else found.group(), clean(text))
+    return _ENTITIES.sub(lambda found: f"&#{ord(found.group())};", text)
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A GitHub markdown_table, the first ``left`` columns to the left, the others to the right."""
+    lines = [headers, [":--" if index < left else "--:" for index in range(len(headers))], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,8 +1,4 @@
-"""Which roof of a chart a dot stands under: that of its own precision and sparsity, at its own memory level.
-
-Charts hold several precisions (FP64 and FP32 in the stock chart, every tensor type, dense and sparse) and do not say which
-roof is meant for which dot: the metrics do.
-"""
+"""What the metrics of a roof or point measure, and which roof of a chart a dot stands under."""
 
 from __future__ import annotations
 

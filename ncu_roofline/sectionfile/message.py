@@ -1,4 +1,4 @@
-"""Bytes of a ProfilerSection message -> `Section`."""
+"""The section message that reports embed and `.section` files spell out: its fields, and bytes of it -> `Section`."""
 
 from __future__ import annotations
 

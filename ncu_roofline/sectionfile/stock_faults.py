@@ -1,4 +1,4 @@
-"""Tensor work that a chart counts by instructions: right for one shape of instruction only."""
+"""What stock charts count wrongly: packed half-precision instructions on old releases, tensor work by instructions."""
 
 from __future__ import annotations
 

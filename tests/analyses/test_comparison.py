@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses import columns, render
+from ncu_roofline.analyses import render
+from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
 from ncu_roofline.model import Roofline
 from ncu_roofline.report import KernelData

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses import columns
-from ncu_roofline.analyses.fma_mix import fma_mix, mix_factor
+from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix, mix_factor
 from ncu_roofline.report import ReportData, write_report
 from tests import published
 from tests.factory import A100, NO_WORK, complete, flops, kernel
@@ -21,7 +20,7 @@ DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 
 def test_published_mix_of_gpp() -> None:
     frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"))
-    assert list(frame.columns) == [column.name for column in columns.FMA_MIX]
+    assert list(frame.columns) == [column.name for column in FMA_MIX]
     assert len(frame) == 6
     assert frame["alpha"].tolist() == pytest.approx([0.6] * 6)
     assert frame["beta"].tolist() == pytest.approx([0.8] * 6)

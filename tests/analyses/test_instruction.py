@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from ncu_roofline.analyses.instruction.columns import TABLES
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.facts import load_instructions
@@ -202,7 +203,7 @@ def test_columns_units_and_order(tmp_path: Path) -> None:
     result = made(tmp_path, v100())
     assert result.view == "instruction"
     assert list(result.points.columns) == [column.name for column in columns.POINTS]
-    units = {column.name: column.unit for column in columns.points_of("instruction")}
+    units = {column.name: column.unit for column in TABLES["points"]}
     assert {name: units[name] for name in ("work", "traffic", "intensity", "performance", "bandwidth", "bandwidth_roof")} == {
         "work": "inst",
         "traffic": "txn",
@@ -212,7 +213,6 @@ def test_columns_units_and_order(tmp_path: Path) -> None:
         "bandwidth_roof": "txn/s",
     }
     assert {unit for unit in units.values() if unit} | set(result.roofs["unit"]) <= set(UNITS)
-    assert columns.points_of("roofline") == columns.POINTS
 
 
 def test_instructions_are_read_only_where_asked_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.frames import Choices, Portability, efficiency, performance_portability, portability
 from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
 from ncu_roofline.analyses.portability.runs import Roof, Run, runs_of_roofline, runs_of_table

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ncu_roofline
-from ncu_roofline.analyses import RENDERERS
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.parser import LISTS
 from ncu_roofline.errors import RooflineError
@@ -345,7 +345,7 @@ class TestRender:
         monkeypatch.chdir(tmp_path)
         outcome = run("render", source, *words)
         assert_refused(outcome, words[1], code=2)
-        assert all(name in outcome.err for name in RENDERERS)
+        assert all(name in outcome.err for name in ANALYSES["roofline"].formats)
         assert_no_leftovers(tmp_path, source.name)
 
     @pytest.mark.parametrize("table", ["points", "roofs", "kernels"])
@@ -545,7 +545,7 @@ class TestList:
         spec = load_spec()
         assert first("precisions") == [one.id for one in spec.precisions]
         assert first("levels") == [one.id for one in spec.levels]
-        assert first("formats") == list(RENDERERS)
+        assert first("formats") == list(ANALYSES["roofline"].formats)
         assert first("inputs") == ["report", *(one.id for one in FORMATS)]
         assert len(first("architectures")) == len(spec.architectures)
 

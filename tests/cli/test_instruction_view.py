@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.analyses import VIEWS
+from ncu_roofline.analyses import ANALYSES
 from tests import factory
 from tests.cli.command import Command, assert_refused
 from tests.instruction_factory import accesses, executed
@@ -61,11 +61,11 @@ def test_show_json(run: Command, report: Path) -> None:
     assert {roof["unit"] for roof in document["roofs"]} == {"inst/s", "txn/s", "inst/txn"}
 
 
-@pytest.mark.parametrize("name", VIEWS["instruction"])
+@pytest.mark.parametrize("name", ANALYSES["instruction"].formats)
 def test_render(run: Command, report: Path, tmp_path: Path, name: str) -> None:
     target = tmp_path / "out"
-    if VIEWS["instruction"][name].needs:
-        pytest.importorskip(VIEWS["instruction"][name].needs)
+    if ANALYSES["instruction"].formats[name].needs:
+        pytest.importorskip(ANALYSES["instruction"].formats[name].needs)
     assert run("render", report, "--view", "instruction", "--format", name, "-o", target).code == 0
     data = target.read_bytes()
     starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml", "parquet": b"PAR1", "html": b"<!DOCTYPE html>"}

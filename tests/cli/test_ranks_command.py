@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.analyses.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS
+from ncu_roofline.analyses.ranks.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS
 from ncu_roofline.cli import executors
 from ncu_roofline.units import UNITS
 from tests.analyses.ranks_made import KERNELS, Faults, write_ranks

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ncu_roofline.analyses.hierarchical.chart import chart
-from ncu_roofline.analyses.hierarchical.picture import figure, settings
+from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
+from ncu_roofline.rendering.picture import settings
 from tests import factory
 from tests.instruction_factory import accesses, executed
 from tests.rendering.test_page_browser import Open, browser, open_page, until  # noqa: F401 - fixtures

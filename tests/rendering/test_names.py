@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncu_roofline.model.demangled import matching_brackets, parse, split_arguments
-from ncu_roofline.model.names import MAX_LENGTH, clean, short_name, short_names, shorten
+from ncu_roofline.model.names import short_name, short_names
+from ncu_roofline.texts import MAX_LENGTH, clean, shorten
 
 KOKKOS = (
     "void Kokkos::Impl::cuda_parallel_launch_constant_memory<Kokkos::Impl::ParallelFor<benchmark_collocation(Config)::"

@@ -16,10 +16,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ncu_roofline.analyses.hierarchical import page
-from ncu_roofline.analyses.hierarchical.page_data import clean, clean_block, embed_json, number
+from ncu_roofline.analyses.hierarchical.page import render_html
 from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.rendering import page
+from ncu_roofline.rendering.page import clean_block, clean_line, embed_json, number
 from ncu_roofline.units import format_value
 from tests.rendering.frames import FakeRoofline, make_roofline
 
@@ -80,7 +81,7 @@ def hostile(roofline: FakeRoofline) -> FakeRoofline:
 
 def test_data_of_the_page_are_the_frames() -> None:
     roofline = make_roofline(7, ("fp64", "fp32"), missing=2)
-    markup = Markup(page.render_html(roofline, title="a title"))
+    markup = Markup(render_html(roofline, title="a title"))
     for name in ("points", "roofs", "kernels"):
         frame = getattr(roofline, name)
         found = rows(markup, name)
@@ -98,7 +99,7 @@ def test_data_of_the_page_are_the_frames() -> None:
 def test_points_know_their_kernel() -> None:
     roofline = make_roofline(5)
     kernels = roofline.kernels.iloc[1:].reset_index(drop=True)
-    markup = Markup(page.render_html(replace(roofline, kernels=kernels)))
+    markup = Markup(render_html(replace(roofline, kernels=kernels)))
     known = rows(markup, "kernels")
     assert len(known) == len(kernels) + 1  # the point whose kernel row is gone brought one of its own
     for point in rows(markup, "points"):
@@ -108,14 +109,14 @@ def test_points_know_their_kernel() -> None:
 
 
 def test_nothing_is_fetched() -> None:
-    markup = Markup(page.render_html(make_roofline(3)))
+    markup = Markup(render_html(make_roofline(3)))
     fetching = {"src", "srcset", "action"}
     assert not [tag for tag, attributes in markup.elements if tag == "link" or fetching & attributes.keys()]
     assert {attributes["href"] for _, attributes in markup.elements if "href" in attributes} == {"#table"}
 
 
 def test_policy_allows_exactly_the_scripts() -> None:
-    markup = Markup(page.render_html(make_roofline(3)))
+    markup = Markup(render_html(make_roofline(3)))
     policy = next(a["content"] for _, a in markup.elements if a.get("http-equiv") == "Content-Security-Policy")
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in markup.scripts[1:]]
     assert policy is not None
@@ -129,9 +130,9 @@ def test_texts_of_a_report_never_become_markup() -> None:
     tame = make_roofline(4, missing=1)
     entries = [{"report": "r", "text": "t", "command": "c"}]
     advice = [{"kernel": "k", "rule": "r", "type": "t", "title": "t", "text": "t"}]
-    expected = Markup(page.render_html(tame, title="t", explanations=entries, advice=advice))
+    expected = Markup(render_html(tame, title="t", explanations=entries, advice=advice))
     wild = [dict.fromkeys(entry, HOSTILE) for entry in entries], [dict.fromkeys(entry, HOSTILE) for entry in advice]
-    found = Markup(page.render_html(hostile(tame), title=HOSTILE, explanations=wild[0], advice=wild[1]))
+    found = Markup(render_html(hostile(tame), title=HOSTILE, explanations=wild[0], advice=wild[1]))
     allowed = {tag for tag, _ in expected.elements} | {"span", "ul", "li"}
     tags = Counter(tag for tag, _ in found.elements)
     assert tags.keys() <= allowed
@@ -144,9 +145,9 @@ def test_texts_of_a_report_never_become_markup() -> None:
 
 
 def test_characters_that_do_not_print_are_replaced() -> None:
-    source = page.render_html(hostile(make_roofline(2)), title=HOSTILE).decode()
+    source = render_html(hostile(make_roofline(2)), title=HOSTILE).decode()
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", source.split("<script>")[0])
-    assert clean("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
+    assert clean_line("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
     assert clean_block("a\x07\r\nb") == "a\ufffd\nb"
 
 
@@ -166,25 +167,25 @@ def test_infinite_numbers_do_not_break_the_page() -> None:
     roofline = make_roofline(3)
     for name, column in (("points", "intensity"), ("points", "performance"), ("kernels", "seconds"), ("roofs", "value")):
         getattr(roofline, name).loc[0, column] = float("inf")
-    markup = Markup(page.render_html(roofline))
+    markup = Markup(render_html(roofline))
     assert rows(markup, "points")[0]["intensity"] is None
 
 
 def test_names_of_four_kilobytes() -> None:
     roofline = make_roofline(2)
     roofline.kernels["name"] = "void f<" + "std::tuple<int, " * 256 + ">"
-    source = page.render_html(roofline)
+    source = render_html(roofline)
     assert rows(Markup(source), "kernels")[0]["name"] == roofline.kernels["name"].iloc[0]
 
 
 def test_same_frames_same_bytes() -> None:
-    assert page.render_html(make_roofline(5)) == page.render_html(make_roofline(5))
+    assert render_html(make_roofline(5)) == render_html(make_roofline(5))
 
 
 def test_sections_in_words() -> None:
     explanations = [{"report": "x.ncu-rep", "text": "no L2 counters", "command": "ncu --metrics lts__t_bytes.sum ./app"}]
     advice = [{"kernel": "k", "rule": "Verdict", "type": "optimization", "title": "DRAM binds", "text": "56 %"}]
-    markup = Markup(page.render_html(make_roofline(3, missing=2), explanations=explanations, advice=advice))
+    markup = Markup(render_html(make_roofline(3, missing=2), explanations=explanations, advice=advice))
     ids = {attributes.get("id") for _, attributes in markup.elements}
     assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= ids
     assert "ncu --metrics lts__t_bytes.sum ./app" in markup.text
@@ -194,13 +195,13 @@ def test_sections_in_words() -> None:
 
 
 def test_entries_may_lack_keys() -> None:
-    markup = Markup(page.render_html(make_roofline(1), explanations=[{"command": "ncu ./app"}], advice=[{"text": "words"}]))
+    markup = Markup(render_html(make_roofline(1), explanations=[{"command": "ncu ./app"}], advice=[{"text": "words"}]))
     assert "ncu ./app" in markup.text
     assert "words" in markup.text
 
 
 def test_absent_sections() -> None:
-    markup = Markup(page.render_html(make_roofline(3, zero_flop=0, clocks=False)))
+    markup = Markup(render_html(make_roofline(3, zero_flop=0, clocks=False)))
     ids = {attributes.get("id") for _, attributes in markup.elements}
     assert not {"usage", "lacks", "notes", "advice"} & ids
     assert "maximum SM clock" not in markup.text
@@ -213,13 +214,13 @@ def test_no_points_is_explained() -> None:
         "says what to collect": missing,
         "There is no kernel here": make_roofline(0, zero_flop=0),
     }.items():
-        assert sentence in Markup(page.render_html(roofline)).text
+        assert sentence in Markup(render_html(roofline)).text
 
 
 @pytest.mark.parametrize("usage", [True, False])
 def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
     roofline = make_roofline(0, zero_flop=2, missing=1, usage=usage)
-    text = Markup(page.render_html(roofline)).text
+    text = Markup(render_html(roofline)).text
     assert "No kernel can be drawn" not in text
     assert "Kernels without dots" in text
     assert "of it on the chart" not in text
@@ -252,16 +253,16 @@ def test_unknown_times_stay_unknown() -> None:
 
 
 def test_tensor_work_that_nobody_counted_is_told_at_the_top() -> None:
-    told = Markup(page.render_html(make_roofline(3, tensor_unknown=1)))
+    told = Markup(render_html(make_roofline(3, tensor_unknown=1)))
     assert "tensor-unknown" in {attributes.get("id") for _, attributes in told.elements}
     assert "missing from the work shown: gpp_kernel" in told.text
     assert next(row["verdict"] for row in rows(told, "kernels")) == "tensor work unknown"
-    assert "tensor-unknown" not in {a.get("id") for _, a in Markup(page.render_html(make_roofline(3))).elements}
+    assert "tensor-unknown" not in {a.get("id") for _, a in Markup(render_html(make_roofline(3))).elements}
 
 
 def test_bars_of_the_page() -> None:
     roofline = make_roofline(2, zero_flop=40)
-    usage = Markup(page.render_html(roofline)).data["usage"]
+    usage = Markup(render_html(roofline)).data["usage"]
     assert [unit["label"] for unit in usage["units"]] == ["SM", "L1", "L2", "DRAM"]
     assert (len(usage["rows"]), usage["total"]) == (30, 40)
     longest = roofline.kernels[roofline.kernels.status == "zero-flop"].nlargest(1, "seconds").iloc[0]
@@ -275,28 +276,28 @@ def test_percent() -> None:
 
 
 def test_theme() -> None:
-    for theme in page.THEMES:
-        assert Markup(page.render_html(make_roofline(1), theme=theme)).elements[0][1]["data-theme"] == theme
+    for theme in page.PAGE_THEMES:
+        assert Markup(render_html(make_roofline(1), theme=theme)).elements[0][1]["data-theme"] == theme
     with pytest.raises(ValueError, match="neon"):
-        page.render_html(make_roofline(1), theme="neon")
+        render_html(make_roofline(1), theme="neon")
 
 
 def test_title() -> None:
-    assert Markup(page.render_html(make_roofline(1))).data["title"] == "Roofline of sample.ncu-rep"
+    assert Markup(render_html(make_roofline(1))).data["title"] == "Roofline of sample.ncu-rep"
     two = make_roofline(2)
     two.kernels["report"] = ["a", "b", "b"]
-    assert Markup(page.render_html(two)).data["title"] == "Roofline of 2 reports"
+    assert Markup(render_html(two)).data["title"] == "Roofline of 2 reports"
 
 
 def test_plotly_is_found_without_importing_it() -> None:
-    code = "import sys; from ncu_roofline.analyses.hierarchical.page import plotly_js; plotly_js(); sys.exit('plotly' in sys.modules)"
+    code = "import sys; from ncu_roofline.rendering.page import plotly_js; plotly_js(); sys.exit('plotly' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_plotly_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "find_spec", lambda _: None)
     with pytest.raises(RooflineError, match="pip install plotly"):
-        page.render_html(make_roofline(1))
+        render_html(make_roofline(1))
 
 
 def test_script_text_cannot_end_its_element() -> None:

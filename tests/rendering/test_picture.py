@@ -23,10 +23,12 @@ from matplotlib.text import Text
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
-from ncu_roofline.analyses.hierarchical.picture import figure, settings
+from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import Sizes, plan_panel, roof_texts, view_of
-from ncu_roofline.analyses.hierarchical.style import LEVELS, MARKERS, THEMES, level_order, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import LEVELS, level_order, level_style, precision_label
 from ncu_roofline.rendering.layout import Box, overlap
+from ncu_roofline.rendering.picture import settings
+from ncu_roofline.rendering.style import MARKERS, THEMES
 from tests.rendering.frames import A100, FakeRoofline, make_roofline
 
 FOUR = ("fp64", "fp32", "fp16", "tensor.fp16")

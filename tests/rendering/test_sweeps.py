@@ -11,14 +11,15 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import Roofline, roofline
-from ncu_roofline.analyses import RENDERERS, render, text_table
+from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.captions import sweep_note
 from ncu_roofline.analyses.hierarchical.chart import Panel, Roof, Series, chart, kernel_labels
-from ncu_roofline.analyses.hierarchical.picture import figure, settings
+from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import PanelPlan
 from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, step_names, trajectories
 from ncu_roofline.rendering.layout import View, overlap
+from ncu_roofline.rendering.picture import settings
 from tests import published
 from tests.rendering.frames import FakeRoofline, make_roofline
 
@@ -237,7 +238,7 @@ def test_no_new_columns_without_sweep_and_mix() -> None:
     assert "FMA" not in header
 
 
-@pytest.mark.parametrize("name", [name for name in RENDERERS if name != "parquet"])
+@pytest.mark.parametrize("name", [name for name in ANALYSES["roofline"].formats if name != "parquet"])
 def test_every_format_takes_a_sweep(name: str) -> None:
     data = render(sweep(5, 4), name)
     assert len(data) > 200

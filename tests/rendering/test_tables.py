@@ -16,12 +16,13 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import analyses as package
-from ncu_roofline.analyses import RENDERERS, format_for, render, text_table
-from ncu_roofline.analyses.hierarchical.markdown import escape
+from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
 from ncu_roofline.analyses.hierarchical.text import columns_wide
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
+from ncu_roofline.rendering.formats import format_for
+from ncu_roofline.rendering.table import escape
 from tests.rendering.frames import FakeRoofline, make_roofline
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -69,8 +70,8 @@ def test_golden_csv(table: str) -> None:
 
 
 def test_formats_and_suffixes() -> None:
-    assert list(RENDERERS) == ["html", "png", "svg", "pdf", "csv", "json", "parquet", "md", "text", "nersc"]
-    suffixes = [suffix for row in RENDERERS.values() for suffix in row.suffixes]
+    assert list(ANALYSES["roofline"].formats) == ["html", "png", "svg", "pdf", "csv", "json", "parquet", "md", "text", "nersc"]
+    suffixes = [suffix for row in ANALYSES["roofline"].formats.values() for suffix in row.suffixes]
     assert len(set(suffixes)) == len(suffixes)
     assert [format_for(name) for name in ("a.PNG", "b.c.json", "x.txt", "x.md", "x.htm", "x", "-", "x.gif")] == [
         "png", "json", "text", "md", "html", "", "", "",
@@ -79,7 +80,7 @@ def test_formats_and_suffixes() -> None:
 
 def test_every_format_but_the_page_renders() -> None:
     roofline = make_roofline(2, odd=True)
-    for name, row in RENDERERS.items():
+    for name, row in ANALYSES["roofline"].formats.items():
         if name != "html" and not (row.needs and find_spec(row.needs) is None):
             data = render(roofline, name, title="t", theme="dark", table="points", width=80)
             assert isinstance(data, bytes)

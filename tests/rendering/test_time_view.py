@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses import RENDERERS, VIEWS, columns, render, text_table
-from ncu_roofline.analyses.hierarchical.picture import settings
+from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.style import BOUNDS
+from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.chart import time_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import time_figure
 from ncu_roofline.analyses.time.planes import both_plane, complexity_plane, time_plane
+from ncu_roofline.rendering.picture import settings
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.frames import ODD
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels
@@ -217,9 +218,9 @@ class TestPicture:
 
 class TestFormats:
     def test_every_one(self) -> None:
-        assert set(VIEWS["time"]) == set(FORMATS)
+        assert set(ANALYSES["time"].formats) == set(FORMATS)
         for name in FORMATS:
-            assert VIEWS["time"][name].suffixes == RENDERERS[name].suffixes
+            assert ANALYSES["time"].formats[name].suffixes == ANALYSES["roofline"].formats[name].suffixes
 
     @pytest.mark.parametrize("output", [name for name in FORMATS if name != "parquet"])
     def test_same_frames_same_bytes(self, output: str) -> None:

@@ -1,14 +1,4 @@
-"""Reads threshold expressions such as ``fraction < 0.9 * baseline``: by a small grammar of our own, never by Python's.
-
-    condition  = comparison { ("and" | "or") comparison }      "and" binds tighter than "or"
-    comparison = sum ("<" | "<=" | ">" | ">=" | "==" | "!=") sum
-    sum        = product { ("+" | "-") product }
-    product    = factor { ("*" | "/") factor }
-    factor     = "-" factor | "(" sum ")" | NUMBER [UNIT | "%"] | ["baseline."] NAME | "baseline"
-
-``baseline`` alone is the baseline's value of the one name that the comparison holds.  Numbers are in SI units unless they
-say otherwise.
-"""
+"""Threshold expressions such as ``fraction < 0.9 * baseline``: read by a small grammar of our own, never by Python's."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.rows import Noise, Pair, kernel_rows, summary_row
 from ncu_roofline.analyses.compare.sides import Side, Totals, match, side_of
 from ncu_roofline.model import Displayed, Roofline
@@ -136,7 +136,7 @@ class Settings:
 class Comparison(Displayed):
     """Kernels, levels, summary and thresholds as tables of equally long columns; the properties are the same as DataFrames.
 
-    Columns, units and meaning: `ncu_roofline.analyses.columns`, COMPARISON_KERNELS and so on.
+    Columns, units and meaning: `ncu_roofline.analyses.compare.columns`, COMPARISON_KERNELS and so on.
     """
 
     view: ClassVar[str] = "comparison"

@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal, and as Markdown."""
+"""A comparison in words: as text for a terminal, and as Markdown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ncu_roofline.analyses.hierarchical.captions import percent, plural
-from ncu_roofline.analyses.hierarchical.chart import table
-from ncu_roofline.analyses.hierarchical.markdown import escape
+from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
+from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.errors import printable
-from ncu_roofline.model.names import clean
-from ncu_roofline.rendering.table import Cells, table_lines
+from ncu_roofline.rendering.frames import table
+from ncu_roofline.rendering.table import Cells, escape, table_lines
+from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 class ComparisonFrames(Protocol):
-    """What is drawn: the tables of a comparison, columns as in ``ncu_roofline.analyses.columns``."""
+    """What is drawn: the tables of a comparison, columns as in ``ncu_roofline.analyses.compare.columns``."""
 
     @property
     def kernels(self) -> pd.DataFrame: ...
@@ -72,7 +72,7 @@ def names_of(frames: ComparisonFrames) -> dict[str, str]:
     return {report: clean(report) for report in reports}
 
 
-def title(one: Row, names: dict[str, str]) -> str:
+def pair_title(one: Row, names: dict[str, str]) -> str:
     """Which report is compared with which."""
     what = "baseline" if one["against"] == "baseline" else "the step before"
     return f"{names[one['report']]} against {names[one['baseline']]} ({what})"
@@ -275,7 +275,7 @@ def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: b
     cells = KernelCells(comparison, level_of(comparison))
     blocks = []
     for one, kernels in pairs(comparison):
-        blocks.append(_wrapped(title(one, names), width) + _wrapped(sentence(one, kernels), width))
+        blocks.append(_wrapped(pair_title(one, names), width) + _wrapped(sentence(one, kernels), width))
         if kernels:
             columns = tuple(cells.columns(kernels))
             blocks.append(table_lines(Cells(columns, left=_LEFT), width) + _wrapped(legend(one), width))
@@ -294,7 +294,7 @@ def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:
     names, cells = names_of(comparison), KernelCells(comparison, level_of(comparison))
     blocks = [f"# {escape(title or 'Comparison')}"]
     for one, kernels in pairs(comparison):
-        blocks += [f"## {escape(title(one, names))}", escape(sentence(one, kernels))]
+        blocks += [f"## {escape(pair_title(one, names))}", escape(sentence(one, kernels))]
         if kernels:
             columns = cells.columns(kernels)
             rule = [":--" if header in _LEFT else "--:" for header, _, _ in columns]

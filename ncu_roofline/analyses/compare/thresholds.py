@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.expressions import QUANTITIES, Condition, Name, parse, wrong
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.facts import load_spec

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Chart, Frames, asked_work, column, range_text, rows, statuses
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label, view_of
+from ncu_roofline.analyses.hierarchical.chart import ZERO, Chart, asked_work, range_text, statuses
+from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames, column, rows, view_of
+from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 CLOCK_WARNING = 0.9

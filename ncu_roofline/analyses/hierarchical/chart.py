@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from statistics import median
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import (
     APART,
@@ -22,13 +22,10 @@ from ncu_roofline.analyses.hierarchical.style import (
     level_order,
     precision_label,
     precision_order,
-    view_of,
 )
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
+from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")
@@ -142,17 +139,6 @@ MAX_KERNELS = 30
 MAX_PANELS = 8
 
 
-class Frames(Protocol):
-    """What renderers draw: the three frames of a Roofline, columns as in ``ncu_roofline.model.columns``."""
-
-    @property
-    def points(self) -> pd.DataFrame: ...
-    @property
-    def roofs(self) -> pd.DataFrame: ...
-    @property
-    def kernels(self) -> pd.DataFrame: ...
-
-
 @dataclass(frozen=True)
 class Series:
     """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s.
@@ -248,29 +234,6 @@ class Chart:
     levels: tuple[str, ...]
     level_labels: dict[str, str]
     several_origins: bool
-
-
-def table(frames: Frames, name: str) -> Any:
-    """The ``points``, ``roofs`` or ``kernels`` of a Roofline as a mapping of columns; without pandas where it holds arrays."""
-    columns = getattr(frames, f"{name.removesuffix('s')}_columns", None)
-    return getattr(frames, name) if columns is None else columns
-
-
-def column(frames: Frames, name: str, label: str) -> list[Any]:
-    """One column of the frame ``name`` as Python values."""
-    values: list[Any] = table(frames, name)[label].tolist()
-    return values
-
-
-def optional(frames: Frames, name: str, label: str, missing: Any) -> list[Any]:
-    """A column that not every view has: ``missing`` in each row where the frame ``name`` lacks it."""
-    columns = table(frames, name)
-    return column(frames, name, label) if label in columns else [missing] * len(columns[next(iter(columns))])
-
-
-def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
-    """Some columns of the frame ``name``, row by row, as Python values."""
-    return zip(*(column(frames, name, label) for label in labels), strict=True)
 
 
 def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> Chart:

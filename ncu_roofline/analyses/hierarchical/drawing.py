@@ -1,4 +1,4 @@
-"""Utilisation bars in pictures: for each kernel without dots how full SMs and memory levels were, in percent of their peaks."""
+"""Draws planned panels, their key and bars of utilisation into matplotlib axes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Chart, is_part
-from ncu_roofline.analyses.hierarchical.plan import EXPLANATION, Label, Line, Measure, PanelPlan, joined
-from ncu_roofline.analyses.hierarchical.style import COUNTED, MARKERS, Theme, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.plan import EXPLANATION, Label, Line, PanelPlan, joined
+from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.sweeps import Trajectory
 from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
-from ncu_roofline.model.names import shorten
+from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import drawable, fitted, put_text
+from ncu_roofline.rendering.style import MARKERS, Theme
+from ncu_roofline.texts import shorten
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _entries(data: Chart) -> list[str]:
     texts = []
     for index, kernel in enumerate(data.kernels):
         number = f"{index + 1} " if numbered else ""
-        share = f"  {captions.percent(kernel.share)}" if kernel.share > 0 else ""
+        share = f"  {percent(kernel.share)}" if kernel.share > 0 else ""
         texts.append(f"{number}{kernel.marked}{share}")
     return texts
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Frames
+from ncu_roofline.analyses.hierarchical.chart import ZERO
 from ncu_roofline.analyses.hierarchical.summary import (
     Summary,
     intensity_text,
@@ -23,21 +20,13 @@ from ncu_roofline.analyses.hierarchical.usage import (
     level_text,
     levels_of,
     occupancy_text,
+    percent,
     reasons,
     unit_label,
     waves_text,
 )
-from ncu_roofline.model.names import clean
-
-# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
-_ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
-_BACKSLASH = re.compile(r"[\\*_{}\[\]()#!~^]|^[-+=]|^\d+(?=[.)])")
-
-
-def escape(text: str) -> str:
-    """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
-    text = _BACKSLASH.sub(lambda found: f"\\{found.group()}" if not found.group().isdigit() else found.group(), clean(text))
-    return _ENTITIES.sub(lambda found: f"&#{ord(found.group())};", text)
+from ncu_roofline.rendering.frames import Frames
+from ncu_roofline.rendering.table import escape, markdown_table
 
 
 def render_md(roofline: Frames, *, title: str = "") -> bytes:
@@ -60,12 +49,6 @@ def render_md(roofline: Frames, *, title: str = "") -> bytes:
     if notes:
         blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
     return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
-
-
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A GitHub table, the first ``left`` columns to the left, the others to the right."""
-    lines = [headers, [":--" if index < left else "--:" for index in range(len(headers))], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _kernels(data: Summary) -> str:
@@ -91,16 +74,16 @@ def _kernels(data: Summary) -> str:
             *([escape(row.verdict), row.gain] if data.judged else [escape(row.binds)]),
             *([str(row.launches)] if launches else []),
             time_text(row.seconds),
-            captions.percent(row.share),
+            percent(row.share),
             *(intensity_text(row.intensity.get(level, float("nan"))) for level in data.levels),
             performance_text(row),
-            captions.percent(row.fraction),
+            percent(row.fraction),
             *([share_text(row.fma_share), share_text(row.mix_fraction)] if mix else []),
             *([share_text(row.lanes)] if lanes else []),
         ]
         for row in data.rows
     ]
-    return table(headers, rows, left=3 + sweep + repeated)
+    return markdown_table(headers, rows, left=3 + sweep + repeated)
 
 
 def _launch(number: int) -> str:
@@ -109,7 +92,7 @@ def _launch(number: int) -> str:
 
 def _roofs(data: Summary) -> str:
     rows = [[escape(roof.device), escape(roof.label), roof.text("measured"), roof.text("theoretical")] for roof in data.roofs]
-    return table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
+    return markdown_table(["GPU", "roof", "measured", "theoretical"], rows, left=2)
 
 
 def _absent(roofline: Frames, data: Summary) -> str:
@@ -124,7 +107,7 @@ def _absent(roofline: Frames, data: Summary) -> str:
         ("gain", [one.gain for one in absent]),
         ("launches", [str(one.launches) if any(other.launches > 1 for other in absent) else "" for one in absent]),
         ("time", [time_text(one.seconds) for one in absent]),
-        ("share", [captions.percent(one.share) for one in absent]),
+        ("share", [percent(one.share) for one in absent]),
         ("busiest", [escape(busiest_text(one)) for one in absent]),
         *((unit_label(level), [level_text(one, level) for one in absent]) for level in levels),
         ("occupancy", [occupancy_text(one) for one in absent]),
@@ -133,4 +116,4 @@ def _absent(roofline: Frames, data: Summary) -> str:
     ]
     filled = [(header, texts) for header, texts in columns if any(texts)]
     left = 2 + sum(header in ("launch", "verdict") for header, _ in filled)
-    return table([header for header, _ in filled], list(zip(*(texts for _, texts in filled), strict=True)), left=left)
+    return markdown_table([header for header, _ in filled], list(zip(*(texts for _, texts in filled), strict=True)), left=left)

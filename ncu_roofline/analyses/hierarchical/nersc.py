@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses.hierarchical.chart import Frames
 from ncu_roofline.analyses.hierarchical.style import level_order, precision_label
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames
+from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     import pandas as pd

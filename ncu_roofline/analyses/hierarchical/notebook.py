@@ -6,7 +6,7 @@ import base64
 from html import escape
 from typing import Any
 
-from ncu_roofline.analyses import render, renderers_of
+from ncu_roofline.analyses import analysis_of, render
 
 
 def notebook_html(result: Any) -> str:
@@ -15,7 +15,7 @@ def notebook_html(result: Any) -> str:
     An image can't run what an inline svg could, and its ids can't meet those of other cells.
     """
     table = f"<pre>{escape(render(result, 'text').decode())}</pre>"
-    if "svg" not in renderers_of(result):
+    if "svg" not in analysis_of(result).makers:
         return table
     picture = base64.b64encode(render(result, "svg")).decode()
     image = f'<img alt="roofline chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.chart import Frames
 from ncu_roofline.analyses.hierarchical.style import (
     APART,
     COUNTED,
     DEFAULT_UNIT,
     INSTRUCTIONS,
     LEVELS,
-    THEMES,
     level_order,
     level_style,
     precision_label,
     precision_order,
-    view_of,
 )
 from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
-from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, Column, kernels_of, points_of
+from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS
+from ncu_roofline.rendering.frames import Column, Frames, Tables, view_of
+from ncu_roofline.rendering.page import clean_line, number
+from ncu_roofline.rendering.style import THEMES
 from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
@@ -32,45 +31,18 @@ if TYPE_CHECKING:
 _KEY = ("report", "launch", "kernel", "device", "step")
 _OTHER = "other"  # label of points that an embedded chart gives without saying of what
 _MOST_BARS = 30
-_DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
 
-def clean(text: object) -> str:
-    """``text`` on one line, with a replacement character for whatever does not print (controls, bidi overrides, surrogates)."""
-    line = str(text)
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else " " if c in "\n\t\r" else "\N{REPLACEMENT CHARACTER}" for c in line)
-
-
-def clean_block(text: object) -> str:
-    """The same for a text of several lines."""
-    return "\n".join(clean(line) for line in str(text).splitlines())
-
-
-def embed_json(value: object) -> str:
-    """``value`` as JSON for the inside of a script element: plain ASCII without <, > and &."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def number(value: object) -> float | int | None:
-    """A finite number with few digits, or None: NaN and infinities have no place in JSON."""
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")
-
-
-def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
+def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows."""
     texts: dict[str, int] = {}
     kernels = _columns(frames.kernels, KERNELS)
     points = _columns(frames.points, POINTS)
     owners = _owners(kernels, points)
-    found, view = precisions(frames), view_of(frames)
+    found = precisions(frames)
     roofs = _columns(frames.roofs, ROOFS)
     return {
-        "title": clean(title),
+        "title": clean_line(title),
         "theme": theme,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "levels": levels(frames),
@@ -83,7 +55,7 @@ def payload(frames: Frames, *, title: str, theme: str) -> dict[str, Any]:
             for unit, one in COUNTED.items()
         },
         "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
-        "columns": {column.name: [column.unit, column.meaning] for column in (*kernels_of(view), *points_of(view))},
+        "columns": {column.name: [column.unit, column.meaning] for column in (*tables["kernels"], *tables["points"])},
         "kernels": _packed(kernels, KERNELS, texts),
         "points": {**_packed(points, POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
@@ -103,7 +75,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
     ]
     rows = [
         {
-            "kernel": clean(row.marked),
+            "kernel": clean_line(row.marked),
             "time": number(row.seconds),
             "share": number(row.share),
             "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
@@ -117,7 +89,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
 
 def levels(frames: Frames) -> list[dict[str, str]]:
     """Levels that have points or roofs, innermost first, each with label and colours; "" only if a point has no level."""
-    ids = {clean(v) for v in frames.points["level"]} | {clean(v) for v in frames.roofs["level"] if v}
+    ids = {clean_line(v) for v in frames.points["level"]} | {clean_line(v) for v in frames.roofs["level"] if v}
     styles = [(level, level_style(level)) for level in level_order(ids)]
     return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
 
@@ -129,13 +101,13 @@ def _is_part(precision: str, among: Sequence[str]) -> bool:
 
 def precisions(frames: Frames) -> list[str]:
     """Precisions that have points, widest first, "mixed" last."""
-    return sorted({clean(v) for v in frames.points["precision"]}, key=precision_order)
+    return sorted({clean_line(v) for v in frames.points["precision"]}, key=precision_order)
 
 
 def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[Any]]:
     """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers."""
     return {
-        column.name: [clean(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
+        column.name: [clean_line(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
         for column in declared
         for values in (_values(frame, column),)
     }

@@ -16,9 +16,9 @@ from ncu_roofline.analyses.hierarchical.captions import (
     time_weighted,
     why,
 )
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Band, Frames, asked_work, statuses
-from ncu_roofline.analyses.hierarchical.page_data import clean, levels
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label, view_of
+from ncu_roofline.analyses.hierarchical.chart import ZERO, Band, asked_work, statuses
+from ncu_roofline.analyses.hierarchical.page_data import levels
+from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import (
     LONGEST,
     answers,
@@ -32,7 +32,9 @@ from ncu_roofline.analyses.hierarchical.usage import (
     waves_text,
     without_dots,
 )
-from ncu_roofline.model.columns import KERNELS, ROOFS, Column
+from ncu_roofline.model.columns import KERNELS, ROOFS
+from ncu_roofline.rendering.frames import Column, Frames, view_of
+from ncu_roofline.rendering.page import clean_line
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def facts(frames: Frames) -> dict[str, Any]:
         "statuses": _statuses(kernels, {**_STATUS, **_asked(frames), **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
-        "row_notes": [clean(note) for note in row_notes(frames, 12)],
+        "row_notes": [clean_line(note) for note in row_notes(frames, 12)],
         "answered": answers(frames, without_dots(frames)),
         "roofs": _roofs(roofs),
         "has_points": len(frames.points) > 0,
@@ -105,14 +107,14 @@ def facts(frames: Frames) -> dict[str, Any]:
 
 
 def _tidy(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
-    """``frame`` with clean texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
+    """``frame`` with clean_line texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
     columns: dict[str, Any] = {}
     for column in declared:
         if column.name not in frame:  # a view that has no use for it
             continue
         values = frame[column.name]
         if column.dtype == "str":
-            columns[column.name] = [clean(value) for value in values]
+            columns[column.name] = [clean_line(value) for value in values]
         elif column.dtype == "float":
             columns[column.name] = values.where(values.abs() < float("inf"))
     tidy: pd.DataFrame = frame.assign(**columns)

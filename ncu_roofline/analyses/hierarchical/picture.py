@@ -5,14 +5,12 @@ Output is deterministic: the same frames and matplotlib give the same bytes.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Chart, Frames, chart
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Chart, chart
 from ncu_roofline.analyses.hierarchical.drawing import (
     ROW,
     Legend,
@@ -24,11 +22,14 @@ from ncu_roofline.analyses.hierarchical.drawing import (
     explain,
     legend_of,
 )
-from ncu_roofline.analyses.hierarchical.plan import Measure, PanelPlan, Sizes, plan_panel, view_of
-from ncu_roofline.analyses.hierarchical.style import THEMES, Theme
+from ncu_roofline.analyses.hierarchical.plan import PanelPlan, Sizes, plan_panel, view_of
 from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, Bars, bar_notes, bars, usages
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames
+from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
+from ncu_roofline.rendering.picture import saved
+from ncu_roofline.rendering.style import THEMES, Theme
+from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,16 +42,6 @@ _TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
 _DIRECT = 5  # up to so many kernels are named at their dots
 _NOTE_LINES = 7
 _LINE = 8.6  # points from one note to the next
-_SETTINGS: dict[Any, Any] = {
-    "font.family": ["DejaVu Sans"],
-    "text.usetex": False,
-    "svg.hashsalt": "ncu-roofline",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-    "axes.unicode_minus": False,
-    "text.hinting": "no_hinting",  # the same widths in png, svg and pdf, and where labels are measured
-    "path.simplify": False,
-}
 
 
 def render_png(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
@@ -70,27 +61,6 @@ def render_pdf(roofline: Frames, *, title: str = "", theme: str = "light", top: 
 
 def _render(roofline: Frames, suffix: str, title: str, theme: str, top: int) -> bytes:
     return saved(lambda: figure(roofline, title=title, theme=theme, top=top), suffix)
-
-
-def saved(make: Callable[[], Figure], suffix: str) -> bytes:
-    """The figure that ``make`` draws as the bytes of a png, svg or pdf, the same every time."""
-    metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
-    with settings():
-        made = make()
-        buffer = io.BytesIO()
-        made.savefig(buffer, format=suffix, dpi=DPI, facecolor=made.get_facecolor(), metadata=metadata[suffix])
-    return buffer.getvalue()
-
-
-@contextmanager
-def settings() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
-        yield
 
 
 def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> Figure:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ncu_roofline.analyses.hierarchical.captions import percent
 from ncu_roofline.analyses.hierarchical.chart import Band, Chart, Kernel, Panel, Roof, Series
 from ncu_roofline.analyses.hierarchical.style import COUNTED
 from ncu_roofline.analyses.hierarchical.sweeps import Mix, Trajectory, around_mark, mixes, over_dot, step_names, trajectories
-from ncu_roofline.model.names import shorten
+from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.rendering import layout
-from ncu_roofline.rendering.layout import Box, Obstacles, View
+from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
+from ncu_roofline.texts import shorten
 from ncu_roofline.units import format_value
 
-Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 EXPLANATION = Box(0.6, 0.36, 0.72, 0.34)  # where a panel without dots says why, in parts of its size
 _CLEAR = 0.9  # price of a place that covers nothing, near its dot
 _SAME = 0.01  # roofs closer than this are one line on paper
@@ -278,7 +277,7 @@ def _direct_names(kernels: Sequence[Kernel]) -> dict[str, str]:
 
 
 def _numbers(kernels: Sequence[Kernel]) -> dict[str, str]:
-    from ncu_roofline.analyses.hierarchical.style import MARKERS
+    from ncu_roofline.rendering.style import MARKERS
 
     return {kernel.label: str(index + 1) for index, kernel in enumerate(kernels)} if len(kernels) > len(MARKERS) else {}
 

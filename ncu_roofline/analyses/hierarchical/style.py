@@ -40,27 +40,6 @@ BOUNDS = {
 }
 
 
-@dataclass(frozen=True)
-class Theme:
-    """Colours of everything that is no level."""
-
-    ground: str
-    text: str
-    faint: str
-    grid: str
-    compute: str
-    connector: str
-    dark: bool
-
-
-THEMES = {
-    "light": Theme("#FFFFFF", "#1A1A1A", "#5C5C5C", "#E7E7E7", "#333333", "#9A9A9A", False),
-    "dark": Theme("#14181D", "#ECEFF2", "#A3ABB4", "#2A3038", "#D5DAE0", "#707A85", True),
-}
-
-# Shapes that stay apart at 5 points; kernels beyond these get a number too.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*", "h")
-
 _CORE_ORDER = ("fp64", "fp32", "fp16", "bf16", "int32")
 
 
@@ -111,11 +90,6 @@ COUNTED = {
 
 # Unit of work of a view without points.
 DEFAULT_UNIT = {"instruction": "inst"}
-
-
-def view_of(frames: object) -> str:
-    """The view of what is drawn: "roofline" for frames that name none."""
-    return str(getattr(frames, "view", "roofline"))
 
 
 def precision_label(precision: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import Band, Frames, column, kernel_labels, rows
+from ncu_roofline.analyses.hierarchical.chart import Band, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
-from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, tensor_caveat, usages
-from ncu_roofline.model.names import clean
+from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
+from ncu_roofline.rendering.frames import Frames, column, rows
+from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
 
 
@@ -211,7 +212,7 @@ def performance_text(row: Row) -> str:
 
 def share_text(value: float) -> str:
     """A share in per cent, "" for a missing one: not every kernel has a mix of FMAs."""
-    return captions.percent(value) if math.isfinite(value) else ""
+    return percent(value) if math.isfinite(value) else ""
 
 
 def time_text(seconds: float) -> str:

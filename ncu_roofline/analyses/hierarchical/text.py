@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Frames
+from ncu_roofline.analyses.hierarchical.chart import ZERO
 from ncu_roofline.analyses.hierarchical.summary import (
     Row,
     Summary,
@@ -27,12 +27,14 @@ from ncu_roofline.analyses.hierarchical.usage import (
     busiest_text,
     levels_of,
     occupancy_text,
+    percent,
     reasons,
     unit_label,
     waves_text,
 )
-from ncu_roofline.model.names import shorten
+from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.table import Cells, columns_wide, table_lines
+from ncu_roofline.texts import shorten
 from ncu_roofline.units import UNITS, format_value
 
 _MOST = 20
@@ -63,7 +65,7 @@ def level_cell(one: Usage, level: str) -> str:
     """GB/s and percent of the peak, as far as known: ``512 43.1 %``."""
     rate, share = one.bandwidths.get(level, math.nan) / 1e9, one.fractions.get(level, math.nan)
     parts = [f"{rate:.0f}" if rate >= 1000 else f"{rate:.3g}"] if math.isfinite(rate) else []
-    return " ".join([*parts, captions.percent(share)] if math.isfinite(share) else parts)
+    return " ".join([*parts, percent(share)] if math.isfinite(share) else parts)
 
 
 def _cells(absent: Sequence[Usage], width: int) -> Cells:
@@ -76,7 +78,7 @@ def _cells(absent: Sequence[Usage], width: int) -> Cells:
         ("launch", 0, [str(one.launch) if repeated and one.launch >= 0 else "" for one in absent]),
         ("launches", 9, [str(one.launches) if any(other.launches > 1 for other in absent) else "" for one in absent]),
         ("time", 0, [format_value(one.seconds, "second", 3) for one in absent]),
-        ("share", 0, [captions.percent(one.share) for one in absent]),
+        ("share", 0, [percent(one.share) for one in absent]),
         ("verdict", 0, [shorten(one.verdict, verdict) for one in absent]),
         ("gain", 6, [one.gain for one in absent]),
         ("busiest", 1, [busiest_text(one) for one in absent]),
@@ -169,7 +171,7 @@ def _columns(data: Summary, short: bool) -> tuple[list[_Column], list[_Column]]:
         columns.append(_Column("launches", "", lambda row: str(row.launches), spare=11))
     columns += [
         _Column("time", "", lambda row: time_text(row.seconds)),
-        _Column("share", "", lambda row: captions.percent(row.share)),
+        _Column("share", "", lambda row: percent(row.share)),
         *(_verdicts() if data.judged else []),
     ]
     return columns, [_precision(data), *_intensities(data), *_results(data, short)]
@@ -218,7 +220,7 @@ def _results(data: Summary, short: bool) -> list[_Column]:
     lanes = [_Column("lanes", "", lambda row: share_text(row.lanes), spare=9)]
     return [
         performance,
-        _Column("of roof", "", lambda row: captions.percent(row.fraction), spare=1),
+        _Column("of roof", "", lambda row: percent(row.fraction), spare=1),
         *(mix if any(row.fma_share >= 0 for row in data.rows) else []),
         *(lanes if any(row.lanes >= 0 for row in data.rows) else []),
         *([] if data.judged else [_Column("bound by", "", lambda row: row.binds, left=True)]),

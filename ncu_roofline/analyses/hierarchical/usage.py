@@ -1,4 +1,4 @@
-"""Which utilisation bars a chart or page shows: kernels without dots, and how full SMs and memory levels were."""
+"""What the frame of kernels says of each kernel beside its dots: verdict, reason, and how full the units of the GPU were."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ncu_roofline.analyses.hierarchical.chart import Frames, kernel_labels, optional, rows, statuses
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, view_of
+from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
+from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style
 from ncu_roofline.facts.verdict import TENSOR_UNKNOWN
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
+from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs

@@ -208,7 +208,7 @@ _LOST_LANES = 0.3
 class InstructionRoofline(Roofline):
     """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
 
-    Units of the points: `columns.points_of("instruction")`.  ``to_collect`` are metrics that some launch lacks for its dots.
+    Units of the points: `TABLES` of this folder's columns.  ``to_collect`` are metrics that some launch lacks for its dots.
     """
 
     view: ClassVar[str] = "instruction"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ncu_roofline.analyses.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.runs import Roof, Run, merged, runs_of_frame
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import Displayed
@@ -149,7 +149,7 @@ REPEATED = 1.02
 
 @dataclass(frozen=True)
 class Portability(Displayed):
-    """One row per platform and variant, and one per variant with its portability; columns: `ncu_roofline.analyses.columns`."""
+    """One row per platform and variant, and one per variant with its portability; columns: this folder's `columns`."""
 
     view: ClassVar[str] = "portability"
     platform_rows: tuple[dict[str, Any], ...]
@@ -189,7 +189,7 @@ def performance_portability(efficiencies: Iterable[float]) -> float:
 def portability(runs: Sequence[Run] | pd.DataFrame, choices: Choices | None = None) -> Portability:
     """Performance portability of each application and variant over its platforms.
 
-    ``runs`` are what `ncu_roofline.analyses.portability.platforms.read_runs` reads, or a DataFrame with the columns of a plain table.
+    ``runs`` are what `read_runs` of `platforms` reads, or a DataFrame with the columns of a plain table.
 
     A platform of H without a row, or with one that says it is not supported, makes it 0; one that was "not run" is left out,
     with a warning.  Raises RooflineError where a run lacks a number that the choices need.

@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ncu_roofline.analyses.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
-from ncu_roofline.analyses.hierarchical.markdown import escape
 from ncu_roofline.analyses.hierarchical.style import precision_label
-from ncu_roofline.model.columns import Column
-from ncu_roofline.model.names import clean
+from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.rendering.data import csv_text
+from ncu_roofline.rendering.frames import Column
+from ncu_roofline.rendering.table import escape
+from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:

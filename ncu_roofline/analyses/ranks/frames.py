@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.ranks import columns
 from ncu_roofline.analyses.ranks.names import RankNames, RankSource, rank_names
 from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
 from ncu_roofline.ceilings import Ceilings
@@ -276,7 +276,7 @@ CeilingsFile = Ceilings | str | PathLike[str]
 class Ranks(Displayed):
     """Tables of equally long columns; `kernels`, `points`, `ranks` are the same as DataFrames.
 
-    Columns, their units and their meaning: ``RANK_KERNELS``, ``RANK_POINTS``, ``RANK_RANKS`` of `ncu_roofline.analyses.columns`.
+    Columns, their units and their meaning: ``RANK_KERNELS``, ``RANK_POINTS``, ``RANK_RANKS``.
     ``names`` are the ranks in order, ``origin`` says where they were taken from, ``roofline`` is that of all ranks together.
     """
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
-from ncu_roofline.analyses.hierarchical.captions import percent, plural
+from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
+from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.errors import printable
-from ncu_roofline.model.names import clean
 from ncu_roofline.rendering.table import Cells, table_lines
+from ncu_roofline.texts import clean
 
 _MOST = 20  # lines of a list
 _NAMED = 3  # kernels named in a line
@@ -28,7 +29,7 @@ _ASCII = str.maketrans({"\N{MICRO SIGN}": "u"})
 
 
 class RankFrames(Protocol):
-    """What is drawn: tables with the columns RANK_KERNELS, RANK_POINTS and RANK_RANKS of ``ncu_roofline.analyses.columns``."""
+    """What is drawn: tables with the columns RANK_KERNELS, RANK_POINTS and RANK_RANKS."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -55,7 +56,7 @@ class _Stands:
     ran: int
 
 
-def render_ranks(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
+def render_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
     """The text of `ncu-roofline ranks` as UTF-8."""
     return (ranks_text(ranks, width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.captions import of_the_time, percent, plural
-from ncu_roofline.analyses.hierarchical.chart import column, rows
+from ncu_roofline.analyses.hierarchical.captions import of_the_time, plural
 from ncu_roofline.analyses.hierarchical.style import precision_label
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
+from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time.chart import TimeChart, TimeFrames
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import column, rows
+from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 WHY = {

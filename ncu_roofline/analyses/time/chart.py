@@ -8,16 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Frames, Kernel, kernel_labels, largest, rows
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Kernel, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.frames import Frames, rows
+from ncu_roofline.texts import clean
 
 MAX_DEVICES = 3  # in one picture; a page has them all
 BOUNDS = ("memory", "compute", "overhead", "")
 
 
 class TimeFrames(Frames, Protocol):
-    """What renderers of the time view draw, columns as in ``ncu_roofline.analyses.columns``: TIME_POINTS and so on."""
+    """What renderers of the time view draw, columns as in ``ncu_roofline.analyses.time.columns``: TIME_POINTS and so on."""
 
     view: ClassVar[str]
 

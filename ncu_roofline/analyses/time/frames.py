@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses import columns
+from ncu_roofline.analyses.time import columns
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.roofline import Columns, as_frame, of_columns
@@ -175,7 +175,7 @@ Table = dict[str, np.ndarray[Any, Any]]
 class TimeRoofline(Displayed):
     """Kernels in the complexity and the time plane, as tables of equally long columns.
 
-    `points`, `machines` and `absent` are the same as DataFrames (columns: `ncu_roofline.analyses.columns`, TIME_POINTS,
+    `points`, `machines` and `absent` are the same as DataFrames (columns: `ncu_roofline.analyses.time.columns`, TIME_POINTS,
     TIME_MACHINES and TIME_ABSENT); `roofs` and `kernels` are those of the ordinary model it was made of.
     """
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.analyses.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import column, kernel_labels
-from ncu_roofline.analyses.hierarchical.page import EXPLANATION, THEMES, self_contained, texts_of
-from ncu_roofline.analyses.hierarchical.page_data import clean, number
+from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import BOUNDS, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import TimeFrames
+from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import Texts, absent_columns, count_of, machine_columns
-from ncu_roofline.model.columns import Column
+from ncu_roofline.rendering.frames import Column, column
+from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, clean_line, number, self_contained, texts_of
 from ncu_roofline.units import UNITS
 
-_SCRIPTS = ("page_format.js", "time_page_state.js", "time_page_charts.js", "time_page_table.js", "time_page.js")
+_SCRIPTS = ("page_format.js", "page_state.js", "page_charts.js", "page_table.js", "page.js")
 
 
 def render_html(
@@ -32,16 +31,17 @@ def render_html(
 
     Raises ValueError for an unknown theme and RooflineError where plotly is not installed.
     """
-    if theme not in THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
-    heading = clean(title) or "Time-based roofline"
+    if theme not in PAGE_THEMES:
+        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
+    heading = clean_line(title) or "Time-based roofline"
     return self_contained(
-        "time_page.html.j2",
+        __package__,
+        "page.html.j2",
         _SCRIPTS,
         payload(frames, title=heading, theme=theme),
         title=heading,
         theme=theme,
-        subtitle=clean(captions.subtitle(frames)),
+        subtitle=clean_line(captions.subtitle(frames)),
         level=level_style(frames.level).label,
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
@@ -49,7 +49,7 @@ def render_html(
         machines=_table(machine_columns(frames)),
         absent=_table(absent_columns(frames)),
         notes=_notes(frames),
-        reports=list(dict.fromkeys(filter(None, map(clean, column(frames, "kernels", "report"))))),
+        reports=list(dict.fromkeys(filter(None, map(clean_line, column(frames, "kernels", "report"))))),
         explanations=texts_of(explanations, EXPLANATION),
     )
 
@@ -68,7 +68,7 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in BOUNDS.items()},
-        "precisions": {clean(one): precision_label(one) for one in precisions},
+        "precisions": {clean_line(one): precision_label(one) for one in precisions},
         "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
         "machines": _packed(frames, "machines", TIME_MACHINES, texts),
         "texts": list(texts),
@@ -81,7 +81,9 @@ def _packed(frames: TimeFrames, table: str, declared: Sequence[Column], texts: d
     for one in declared:
         values = column(frames, table, one.name)
         text = one.dtype == "str"
-        packed[one.name] = [texts.setdefault(clean(v), len(texts)) for v in values] if text else [number(v) for v in values]
+        packed[one.name] = (
+            [texts.setdefault(clean_line(v), len(texts)) for v in values] if text else [number(v) for v in values]
+        )
     return packed
 
 
@@ -89,7 +91,7 @@ def _table(columns: Sequence[Texts]) -> dict[str, Any] | None:
     """Headers and rows for the template, None for a table without rows."""
     if not count_of(columns):
         return None
-    rows = zip(*(map(clean, one.cells) for one in columns), strict=True)
+    rows = zip(*(map(clean_line, one.cells) for one in columns), strict=True)
     return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
 
 
@@ -101,4 +103,4 @@ def _notes(frames: TimeFrames) -> list[str]:
         time_captions.overhead_note(frames),
     ]
     notes += [*time_captions.absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
-    return [clean(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]
+    return [clean_line(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.captions import percent
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS
 from ncu_roofline.analyses.hierarchical.drawing import explain
-from ncu_roofline.analyses.hierarchical.picture import saved
-from ncu_roofline.analyses.hierarchical.plan import Label, Measure
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, MARKERS, THEMES, Theme, precision_label
+from ncu_roofline.analyses.hierarchical.plan import Label
+from ncu_roofline.analyses.hierarchical.style import BOUNDS, precision_label
+from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import DeviceChart, TimeChart, TimeFrames, time_chart
 from ncu_roofline.analyses.time.planes import Curve, Plane, labels, planes_of
-from ncu_roofline.model.names import clean
+from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, drawable, fitted, measurer, put_text, wrapped
+from ncu_roofline.rendering.picture import saved
+from ncu_roofline.rendering.style import MARKERS, THEMES, Theme
+from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.plan import Label, Measure
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, MARKERS, precision_label
+from ncu_roofline.analyses.hierarchical.plan import Label
+from ncu_roofline.analyses.hierarchical.style import BOUNDS, precision_label
 from ncu_roofline.analyses.time.captions import factor_text
 from ncu_roofline.analyses.time.chart import DeviceChart, Machine, Symbol, TimeChart, drawable
 from ncu_roofline.rendering import layout
-from ncu_roofline.rendering.layout import Box, Obstacles, View
+from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
+from ncu_roofline.rendering.style import MARKERS
 from ncu_roofline.units import UNITS, format_value
 
 LINE, SMALL = 6.0, 5.2  # font sizes

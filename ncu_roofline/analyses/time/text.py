@@ -1,4 +1,4 @@
-"""The time view as tables for a terminal of any width."""
+"""The tables of the time view: for a terminal of any width, and as Markdown."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.captions import percent
-from ncu_roofline.analyses.hierarchical.chart import kernel_labels, rows
-from ncu_roofline.analyses.hierarchical.markdown import escape, table
+from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import BOUNDS, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.text import ASCII
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
+from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import WHY, factor_text
 from ncu_roofline.analyses.time.chart import Symbol, TimeFrames, time_chart, units
-from ncu_roofline.model.names import clean
-from ncu_roofline.rendering.table import Cells, table_lines
+from ncu_roofline.rendering.frames import rows
+from ncu_roofline.rendering.table import Cells, escape, markdown_table, table_lines
+from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
 
 
@@ -42,7 +41,7 @@ def symbols_of(frames: TimeFrames) -> list[tuple[str, Symbol]]:
 
 
 def symbol_columns(frames: TimeFrames) -> list[Texts]:
-    """What the symbols' table holds; columns that say the same in every row of most reports are left out."""
+    """What the symbols' markdown_table holds; columns that say the same in every row of most reports are left out."""
     found = symbols_of(frames)
     all_of = [one for _, one in found]
     columns = [Texts("kernel", [one.kernel for one in all_of], left=True)]
@@ -134,7 +133,7 @@ def _known(value: float, unit: str) -> str:
 
 
 def count_of(columns: Sequence[Texts]) -> int:
-    """Rows of a table."""
+    """Rows of a markdown_table."""
     return len(columns[0].cells)
 
 
@@ -170,7 +169,7 @@ def _markdown_table(columns: Sequence[Texts]) -> str:
     """Texts to the left, then numbers to the right."""
     ordered = sorted(columns, key=lambda one: not one.left)
     lines = list(zip(*([escape(cell) for cell in one.cells] for one in ordered), strict=True))
-    return table([one.header for one in ordered], lines, left=sum(one.left for one in ordered))
+    return markdown_table([one.header for one in ordered], lines, left=sum(one.left for one in ordered))
 
 
 _WIDTH_MIN = 60

@@ -1,0 +1,190 @@
+"""The columns of the tables of a comparison, declared once."""
+
+from __future__ import annotations
+
+from ncu_roofline.rendering.frames import Column
+
+_COMPARISON_WHERE = (
+    Column("step", "int", "", "position of the new report among those compared; the baseline is 0"),
+    Column("against", "str", "", "what it is compared with: baseline (the first report) or previous (the step before)"),
+    Column("baseline", "str", "", "the report it is compared with"),
+    Column("report", "str", "", "the new report"),
+)
+
+
+COMPARISON_KERNELS = (
+    *_COMPARISON_WHERE,
+    Column("kernel", "str", "", "short readable name, unique among different kernels of the comparison"),
+    Column("name", "str", "", "full demangled name"),
+    Column("grid_before", "str", "", "grid size, as 65535x1x1; '' where launches differ"),
+    Column("grid", "str", "", "the same of the new report"),
+    Column("block_before", "str", "", "block size, as 128x1x1; '' where launches differ"),
+    Column("block", "str", "", "the same of the new report"),
+    Column("occurrence", "int", "", "which of the launches of this kernel, from 0, if matched in order; -1: all of them"),
+    Column(
+        "matched",
+        "str",
+        "",
+        "how: configuration (name, grid, block), device (the same on another GPU), name (the configuration changed), "
+        "parameters (the function's parameters changed), numbers (numbers in the name changed), or ''",
+    ),
+    Column(
+        "outcome", "str", "", "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown"
+    ),
+    Column("verdict_before", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
+    Column("verdict", "str", "", "the same of the new report"),
+    Column("limit_before", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
+    Column("limit", "str", "", "the same of the new report"),
+    Column("device_before", "str", "", "name of the GPU"),
+    Column("device", "str", "", "the same of the new report"),
+    Column("launches_before", "int", "", "launches in this row"),
+    Column("launches", "int", "", "the same of the new report"),
+    Column("seconds_before", "float", "second", "run time of a launch: the median"),
+    Column("seconds", "float", "second", "the same of the new report, as measured"),
+    Column(
+        "seconds_normalised",
+        "float",
+        "second",
+        "the same at the baseline's SM clock: seconds * clock / clock_before if limit (else binds) is compute, L1, shared "
+        "memory or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ",
+    ),
+    Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised"),
+    Column("time_change", "float", "ratio", "new time of a launch on that basis / seconds_before - 1"),
+    Column("total_seconds_before", "float", "second", "run time of all launches"),
+    Column("total_seconds", "float", "second", "the same of the new report, as measured"),
+    Column("total_seconds_normalised", "float", "second", "the same at the baseline's SM clock, as seconds_normalised"),
+    Column(
+        "seconds_saved",
+        "float",
+        "second",
+        "total_seconds_before - total new time on that basis; where the numbers of launches differ, launches_before * "
+        "(seconds_before - new time of a launch on that basis); of added and removed kernels, all",
+    ),
+    Column("spread_before", "float", "ratio", "1.4826 * median absolute deviation of the launches' times / their median"),
+    Column("spread", "float", "ratio", "the same of the new report; NaN below two launches"),
+    Column(
+        "noise",
+        "float",
+        "ratio",
+        "larger of the tolerance and sqrt(spread_before^2 + spread^2), less change is none; where shares of the roof are "
+        "compared, the spreads of both measured roofs are added in squares",
+    ),
+    Column("time_share", "float", "ratio", "share of the new report's total time (of a removed kernel, of the baseline's)"),
+    Column("clock_before", "float", "hertz", "SM clock while profiled, mean over time"),
+    Column("clock", "float", "hertz", "the same of the new report"),
+    Column("cycles_before", "float", "", "SM cycles: seconds_before * clock_before"),
+    Column("cycles", "float", "", "SM cycles: seconds * clock"),
+    Column("work_before", "float", "flop", "floating-point operations of a launch over all precisions known: the mean"),
+    Column("work", "float", "flop", "the same of the new report"),
+    Column("total_work_before", "float", "flop", "the same of all launches"),
+    Column("total_work", "float", "flop", "the same of all launches of the new report"),
+    Column("precision_before", "str", "", "precision id with the most work (mixed is the sum over pipes): fraction is its"),
+    Column("precision", "str", "", "the same of the new report"),
+    Column("performance_before", "float", "flop/s", "of that precision, over all launches"),
+    Column("performance", "float", "flop/s", "the same of the new report"),
+    Column("fraction_before", "float", "ratio", "performance / lowest attainable over all levels"),
+    Column("fraction", "float", "ratio", "the same of the new report"),
+    Column("binds_before", "str", "", "what binds: a level id or a compute roof id"),
+    Column("binds", "str", "", "the same of the new report"),
+    Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
+)
+
+
+COMPARISON_LEVELS = (
+    *_COMPARISON_WHERE,
+    Column(
+        "row",
+        "int",
+        "",
+        "row in the frame of kernels; -1: the application, sums over the kernels that both reports have, for as many launches "
+        "as the baseline has",
+    ),
+    Column("kernel", "str", "", "short readable name"),
+    Column("precision", "str", "", "precision id; '' in rows of traffic alone"),
+    Column("level", "str", "", "memory level id; '' in rows of work alone"),
+    Column(
+        "work_before",
+        "float",
+        "flop",
+        "operations of a launch (OP for integer types), the mean; rows with precision; zero is a measured zero",
+    ),
+    Column("work", "float", "flop", "the same of the new report"),
+    Column("traffic_before", "float", "byte", "bytes of a launch at this level, the mean; rows with level"),
+    Column("traffic", "float", "byte", "the same of the new report"),
+    Column("total_work_before", "float", "flop", "operations of all launches"),
+    Column("total_work", "float", "flop", "the same of the new report"),
+    Column("total_traffic_before", "float", "byte", "bytes of all launches"),
+    Column("total_traffic", "float", "byte", "the same of the new report"),
+    Column("bandwidth_before", "float", "byte/s", "traffic / run time"),
+    Column("bandwidth", "float", "byte/s", "the same of the new report"),
+    Column("intensity_before", "float", "flop/byte", "work / traffic of the launches that have both"),
+    Column("intensity", "float", "flop/byte", "the same of the new report"),
+    Column("performance_before", "float", "flop/s", "work / run time"),
+    Column("performance", "float", "flop/s", "the same of the new report"),
+    Column(
+        "fraction_before",
+        "float",
+        "ratio",
+        "performance / min(compute roof, intensity * bandwidth roof of this level); without level, of the lowest over levels",
+    ),
+    Column("fraction", "float", "ratio", "the same of the new report"),
+)
+
+
+COMPARISON_THRESHOLDS = (
+    Column("row", "int", "", "row in the frame of kernels"),
+    *_COMPARISON_WHERE,
+    Column("kernel", "str", "", "short readable name"),
+    Column("configuration", "str", "", "grid and block size"),
+    Column("seconds", "float", "second", "run time of a launch of the new report, as measured"),
+    Column("threshold", "str", "", "the expression"),
+    Column("result", "str", "", "passed, tripped, or not evaluated: a number is missing"),
+    Column("reason", "str", "", "the numbers of the expression, or which are missing"),
+)
+
+
+COMPARISON_SUMMARY = (
+    *_COMPARISON_WHERE,
+    Column("device_before", "str", "", "names of the GPUs"),
+    Column("device", "str", "", "the same of the new report"),
+    Column("launches_before", "int", "", "launches of the application"),
+    Column("launches", "int", "", "the same of the new report"),
+    Column(
+        "seconds_before",
+        "float",
+        "second",
+        "run time of the kernels that both reports have, with times: all launches; where the new report has another number of "
+        "them, their median * launches of the baseline",
+    ),
+    Column(
+        "seconds",
+        "float",
+        "second",
+        "the same in the new report, as measured, also for as many launches as the baseline has",
+    ),
+    Column("seconds_normalised", "float", "second", "the same at the baseline's SM clock, kernels without that as measured"),
+    Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised (for some kernel)"),
+    Column("time_change", "float", "ratio", "new time on each kernel's basis / seconds_before - 1; NaN between GPU models"),
+    Column("speedup", "float", "ratio", "seconds_before / new time on each kernel's basis; NaN between GPU models"),
+    Column("seconds_saved", "float", "second", "seconds_before - new time on each kernel's basis; NaN between GPU models"),
+    Column("noise", "float", "ratio", "larger of the tolerance and the kernels' noise in seconds, added in squares, / total"),
+    Column("outcome", "str", "", "faster, slower, same (within noise), unknown or nothing in common"),
+    Column("total_seconds_before", "float", "second", "run time of all launches of all kernels that have one"),
+    Column("total_seconds", "float", "second", "the same of the new report, as measured"),
+    Column("seconds_removed", "float", "second", "run time of the kernels that only the baseline has; NaN without any"),
+    Column("seconds_added", "float", "second", "run time of the kernels that only the new report has; NaN without any"),
+    Column("work_before", "float", "flop", "floating-point operations of these kernels, over all precisions known"),
+    Column("work", "float", "flop", "the same of the new report, for as many launches as the baseline has"),
+    Column("matched", "int", "", "kernels (rows) that both reports have"),
+    Column("added", "int", "", "kernels that only the new report has"),
+    Column("removed", "int", "", "kernels that only the baseline has"),
+    Column("relaunched", "int", "", "kernels that both reports have, with another number of launches"),
+    Column("notes", "str", "", "what a reader must know, sentences separated by '; '"),
+)
+
+TABLES = {
+    "kernels": COMPARISON_KERNELS,
+    "levels": COMPARISON_LEVELS,
+    "summary": COMPARISON_SUMMARY,
+    "thresholds": COMPARISON_THRESHOLDS,
+}

@@ -1,0 +1,43 @@
+"""The columns of the tables of performance portability, declared once."""
+
+from __future__ import annotations
+
+from ncu_roofline.rendering.frames import Column
+
+PORTABILITY_PLATFORMS = (
+    Column("application", "str", "", "application, '' where no input names one"),
+    Column("variant", "str", "", "label or parameter of the run, with --by kernel also the kernel; '' if there is one"),
+    Column("platform", "str", "", "platform: as the user, the table, or else the GPU is called"),
+    Column("device", "str", "", "name of the GPU or machine"),
+    Column("source", "str", "", "file the row comes from"),
+    Column("status", "str", "", "yes, no (not supported), not run (left out), or missing (no input has it)"),
+    Column("precision", "str", "", "precision id of the work; fp where the file does not say"),
+    Column("flops", "str", "", "executed or canonical: which operations count"),
+    Column("work", "float", "flop", "these operations"),
+    Column("seconds", "float", "second", "run time"),
+    Column("performance", "float", "flop/s", "P: work / seconds"),
+    Column("level", "str", "", "memory level id of intensity and bandwidth"),
+    Column("intensity", "float", "flop/byte", "I: work / bytes of this level"),
+    Column("ceiling", "str", "", "which compute ceiling: fma, nofma, divide, divide_nofma or mix"),
+    Column("compute_roof", "float", "flop/s", "F: that ceiling"),
+    Column("compute_origin", "str", "", "measured, theoretical, or stated (the table gives what is attainable)"),
+    Column("bandwidth_roof", "float", "byte/s", "B: bandwidth ceiling of the level"),
+    Column("bandwidth_origin", "str", "", "measured, theoretical or stated"),
+    Column("attainable", "float", "flop/s", "min(F, B * I)"),
+    Column("bound", "str", "", "compute, the level id, or stated"),
+    Column("efficiency", "float", "ratio", "e: performance / attainable; 0 where not supported, NaN where not run"),
+    Column("portability", "float", "ratio", "PP of this application and variant"),
+    Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
+)
+
+
+PORTABILITY_SUMMARY = (
+    Column("application", "str", "", "application, '' where no input names one"),
+    Column("variant", "str", "", "label or parameter of the runs"),
+    Column("portability", "float", "ratio", "PP: harmonic mean of the efficiencies, 0 unless all platforms are supported"),
+    Column("platforms", "int", "", "|H|: platforms that count"),
+    Column("names", "str", "", "these platforms, separated by ', '"),
+    Column("lowest", "str", "", "platform with the lowest efficiency"),
+    Column("unsupported", "str", "", "platforms that make it 0"),
+    Column("not_run", "str", "", "platforms left out because nobody ran it there"),
+)
