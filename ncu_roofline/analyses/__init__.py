@@ -5,10 +5,12 @@ Nothing here opens a file; the modules of a folder are imported when they are us
 
 from __future__ import annotations
 
+import base64
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -108,3 +110,16 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     make = analysis.module(analysis.makers["text"]).text_table
     text: str = make(roofline, width=width, color=color, ascii_only=ascii_only)
     return text
+
+
+def notebook_html(result: Any) -> str:
+    """The svg chart of a Roofline or another view as an image, with its text table folded below; else the table; escaped.
+
+    An image can't run what an inline svg could, and its ids can't meet those of other cells.
+    """
+    table = f"<pre>{escape(render(result, 'text').decode())}</pre>"
+    if "svg" not in analysis_of(result).makers:
+        return table
+    picture = base64.b64encode(render(result, "svg")).decode()
+    image = f'<img alt="roofline chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+    return f"{image}<details><summary>table</summary>{table}</details>"
