@@ -26,7 +26,7 @@ def chosen_format(args: argparse.Namespace, known: Collection[str], what: str) -
 
     Raises UsageError for one that is not ``known``, and for --json beside --output.
     """
-    from ncu_roofline.rendering.formats import format_for
+    from ncu_roofline.analyses.formats import format_for
 
     if args.json and args.output:
         raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _format_for(path: str) -> str:
     """The format of an output, text for none."""
-    from ncu_roofline.rendering.formats import format_for
+    from ncu_roofline.analyses.formats import format_for
 
     return format_for(path) if path else "text"
 

@@ -30,7 +30,7 @@ def _table_with_rows(roofline: Frames, output: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses import ANALYSES, render
-    from ncu_roofline.rendering.formats import format_for
+    from ncu_roofline.analyses.formats import format_for
 
     output_format = args.format or format_for(args.output)
     analysis = ANALYSES[args.view]
