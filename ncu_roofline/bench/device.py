@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncu_roofline.bench.gpus import Capability, Gpu, capability, find_gpu
+from ncu_roofline.bench.gpus import find_gpu
 from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.spec import Gpu
+from ncu_roofline.spec.validation import Capability, capability
 
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK",

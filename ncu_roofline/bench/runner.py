@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ncu_roofline.bench.gpus import capability
+from ncu_roofline.spec.validation import capability
 
 _QUICK_CALL = 60.0
 HANGS = "it said nothing for"

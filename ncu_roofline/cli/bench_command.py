@@ -17,9 +17,9 @@ from ncu_roofline.errors import RooflineError, UsageError
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built
     from ncu_roofline.bench.device import Device
-    from ncu_roofline.bench.gpus import Gpu
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
+    from ncu_roofline.spec import Gpu
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.spec.description import Architecture, Binding, BoardRule, Gpu, Level, Precision, Spec
 from ncu_roofline.spec.instruction import InstructionSpec, load_instructions
 from ncu_roofline.spec.loading import load_spec, read_spec
 from ncu_roofline.spec.opcodes import OpcodeTable, OpcodeWork, load_opcodes
@@ -14,6 +14,7 @@ __all__ = [
     "Binding",
     "BoardRule",
     "Gauge",
+    "Gpu",
     "InstructionSpec",
     "Level",
     "OpcodeTable",

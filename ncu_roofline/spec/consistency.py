@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_roofline.spec.description import Architecture, Binding, Level, Precision, Spec
-from ncu_roofline.spec.validation import LAST, Capability, Fields, bad
+from ncu_roofline.spec.validation import Fields, bad
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,9 @@ class Origin:
 
 def check(spec: Spec, origin: Origin) -> None:
     """Raise `SpecError` for the first thing that does not hold."""
-    known = {a.compute_capability for a in spec.architectures}
     for item, file in _items(spec, origin):
-        for binding in item.bindings:
-            _check_range(binding, known, file, item.id)
         _check_order(item.bindings, file, item.id)
+    _check_words(spec, origin)
     for precision in spec.precisions:
         _check_family(precision, spec, origin.precisions[precision.id])
     for architecture in spec.architectures:
@@ -47,12 +45,6 @@ def _items(spec: Spec, origin: Origin) -> Iterator[tuple[Precision | Level, str]
         yield level, origin.levels[level.id]
 
 
-def _check_range(binding: Binding, known: set[Capability], file: str, name: str) -> None:
-    for value in (binding.since, binding.until):
-        if value != LAST and value not in known:
-            bad(file, f"{name}.bindings.capabilities", "there is no architecture {}.{}".format(*value))
-
-
 def _check_order(bindings: tuple[Binding, ...], file: str, name: str) -> None:
     """A binding must be reachable: none before it may do with a part of its counters."""
     for index, later in enumerate(bindings):
@@ -63,15 +55,33 @@ def _check_order(bindings: tuple[Binding, ...], file: str, name: str) -> None:
                 bad(file, f"{name}.bindings", reason)
 
 
+def _check_words(spec: Spec, origin: Origin) -> None:
+    """A word or a ceiling stands for one thing, an order for one place."""
+    taken: dict[tuple[str, str], str] = {}
+    for item, file in _items(spec, origin):
+        kind = type(item).__name__
+        stated = [(f"{kind}.order", str(item.order)), *((f"{kind}.aliases", word) for word in (item.id, *item.aliases))]
+        stated += [("ceilings", one) for one in item.ceilings] if isinstance(item, Level) else []
+        for key, value in stated:
+            if taken.setdefault((key, value), item.id) != item.id:
+                bad(file, f"{item.id}.{key.rpartition('.')[2]}", f"{value} is {taken[key, value]}'s, too")
+
+
 def _check_family(precision: Precision, spec: Spec, file: str) -> None:
     ids = {p.id for p in spec.precisions}
     if precision.part_of and (precision.part_of not in ids or precision.part_of == precision.id):
         bad(file, f"{precision.id}.part_of", f"there is no other precision {precision.part_of!r}")
     if precision.disjoint and not precision.part_of:
         bad(file, f"{precision.id}.disjoint", "says nothing without part_of")
-    for contained in (name for binding in precision.bindings for name in binding.includes):
-        if contained not in ids:
-            bad(file, f"{precision.id}.bindings.includes", f"there is no precision {contained!r}")
+    included = tuple(name for binding in precision.bindings for name in binding.includes)
+    beside = (precision.beside,) if precision.beside else ()
+    stated = (("bindings.includes", included), ("beside", beside), ("replacements", precision.replacements))
+    for key, name in ((key, name) for key, names in stated for name in names):
+        if name not in ids:
+            bad(file, f"{precision.id}.{key}", f"there is no precision {name!r}")
+    standard = next((p.id for p in spec.precisions if p.standard), "")
+    if precision.standard and (precision.kind != "tensor" or precision.id != standard):
+        bad(file, f"{precision.id}.standard", "is for one precision of the tensor cores")
 
 
 def _check_peaks(architecture: Architecture, spec: Spec, file: str) -> None:
@@ -95,9 +105,8 @@ def _check_levels(architecture: Architecture, spec: Spec, file: str) -> None:
         for name in names:
             if name not in ids:
                 bad(file, f"{key}.{name}", "there is no such level")
-    for name in sorted(architecture.lacks):
-        if any(b.source == "binding" for b in spec.bindings(ids[name], architecture.compute_capability)):
-            bad(file, f"lacks.{name}", "yet a binding of that level covers this compute capability")
+    for name in sorted(architecture.left_out - ids.keys() - {p.id for p in spec.precisions}):
+        bad(file, f"left_out.{name}", "there is no such level or precision")
     clocks = {binding.clock for level in spec.levels for binding in level.bindings}
     for clock in architecture.costly - clocks:
         bad(file, f"costly.{clock}", "no binding runs at such a clock")
