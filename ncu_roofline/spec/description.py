@@ -15,8 +15,10 @@ ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 """The same for people."""
 
-TENSOR_SECTION = "HierarchicalTensorRooflineChart"
-"""The section of all types of the tensor cores; a precision of the CUDA cores names its own."""
+TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart"
+"""The section of all types of the tensor cores, and that of one type in few passes; precisions of CUDA cores name their own."""
+INSTRUCTION_SECTION = "InstructionRooflineChart"
+"""The section of the instruction roofline."""
 
 _UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"
 

@@ -92,12 +92,14 @@ class TensorActivity:
 
 @dataclass(frozen=True)
 class Units:
-    """All of it."""
+    """All of it; of a counter of ``slices`` in any of ``slice_forms`` sum over average is the number of L2 slices."""
 
     units: tuple[Unit, ...]
     rates: tuple[Rate, ...]
     gauges: tuple[Gauge, ...]
     tensor: TensorActivity
+    slices: tuple[str, ...]
+    slice_forms: tuple[str, ...]
 
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
@@ -120,7 +122,7 @@ def read_units(folder: Traversable) -> Units:
     file = read_fields(folder / FILE, FILE)
     units = [_unit(fields, group=False) for fields in file.tables("unit")]
     units += [_unit(fields, group=True) for fields in file.tables("group")]
-    gauges, tensor = file.table("gauges"), file.table("tensor")
+    gauges, tensor, slices = (file.table(key) for key in ("gauges", "tensor", "slices"))
     pipe = next(unit for unit in units if unit.id == "tensor")
     found = Units(
         tuple(units),
@@ -131,8 +133,10 @@ def read_units(folder: Traversable) -> Units:
             tensor.texts("parts"),
             tuple(_instructions(fields) for fields in tensor.tables("instructions")),
         ),
+        slices.texts("counters"),
+        slices.texts("forms"),
     )
-    for one in (file, tensor):
+    for one in (file, tensor, slices):
         one.finish()
     ids = [unit.id for unit in units]
     if len(set(ids)) < len(ids):
