@@ -86,8 +86,6 @@ struct Args {
   uint64_t block_bytes;  // distance of two blocks' windows
 };
 
-constexpr int kCapabilities[] = {70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
-
 constexpr bool exists(const Row& row, int capability) {
   return capability >= row.since && (row.until == 0 || capability <= row.until);
 }

@@ -78,8 +78,8 @@ def render_sections(
     """The text of every section file by file name.
 
     With ``ceilings`` measured roofs stand beside the theoretical ones, as constants or, ``clock_consistent``, as the measured
-    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes, "" for the one that every chip has.  Raises
-    RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
+    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes, "" for the one that
+    every chip has.  Raises RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
     """
     spec = spec or load_spec()
     light_type = light_type or spec.standard_tensor.id.removeprefix("tensor.")
