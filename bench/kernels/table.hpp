@@ -55,7 +55,7 @@ struct Row {
   Result result;
   double tolerance;       // relative to the largest result; 0 with Result::bits
   int since, until;       // compute capabilities x 10, inclusive; until 0: no end
-  const char* emulated;   // capabilities where the compiler emulates it ("9.0 10.0"): listed, no ceiling there
+  const char* emulated;   // capabilities where the compiler emulates it ("9.0 10.x"): listed, no ceiling there
   int threads;            // per block
   int blocks;             // per SM; 0: as many as are resident
   int shared_bytes;       // dynamic shared memory per block

@@ -44,7 +44,8 @@ std::string capability_text(int capability) { return std::to_string(capability /
 
 bool emulated(const bench::Row& row, int capability) {
   const std::string list = std::string(" ") + row.emulated + " ";
-  return list.find(" " + capability_text(capability) + " ") != std::string::npos;
+  const std::string any_minor = " " + std::to_string(capability / 10) + ".x ";
+  return list.find(" " + capability_text(capability) + " ") != std::string::npos || list.find(any_minor) != std::string::npos;
 }
 
 const char* reason(const bench::Row& row, int capability) {

@@ -62,6 +62,8 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[Metric, ...]:
             name = f"{precision.id}_{variant}_flop_per_second"
             names[lowering.define(name, _expression(work), _inputs(work), chips)] = chips
         return (lowering.metric(names, f"{precision.label} [FLOP/s]"),)
+    if not precision.together:
+        return ()
     # The library counts add, multiply and fused instructions together: with the fused ones once more it is operations.
     together, fused = _together_and_fused(precision)
     name = lowering.define(f"{precision.id}_flop_per_second", f"{together} + {fused}", [together, fused])

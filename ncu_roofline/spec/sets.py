@@ -9,7 +9,8 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from ncu_roofline.spec.loading import read_fields
-from ncu_roofline.spec.validation import LAST_RELEASE, Fields, Release
+from ncu_roofline.spec.validation import LAST_RELEASE, Fields
+from ncu_roofline.spec.validation import Release as Release
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

@@ -1,4 +1,4 @@
-"""From where on a measured number means something: each limit once.  Those of the verdict stand with it in `ncu_roofline.verdict`."""
+"""From where on a measured number means something: each limit once.  Those of the verdict stand with it in `verdict`."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ SHORT_LAUNCH = 20e-6
 """
 
 MATTERS, PCIE = 0.01, 31.5e9
-"""A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0 link
-of 16 lanes (31.5 GB/s each way)."""
+"""A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
+link of 16 lanes (31.5 GB/s each way)."""

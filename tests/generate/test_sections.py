@@ -8,7 +8,6 @@ import pytest
 
 from ncu_roofline import pack
 from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.generate.charts import LEVEL_COLORS
 from ncu_roofline.generate.dialects import FEATURES
 from ncu_roofline.rendering.style import LEVELS
 from ncu_roofline.sections import evaluate_charts
@@ -146,7 +145,9 @@ def test_walls() -> None:
 
 
 def test_one_palette() -> None:
-    assert {name: (style.light, style.dark) for name, style in LEVELS.items()} == LEVEL_COLORS
+    assert {name: (style.light, style.dark) for name, style in LEVELS.items()} == {
+        level.id: level.color for level in load_spec().levels
+    }
 
 
 def test_light_type() -> None:
