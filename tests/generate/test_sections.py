@@ -15,6 +15,7 @@ from ncu_roofline.sections.definitions import parse_expression
 from ncu_roofline.sections.filters import SectionMetric
 from ncu_roofline.sections.textformat import fields_unknown_to, parse
 from ncu_roofline.sections.tree import ChartValue, MetricValue, PerSecondValue, Section
+from ncu_roofline.spec import load_spec
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))
