@@ -14,7 +14,7 @@ from tests.bench.conftest import ROOT
 
 BENCH = ROOT / "bench"
 RULES = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
-LIST = ("list", "--capabilities", "80,89,90,100,103,110,120,121")
+LIST = ("list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
 _WITHOUT_GPU = 3
 
 
