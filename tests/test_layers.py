@@ -28,7 +28,7 @@ LAYERS = (
     ("__main__",),
 )
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
-ANALYSES = (("hierarchical",), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
+ANALYSES = (("formats", "hierarchical"), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
 # What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
     "facts": ("numpy", "pandas", "google.protobuf"),
@@ -75,9 +75,9 @@ def upward(graph: grimp.ImportGraph, layers: tuple[tuple[str, ...], ...], parent
             continue
         for target in graph.find_modules_directly_imported_by(module):
             other = target.split(".")
-            if target.startswith(f"{parent}.") and other[depth] in place and other[depth] != words[depth]:
-                if place[other[depth]] >= place[words[depth]]:
-                    wrong.append(f"{module} -> {target}")
+            peer = target.startswith(f"{parent}.") and other[depth] in place and other[depth] != words[depth]
+            if peer and place[other[depth]] >= place[words[depth]]:
+                wrong.append(f"{module} -> {target}")
     return wrong
 
 

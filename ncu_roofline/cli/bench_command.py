@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ncu_roofline.bench.device import Device
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
-    from ncu_roofline.facts.gpus import Gpu
+    from ncu_roofline.facts import Gpu
 
 
 def run(args: argparse.Namespace) -> int:

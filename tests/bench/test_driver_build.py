@@ -40,7 +40,6 @@ RECIPE = {
     "sources": ["a.cu", "b/c.cpp"],
     "flags": ["-O3", "-std=c++17"],
     "link_flags": ["-cudart", "static"],
-    "targets": {"9.0": ["90a", "90"], "7.0": ["70"]},
 }
 
 
