@@ -16,29 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import parse_capability
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
 # Of files of other tools, which do not say on what they were measured.
 UNKNOWN_CAPABILITY = (0, 0)
 
-# Ceilings of one memory level, best first where several were measured: a bandwidth roof is what the level can deliver at
-# best, so the larger of read and copy stands for DRAM; stores alone do not cross L1 or L2 twice and are kept apart.
-_LEVEL_CEILINGS = {
-    "l1": ("l1.read",),
-    "shared": ("smem.read",),
-    "l2": ("l2.read",),
-    "dram": ("dram.read", "dram.copy", "dram.write", "dram.triad"),
-    "system": ("host.bidir", "host.h2d", "host.d2h"),
-}
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
-_UNITS_OF = {
-    **dict.fromkeys(("dram", "l2", "l1", "smem", "host"), ("B/s",)),
-    **dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), ("FLOP/s",)),
-    "tensor": ("FLOP/s", "OP/s"),
-}
 
 
 @dataclass(frozen=True)
@@ -79,8 +67,9 @@ class Ceilings:
         return self.compute_capability == compute_capability and _model(self.device) == _model(device)
 
     def bandwidth(self, level: str) -> Ceiling | None:
-        """The measured bandwidth roof (B/s) of a level: the best of its ceilings."""
-        found = [self.by_id[name] for name in (*_LEVEL_CEILINGS.get(level, ()), level) if name in self.by_id]
+        """The measured bandwidth roof (B/s) of a level: what it can deliver at best, by any of its ceilings."""
+        names = next((one.ceilings for one in load_spec().levels if one.id == level), ())
+        found = [self.by_id[name] for name in (*names, level) if name in self.by_id]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
     def launch_latency(self) -> Ceiling | None:
@@ -147,10 +136,20 @@ def _parse(path: str, document: Any) -> Ceilings:
 
 
 def _capability(text: object) -> tuple[int, int]:
-    major, _, minor = str(text).partition(".")
-    if not (major.isdecimal() and minor.isdecimal()):
+    found = parse_capability(str(text))
+    if found is None:
         raise ValueError(f'"device.cc" must read like "9.0", not {text!r}')
-    return int(major), int(minor)
+    return found
+
+
+def _units_of(ceiling: str) -> tuple[str, ...]:
+    """Units that a ceiling may have, by its id."""
+    if load_spec().level_of_ceiling(ceiling):
+        return ("B/s",)
+    head = ceiling.partition(".")[0]
+    if head == "tensor":
+        return ("FLOP/s", "OP/s")
+    return ("FLOP/s",) if any(one.id == head and one.unit == "flop" for one in load_spec().precisions) else _UNITS
 
 
 def _ceiling(position: int, entry: Any) -> Ceiling | None:
@@ -165,7 +164,7 @@ def _ceiling(position: int, entry: Any) -> Ceiling | None:
     value = _number(entry["value"])
     if not value > 0:
         raise ValueError(f"{where} ({entry['id']}): value must be a positive number or null, not {_short(entry['value'])}")
-    units = _UNITS_OF.get(entry["id"].partition(".")[0], _UNITS)
+    units = _units_of(entry["id"])
     if entry.get("unit") not in units:
         raise ValueError(f"{where} ({entry['id']}): unit must be {' or '.join(units)}, not {_short(entry.get('unit'))}")
     megahertz = _number(_inside(entry, "clock", "sm_mhz_mean"))

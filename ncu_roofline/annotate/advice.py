@@ -9,6 +9,7 @@ from os import PathLike
 
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
+from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Measurements
 from ncu_roofline.nvrules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
@@ -18,11 +19,6 @@ OPTIMIZATION_SINCE = (2024, 1)
 
 _NOT_COLLECTED = "none"  # how our rules name metrics that the report lacks: nothing to be done about that now
 _RULE_PREFIX = "NcuRoofline"
-_HOMES = {
-    "HierarchicalDoubleRooflineChart": identifier("fp64"),
-    "HierarchicalSingleRooflineChart": identifier("fp32"),
-    "HierarchicalHalfRooflineChart": identifier("fp16"),
-}
 _LINK = re.compile(r"@section:([^:@]*):")
 
 
@@ -63,7 +59,8 @@ class Adviser:
 
 def _home(section: str, present: set[str]) -> str:
     """The section itself if the report has it, else what stands for it."""
-    return next((one for one in (section, _HOMES.get(section, "")) if one in present), OVERVIEW)
+    stand_in = next((identifier(one.id) for one in load_spec().precisions if one.section and one.section == section), "")
+    return next((one for one in (section, stand_in) if one in present), OVERVIEW)
 
 
 def _release(version: str) -> tuple[int, ...]:

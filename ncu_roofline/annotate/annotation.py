@@ -22,7 +22,6 @@ from ncu_roofline.facts import load_spec
 from ncu_roofline.files import write_atomically
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
-from ncu_roofline.model.kernels import CORE_PRECISIONS
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Kernel, Report, RuleResult
 from ncu_roofline.report.framing import RawFile, open_raw
@@ -109,7 +108,7 @@ def _explained(report: Report, m: Measurements) -> Explanation:
     spec = load_spec()
     used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
     shown = with_levels_that_matter(m, spec, Selection())
-    return explain(report, shown, (*CORE_PRECISIONS, *used), [level.id for level in spec.levels])
+    return explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
 
 
 def _additions(

@@ -11,14 +11,12 @@ from ncu_roofline.annotate import naming
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import Level, Precision, Spec, load_spec
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
-from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Value
 from ncu_roofline.units import format_value
 
 _Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]
-_ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 GIGA = 1e9
 _FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cycle are of this one
 
@@ -109,7 +107,7 @@ class _Planner:
         self._labels = {level.id: level.label for level in self._spec.levels}
         # Launches of one chip count alike, and their texts take longer to write than all else of a plan.
         self._texts: dict[tuple[object, ...], str] = {}
-        self._labels |= {roof: _roof_label(p, roof) for p in self._spec.precisions for roof in p.roof_ids()}
+        self._labels |= {roof: p.roof_label(roof) for p in self._spec.precisions for roof in p.roof_ids()}
 
     def plan(self, i: int) -> LaunchPlan:
         """The plan of the launch at position ``i``."""
@@ -166,7 +164,7 @@ class _Planner:
 
     def _level(self, level: Level, i: int, file: Ceilings | None) -> LevelPlan | None:
         derivation = self._derivation(level, self._m.traffic, i)
-        if not derivation and level.id not in CORE_LEVELS:
+        if not derivation and level.id not in self._spec.chain:
             return None
         roof = self._roof(level, level.id, self._m.bandwidth, i, file)
         moved = _value(self._m.traffic, level.id, i) > 0
@@ -197,7 +195,7 @@ class _Planner:
             unit=precision.unit,
             derivation=self._derivation(precision, self._m.work, i),
             roofs=tuple(one for one in roofs if one.theory or one.measured),
-            levels=tuple(one for one in levels if one.moved or one.id in CORE_LEVELS),
+            levels=tuple(one for one in levels if one.moved or one.id in self._spec.chain),
             clock=clock,
             placed=self._binds(precision.id, i) != "",
         )
@@ -229,10 +227,6 @@ class _Planner:
     def _binds(self, precision: str, i: int) -> str:
         row = self._point.get((i, precision))
         return "" if row is None else str(self._points["binds"][row])
-
-
-def _roof_label(precision: Precision, roof: str) -> str:
-    return f"{precision.label} {_ROOF_NAMES[roof.rpartition('.')[2]]}" if precision.roofs else precision.label
 
 
 def _value(quantities: Mapping[str, Quantity], key: str, i: int) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 from ncu_roofline import files as pack
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import parse_capability
+from ncu_roofline.facts.fields import capability_text, parse_capability, parse_target
 
 
 def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -206,11 +206,11 @@ def parse_architectures(text: str) -> tuple[str, ...]:
     """Compute capabilities of a list like "80,9.0,sm_100a"; UsageError for anything else."""
     found = []
     for word in text.split(","):
-        match = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)[af]?", word.strip())
-        if not match:
+        capability = parse_target(word)
+        if capability is None:
             next_step = "Give native, or compute capabilities like 8.0,9.0."
             raise UsageError("Cannot use --arch", word, "it is no compute capability", next_step)
-        found.append(f"{match[1]}.{match[2]}")
+        found.append(capability_text(capability))
     return tuple(dict.fromkeys(found))
 
 

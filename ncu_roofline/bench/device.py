@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import Gpu
-from ncu_roofline.facts.fields import Capability, capability
+from ncu_roofline.facts.fields import Capability, capability, capability_text
 from ncu_roofline.facts.gpus import find_gpu
 
 LOCAL_RANKS = (
@@ -52,7 +52,7 @@ class Device:
     @property
     def capability_text(self) -> str:
         """Like "9.0"."""
-        return f"{self.compute_capability[0]}.{self.compute_capability[1]}"
+        return capability_text(self.compute_capability)
 
     @property
     def gpu(self) -> Gpu | None:

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ncu_roofline.bench.catalogue import catalogue
 from ncu_roofline.facts import Gpu
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.units import format_value
 
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
-_PEAKS = {
-    "fp64.fma": "FP64",
-    "fp32.fma": "FP32",
-    "fp16.fma": "FP16",
-    "bf16.fma": "BF16",
-    "tensor.fp64.mma": "T-FP64",
-    "tensor.tf32": "T-TF32",
-    "tensor.bf16": "T-BF16",
-    "tensor.fp16": "T-FP16",
-    "tensor.fp16_acc16": "T-FP16/16",
-    "tensor.int8": "T-INT8",
-    "tensor.fp8": "T-FP8",
-    "l1.read": "L1",
-}
 
 
 def value_text(value: float | None, unit: str) -> str:
@@ -127,14 +115,26 @@ def _theory_row(gpu: Gpu, peaks: Mapping[str, float]) -> dict[str, str]:
     mhz = f"{gpu.core_clock / 1e6:.0f}"
     if gpu.tensor_clock != gpu.core_clock:
         mhz += f"/{gpu.tensor_clock / 1e6:.0f}"
-    cc = f"{gpu.compute_capability[0]}.{gpu.compute_capability[1]}"
-    row = {"GPU": gpu.id, "cc": cc, "SMs": str(gpu.sm_count), "MHz": mhz}
-    for name, label in _PEAKS.items():
+    row = {"GPU": gpu.id, "cc": capability_text(gpu.compute_capability), "SMs": str(gpu.sm_count), "MHz": mhz}
+    for name, label in _shown().items():
         value = best(peaks, name)
         row[label] = "-" if value is None else f"{value / 1e12:.4g}"
     row["memory"] = f"{gpu.dram / 1e9:.0f}"
     row["bus x clock"] = f"{peaks['dram.read'] / 1e9:.0f}" if "dram.read" in peaks else "-"
     return row
+
+
+def _shown() -> dict[str, str]:
+    """Ceilings of a data sheet, each with the head of its column: a tensor type's is that of its fastest instructions."""
+    found = {}
+    for kind in catalogue():
+        name, _, rest = kind.id.partition(".")
+        if rest == "fma":
+            found[kind.id] = name.upper()
+        elif name == "tensor" and rest.endswith(".mma") and kind.measured:
+            of = rest.partition(".")[0]
+            found[f"tensor.{of}"] = "T-" + of.upper().replace("_ACC", "/")
+    return {**found, "l1.read": "L1"}
 
 
 def best(peaks: Mapping[str, float], name: str) -> float | None:

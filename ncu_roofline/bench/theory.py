@@ -137,7 +137,7 @@ def _compute(kind: CeilingKind, units: Units) -> Theory | None:
         if family not in rates and kind.id not in rates:
             return None
         peak, uncertain = rates.get(kind.id) or rates[family]
-    if mix == "nofma" and family in ("fp16", "bf16"):
+    if mix == "nofma" and family not in load_spec().plain:
         slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
         return _per_sm(peak * factor, units, units.core_clock, True, slow)
     return _per_sm(peak * factor, units, units.core_clock, uncertain, "")

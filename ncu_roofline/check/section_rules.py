@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ncu_roofline.check.chips import BASE, SUFFIX, UNKNOWN, chip
 from ncu_roofline.check.content import ERROR, INFO, ROOFLINE, SOURCE, WARNING, Content, DefinitionField, Finding, ShownChart
 from ncu_roofline.check.targets import Target, all_targets, capabilities
+from ncu_roofline.facts import load_spec
 from ncu_roofline.sectionfile.charts import Line, Program, Term
 from ncu_roofline.sectionfile.classify import classify
 from ncu_roofline.sectionfile.definitions import Expression, parse_expression
@@ -222,7 +223,6 @@ _SHARE = re.compile(r"_(?:op|pipe|mem)_\w+$|_(?:read|write)$")
 
 # No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
 _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
-_WITHOUT_PEAK = ("", "system")  # levels: not told by the names; links, whose peak no counter gives
 
 
 def check_values(content: Content) -> Iterator[Finding]:
@@ -272,13 +272,14 @@ def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
     mismatched: dict[Field, list[Target]] = defaultdict(list)
     alone: dict[Field, list[Target]] = defaultdict(list)
     texts: dict[Field, str] = {}
+    without_peak = {"", *(level.id for level in load_spec().levels if not level.has_roof)}  # "": the names don't tell the level
     for target in targets:
         for chart in content.charts_on(target.arch):
             roofs = [_counters(line, chart.program) for line in _drawn(chart, target) if line.kind == "roof"]
             for line, field in chart.lines:
                 counters = _counters(line, chart.program)
                 _, level = classify(counters)
-                if line.kind != "point" or not _is_drawn(line, chart.program, target) or level in _WITHOUT_PEAK:
+                if line.kind != "point" or not _is_drawn(line, chart.program, target) or level in without_peak:
                     continue
                 peers = [roof for roof in roofs if classify(roof)[1] == level]
                 if peers and not any(_peaks(counters) & _families(roof) for roof in peers):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import capability_text, parse_target
 from ncu_roofline.sectionfile.filters import arch_number
 
 
@@ -50,8 +50,7 @@ def _meant(name: str) -> Iterable[Target]:
     chips = [target for target in all_targets() if target.chip == name.upper()]
     if chips:
         return chips
-    match = re.fullmatch(r"(?:(?:sm|cc)_?)?(\d{1,2})\.?(\d)[af]?", name.lower(), re.ASCII)
-    capability = (int(match[1]), int(match[2])) if match else None
+    capability = parse_target(name)
     for target, products in ((one, load_spec().architecture(one.capability)) for one in default_targets()):
         if target.capability == capability or (products and name.lower() in (one.lower() for one in products.products)):
             return [target]
@@ -64,5 +63,5 @@ def capabilities(targets: Iterable[Target], everyone: Sequence[Target]) -> str:
     found = sorted({target.capability for target in targets})
     if len(found) > 1 and len(found) == len({target.capability for target in everyone}):
         return "every chip checked"
-    words = ["{}.{}".format(*one) for one in found]
+    words = [capability_text(one) for one in found]
     return f"compute capability {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"

@@ -16,7 +16,6 @@ from ncu_roofline.facts.metric_names import compact
 from ncu_roofline.inputs import PointTable
 from ncu_roofline.model import closing_input, measurements_of
 from ncu_roofline.model.explanations import Availability, Explanation, explain
-from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.selection import Selection
 
 
@@ -54,10 +53,8 @@ def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | Non
         check_kernels(report)
         measurements = select.launches(measurements_of(report, instructions=instructions, label=name))
         if instructions:
-            wanted = select.levels or CORE_LEVELS
-            return _Explained(explain_instructions(report, measurements, wanted, select.kernel), warnings)
-        precisions, levels = select.precisions or CORE_PRECISIONS, select.levels or CORE_LEVELS
-        return _Explained(explain(report, measurements, precisions, levels, select.kernel), warnings)
+            return _Explained(explain_instructions(report, measurements, select.levels, select.kernel), warnings)
+        return _Explained(explain(report, measurements, select.precisions, select.levels, select.kernel), warnings)
 
 
 def _text(one: Explanation, instructions: bool) -> str:

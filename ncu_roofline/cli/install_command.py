@@ -13,12 +13,12 @@ from pathlib import Path
 from ncu_roofline.cli.machine_ceilings import Chosen, ceilings_for_install
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
 from ncu_roofline.machine.machine import Machine, this_machine
 from ncu_roofline.machine.manifest import one_at_a_time
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
 from ncu_roofline.machine.pack import render_pack
-from ncu_roofline.machine.profile import SECTIONS
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""
@@ -152,7 +152,7 @@ def _line(one: Done, dry_run: bool) -> str:
 def _try(target: Target) -> str:
     program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
     words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
-    return shlex.join([*words, "--section", SECTIONS["fp64"], "-o", "report", "./app"])
+    return shlex.join([*words, "--section", load_spec().sections["fp64"], "-o", "report", "./app"])
 
 
 def _json(done: list[Done], chosen: Chosen) -> str:

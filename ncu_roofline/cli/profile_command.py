@@ -102,7 +102,7 @@ def _clocks(setting: Setting, wanted: str | None) -> str:
 
 
 def _check_precisions(precisions: Sequence[str]) -> None:
-    known = [one.id for one in load_spec().precisions if one.id.split(".")[0] in profile.SECTIONS]
+    known = [one.id for one in load_spec().precisions if one.id.split(".")[0] in load_spec().sections]
     for one in precisions:
         if one not in (*known, "tensor"):
             reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"

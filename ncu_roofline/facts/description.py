@@ -118,6 +118,11 @@ class Precision:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
         return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)
 
+    def roof_label(self, roof: str = "") -> str:
+        """What one of its roofs is called, the highest unless named: FP32 FMA, Tensor FP16."""
+        name = (roof or self.roof_ids()[0]).rpartition(".")[2]
+        return f"{self.label} {ROOF_NAMES.get(name, name)}" if self.roofs else self.label
+
 
 @dataclass(frozen=True)
 class Level:
@@ -275,6 +280,21 @@ class Spec:
     def chain(self) -> tuple[str, ...]:
         """Ids of the levels of which each serves what the one before it could not: L1, L2, DRAM."""
         return tuple(level.id for level in self.levels if level.chain)
+
+    @property
+    def memory(self) -> str:
+        """Id of the memory behind all caches, where nobody names a level: DRAM."""
+        return self.chain[-1]
+
+    @property
+    def core(self) -> tuple[str, ...]:
+        """Ids of the precisions of the CUDA cores that every report should tell, those with a chart: FP64, FP32, FP16."""
+        return tuple(p.id for p in self.precisions if p.section)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Ids of those of them with one number in a register: FP64, FP32."""
+        return tuple(p.id for p in self.precisions if p.section and not p.packed)
 
     @property
     def sections(self) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ LAST_RELEASE: Release = (9999, 9)
 
 _COUNTER = re.compile(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*")
 _CAPABILITY = re.compile(r"([1-9][0-9]?)\.([0-9])", re.ASCII)
+_TARGET = re.compile(r"(?:(?:sm|cc|compute)_?)?(\d{1,2})\.?(\d)[af]?", re.ASCII)
 _RELEASE = re.compile(r"(20\d\d)\.(\d)", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -33,6 +34,17 @@ def parse_capability(text: str) -> Capability | None:
     """``"9.0"`` as (9, 0), None for anything else."""
     match = _CAPABILITY.fullmatch(text)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def parse_target(text: str) -> Capability | None:
+    """The compute capability that people and compilers write as ``9.0``, ``90a``, ``sm_90`` or ``compute_90``."""
+    match = _TARGET.fullmatch(text.strip().lower())
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def capability_text(capability: Capability) -> str:
+    """(9, 0) as ``"9.0"``; "" for (0, 0), which stands for an unknown one."""
+    return "{}.{}".format(*capability) if any(capability) else ""
 
 
 def capability(text: str) -> Capability:

@@ -101,6 +101,11 @@ class Units:
     slices: tuple[str, ...]
     slice_forms: tuple[str, ...]
 
+    @property
+    def slice_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Metrics whose quotient is the number of L2 slices: sum and average of a counter."""
+        return tuple((f"{name}.sum{form}", f"{name}.avg{form}") for name in self.slices for form in self.slice_forms)
+
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
         for unit in self.units:

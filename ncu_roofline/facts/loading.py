@@ -21,7 +21,7 @@ from ncu_roofline.facts.description import (
     Precision,
     Spec,
 )
-from ncu_roofline.facts.fields import ANY_MINOR, LAST, Capability, Fields, Release, bad, parse_capability
+from ncu_roofline.facts.fields import ANY_MINOR, LAST, Capability, Fields, Release, bad, capability_text, parse_capability
 from ncu_roofline.facts.palette import WALL, Color
 
 if sys.version_info >= (3, 11):
@@ -57,7 +57,7 @@ def check(spec: Spec, origin: Origin) -> None:
     for precision in spec.precisions:
         _check_family(precision, spec, origin.precisions[precision.id])
     for architecture in spec.architectures:
-        file = origin.architectures["{}.{}".format(*architecture.compute_capability)]
+        file = origin.architectures[capability_text(architecture.compute_capability)]
         _check_peaks(architecture, spec, file)
         _check_levels(architecture, spec, file)
 
@@ -346,7 +346,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         gpus=tuple(_gpu(one, capability) for one in fields.tables("gpus", required=False)),
     )
     fields.finish()
-    origin.add(origin.architectures, "{}.{}".format(*capability), fields)
+    origin.add(origin.architectures, capability_text(capability), fields)
     return architecture
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 
-from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
+from ncu_roofline.inputs.spelling import precision_of
+from ncu_roofline.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.inputs.text import damaged, listed, plain_number, row_of, text_of
 
 HEADING = re.compile(r"^TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
@@ -145,7 +146,7 @@ class _Reader:
 
 
 RUNTIME = "Runtime (RDTSC) [s]"
-_PRECISIONS = {"DP": "fp64", "SP": "fp32", "HP": "fp16", "": ANY_PRECISION}
+_PREFIXES = ("DP", "SP", "HP", "")
 # "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
 # gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
 _WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?(?: \((\w+) assumed\))?", re.IGNORECASE)
@@ -237,9 +238,9 @@ class _Region:
     def _take(self, group: Group, scale: float) -> None:
         names = list(dict.fromkeys((*group.metrics, *group.statistics)))
         rates = [(name, match) for name in names if (match := _WORK.fullmatch(name))]
-        for prefix, precision in _PRECISIONS.items():
+        for prefix in _PREFIXES:
             found = [(name, match.group(2)) for name, match in rates if (match.group(1) or "").upper() == prefix]
-            self._take_work(group, precision, found, scale)
+            self._take_work(group, precision_of(prefix), found, scale)
         for name in names:
             level = _level(name, group)
             if level and level not in self.traffic:

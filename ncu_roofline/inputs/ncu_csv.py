@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.inputs.ncu_cells import (
     SUMMARY,
     WIDE,
@@ -49,7 +50,6 @@ def metric_of(section: str, label: str) -> str:
 Dim3 = tuple[int, int, int]
 
 _SIZE = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?")
-_CAPABILITY = re.compile(r"(\d+)[.,](\d)")
 # "<default domain>:solver:none:none:none:none:none:none": domain, name and six facts on its payload, colour and message.
 _RANGE = re.compile(r'"([^"]*)"')
 _RANGE_FACTS = 6
@@ -81,12 +81,6 @@ def launch_of(header: Header, row: Sequence[str]) -> Launch:
             for one in _ranges(row[position], header.columns[position].startswith("Id:"))
         ),
     )
-
-
-def capability_of(text: str) -> tuple[int, int] | None:
-    """(8, 6) of "8.6", None for anything else."""
-    found = _CAPABILITY.fullmatch(text.strip())
-    return (int(found.group(1)), int(found.group(2))) if found else None
 
 
 def size_of(text: str) -> Dim3 | None:
@@ -272,8 +266,8 @@ class _Reader:
             self.process = Process(int(texts[0]) if texts[0].isdecimal() else 0, *texts[1:])
         self.launches.append(launch_of(self.header, row))
         position = self.header.position("CC")
-        capability = capability_of(row[position]) if position is not None and self.header.position(MAJOR) is None else None
-        if capability:
+        stated = row[position] if position is not None and self.header.position(MAJOR) is None else ""
+        if capability := parse_capability(stated.strip().replace(",", ".")):
             self.values.put_capability(len(self.launches) - 1, capability)
 
     def table(self) -> MetricTable:

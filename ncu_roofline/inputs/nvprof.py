@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.nvprof_tables import (
     TENSOR_LEVEL,
     TENSOR_LEVELS,
@@ -363,9 +364,6 @@ def _shape(row: dict[str, str], what: str) -> str:
     return "x".join(sizes) if all(sizes) else ""
 
 
-TENSOR = "tensor.fp16"
-
-
 def points_of(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
     """One point per kernel or launch, in SI units."""
     capabilities = {device: capability_of(device) for device in dict.fromkeys(kernel.device for kernel in kernels)}
@@ -379,10 +377,11 @@ def points_of(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
         notes = list(_notes(kernel, capability))
         flops = _tensor_work(kernel, peaks[kernel.device])
         if flops is not None:
-            work[TENSOR] = flops
+            tensor = load_spec().standard_tensor.id
+            work[tensor] = flops
             used.append((TENSOR_LEVEL,))
             notes.append(
-                f"{TENSOR} work is utilisation / 10 x {peaks[kernel.device]:.4g} FLOP/s x time, to half a level (5 % of peak)"
+                f"{tensor} work is utilisation / 10 x {peaks[kernel.device]:.4g} FLOP/s x time, to half a level (5 % of peak)"
             )
         yield ImportedPoint(
             name=kernel.name,

@@ -126,7 +126,7 @@ def tensor_peak(device: str) -> float | None:
     architecture = load_spec().architecture(capability_of(device))
     if board is None or architecture is None:
         return None
-    per_cycle = architecture.peak("tensor.fp16", device)
+    per_cycle = architecture.peak(load_spec().standard_tensor.id, device)
     return board[0] * board[1] * per_cycle if per_cycle else None
 
 
@@ -139,7 +139,7 @@ TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle)
 WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
 # Half precision is left out: nvprof counts a packed fused instruction as 4 and a packed add as 2, so the parts are no counts
 # of instructions.
-_PARTS = {"fp64": "flop_count_dp", "fp32": "flop_count_sp"}
+_PARTS = {precision: metric for metric, precision in WORK.items() if metric != "flop_count_hp"}
 _NOT_FLOP = ("flop_count_sp_special",)
 
 

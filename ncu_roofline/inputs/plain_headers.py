@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs.spelling import CEILINGS, PRECISIONS, ceiling_of, is_theoretical, level_of, precision_of
+from ncu_roofline.facts import load_spec
+from ncu_roofline.inputs.spelling import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedRoof
 from ncu_roofline.inputs.text import damaged, plain_number
 
@@ -109,7 +110,7 @@ def _words(text: str) -> list[str]:
 
 def _known(word: str) -> bool:
     """Whether a word of a header is one of ours; a column with another one means something else, however it begins."""
-    vocabulary = (*_QUANTITIES, *_TIME, *_FILLERS, *CEILINGS, *PRECISIONS)
+    vocabulary = (*_QUANTITIES, *_TIME, *_FILLERS, *CEILINGS, *precision_words())
     return word in vocabulary or is_theoretical(word) or bool(level_of(word)) or _unit([word]) is not None
 
 
@@ -246,7 +247,7 @@ class Cells:
         return {key: value for key, value in values.items() if value > 0}
 
     def _level(self, one: Header) -> str:
-        return one.of or level_of(self.text("level")) or "dram"
+        return one.of or level_of(self.text("level")) or load_spec().memory
 
     def by_level(self, quantity: str) -> dict[str, float]:
         """Numbers by level id."""

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.spelling import Named, bandwidth_roofs, compute_roofs, levels_of, precision_of
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.inputs.text import text_of
@@ -230,5 +231,5 @@ def _by_level(path: str | os.PathLike[str], lines: _Lines, memory: Sequence[Impo
         _check_lengths(path, f"AI_{name.upper()}" if name else "AI", values, "FLOPS", lines.flops)
         if not name and len(roofs) > 1 and "mcdram" in roofs:
             raise RooflineError("Cannot read", path, "`AI` does not say of which memory", "Write AI_HBM or AI_DRAM.")
-        result[level if name else roofs[0] if len(roofs) == 1 else "dram"] = values
+        result[level if name else roofs[0] if len(roofs) == 1 else load_spec().memory] = values
     return result

@@ -5,28 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedRoof
 
-_LEVELS = {
-    **dict.fromkeys(("l1", "l1d", "l1tex"), "l1"),
-    **dict.fromkeys(("shared", "smem", "lds", "scratchpad"), "shared"),
-    **dict.fromkeys(("l2", "lts"), "l2"),
-    **dict.fromkeys(("l3", "llc"), "l3"),
-    **dict.fromkeys(("dram", "ddr", "ddr4", "ddr5", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr", "gddr6", "vram"), "dram"),
-    **dict.fromkeys(("mcdram",), "mcdram"),
-    **dict.fromkeys(("system", "sysmem", "host", "pcie", "nvlink"), "system"),
-}
-_STACKED = {word for word in _LEVELS if word.startswith("hbm")}
-_PLAIN = {word for word in _LEVELS if word.startswith(("ddr", "dram"))}
-_PRECISIONS = {
-    **dict.fromkeys(("fp64", "f64", "dp", "double", "float64"), "fp64"),
-    **dict.fromkeys(("fp32", "f32", "sp", "single", "float", "float32"), "fp32"),
-    **dict.fromkeys(("fp16", "f16", "hp", "half", "float16"), "fp16"),
-    **dict.fromkeys(("bf16", "bfloat16"), "bf16"),
-    **dict.fromkeys(("tf32", "fp8", "fp4", "int8", "int4"), ""),
-}
-PRECISIONS = tuple(_PRECISIONS)
+# Levels of other machines.
+_FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}
 CEILINGS = ("fma", "nofma", "no", "non", "div", "divide")
 """Words that name a ceiling."""
 _TENSOR = ("tensor", "tensorcore", "tc", "tcu")
@@ -34,6 +19,20 @@ _THEORETICAL = ("theoretical", "theo", "theory", "nominal", "datasheet", "spec",
 _EMPTY = ("empirical", "measured", "peak", "max", "maximum", "bandwidth", "bw", "ert", "roof", "ceiling", "core", "cores")
 _LOWER = ("nofma", "divide", "divide_nofma")
 _NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
+
+
+@lru_cache(maxsize=1)
+def _levels() -> dict[str, str]:
+    """Words for levels, and the ids that they stand for."""
+    return {**_FOREIGN, **{word: one.id for one in load_spec().levels for word in (one.id, *one.aliases)}}
+
+
+@lru_cache(maxsize=1)
+def precision_words() -> dict[str, str]:
+    """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
+    precisions = load_spec().precisions
+    tensor = {one.id.partition(".")[2]: "" for one in precisions if one.kind == "tensor" and not one.part_of}
+    return {**tensor, **{word: one.id for one in precisions if one.aliases for word in (one.id, *one.aliases)}}
 
 
 def words_of(text: str) -> list[str]:
@@ -44,7 +43,7 @@ def words_of(text: str) -> list[str]:
 
 def level_of(text: str) -> str:
     """The level id that a name stands for ("HBM", "L2 bandwidth"), "" if it names none that is known."""
-    return next((_LEVELS[word] for word in words_of(text) if word in _LEVELS), "")
+    return next((_levels()[word] for word in words_of(text) if word in _levels()), "")
 
 
 def levels_of(names: Sequence[str]) -> list[str]:
@@ -53,24 +52,29 @@ def levels_of(names: Sequence[str]) -> list[str]:
     Stacked and plain memory on one machine are two levels, as on Knights Landing: mcdram and dram.
     """
     words = {word for name in names for word in words_of(name)}
-    both = bool(words & _STACKED) and bool(words & _PLAIN)
+    both = any(map(_is_stacked, words)) and any(word.startswith(("ddr", "dram")) and word in _levels() for word in words)
     return [_level(name, both) for name in names]
 
 
+def _is_stacked(word: str) -> bool:
+    return word.startswith("hbm") and word in _levels()
+
+
 def _level(name: str, both: bool) -> str:
-    if both and _STACKED & set(words_of(name)):
+    words = words_of(name)
+    if both and any(map(_is_stacked, words)):
         return "mcdram"
-    return level_of(name) or "_".join(word for word in words_of(name) if word not in (*_EMPTY, *_THEORETICAL)) or "dram"
+    return level_of(name) or "_".join(word for word in words if word not in (*_EMPTY, *_THEORETICAL)) or load_spec().memory
 
 
 def precision_of(text: str) -> str:
     """The precision id that a name stands for ("DP", "Tensor FP16"), `ANY_PRECISION` if it says none."""
-    words = words_of(text)
+    words, known = words_of(text), precision_words()
     if any(word in _TENSOR for word in words):
-        kinds = [_PRECISIONS[word] or word for word in words if word in _PRECISIONS]
+        kinds = [known[word] or word for word in words if word in known]
         families = [word for word in words if word.endswith("mma") and word not in ("fma", "nofma")]
         return ".".join(("tensor", *kinds[:1], *families[:1]))
-    return next((_PRECISIONS[word] for word in words if _PRECISIONS.get(word)), ANY_PRECISION)
+    return next((known[word] for word in words if known.get(word)), ANY_PRECISION)
 
 
 def is_theoretical(text: str) -> bool:
@@ -80,7 +84,8 @@ def is_theoretical(text: str) -> bool:
 
 def ceiling_of(text: str) -> str:
     """Which ceiling a compute roof's name stands for: fma, nofma, divide, divide_nofma, or its own words; "" for a peak."""
-    words = [word for word in words_of(text) if word not in (*_EMPTY, *_THEORETICAL, *_TENSOR) and word not in _PRECISIONS]
+    said = (*_EMPTY, *_THEORETICAL, *_TENSOR, *precision_words())
+    words = [word for word in words_of(text) if word not in said]
     if any(word.startswith("div") for word in words):
         return "divide_nofma" if "nofma" in words else "divide"
     if set(words) <= {"fma", "vector", "simd", "gflops", "flops", "s"}:

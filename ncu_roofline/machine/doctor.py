@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.gpus import Gpu, find_gpus
 from ncu_roofline.machine.kept import kept, kept_for
 from ncu_roofline.machine.machine import Machine
@@ -84,7 +85,7 @@ def examine(machine: Machine) -> list[Line]:
 
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
     for gpu in gpus:
-        capability = "compute capability {}.{}, ".format(*gpu.compute_capability) if gpu.compute_capability else ""
+        capability = f"compute capability {capability_text(gpu.compute_capability)}, " if gpu.compute_capability else ""
         yield Line("GPU", OK, f"{gpu.index}: {gpu.name}, {capability}{gpu.uuid}")
     if gpus:
         return

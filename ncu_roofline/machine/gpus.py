@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.machine.machine import Machine
 
 # The longest list first: an nvidia-smi that does not know one of the fields answers none of them.
@@ -57,7 +58,6 @@ def _parse(text: str, fields: list[str]) -> list[Gpu]:
 
 def _gpu(row: dict[str, str]) -> Gpu:
     known = {key: value for key, value in row.items() if value and value[0] not in "[N"}  # [N/A], [Not Supported]
-    capability = re.fullmatch(r"(\d+)\.(\d+)", row.get("compute_cap", ""))
     active = row.get("clocks_throttle_reasons.active", "")
     bits = int(active, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", active) else 0
     return Gpu(
@@ -65,7 +65,7 @@ def _gpu(row: dict[str, str]) -> Gpu:
         name=row["name"],
         uuid=known.get("uuid", ""),
         driver=known.get("driver_version", ""),
-        compute_capability=(int(capability[1]), int(capability[2])) if capability else None,
+        compute_capability=parse_capability(row.get("compute_cap", "")),
         mig=row.get("mig.mode.current") == "Enabled",
         clock=_hertz(known.get("clocks.sm")),
         clock_max=_hertz(known.get("clocks.max.sm")),

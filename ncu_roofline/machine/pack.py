@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu
 
@@ -15,8 +16,9 @@ from ncu_roofline.machine.gpus import Gpu
 def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
     """Sections and rules for a version of Nsight Compute; for "" such as every release loads.
 
-    ``tensor`` is the type that the section of few passes counts ("fp16" unless named).  Measured roofs scale with the clock of
-    the profiled kernel where the file says what theory gives at the clock they were measured at, else they are constants.
+    ``tensor`` is the type that the section of few passes counts ("": the one that stands for all).  Measured roofs scale with
+    the clock of the profiled kernel where the file says what theory gives at the clock they were measured at, else they are
+    constants.
     Raises RooflineError for a release without rooflines.
     """
     from ncu_roofline.generate.dialects import BASE, dialect_of
@@ -25,7 +27,7 @@ def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str =
 
     dialect = dialect_of(version) if version else BASE
     consistent = ceilings is not None and has_theory(ceilings)
-    texts = render_sections(dialect, ceilings, clock_consistent=consistent, light_type=tensor or "fp16")
+    texts = render_sections(dialect, ceilings, clock_consistent=consistent, light_type=tensor)
     texts |= render_rules(dialect, [ceilings] if ceilings else [])
     files = {name: text.encode() for name, text in sorted(texts.items())}
     return Pack(files, version, ceilings.provenance if ceilings else "")
@@ -51,7 +53,7 @@ def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Seq
     """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
     if gpu is None or gpu.compute_capability is None:
         return "Each kernel is run several times, once per group of counters (no GPU here to say how many)."
-    capability = "{}.{}".format(*gpu.compute_capability)
+    capability = capability_text(gpu.compute_capability)
     total = _count(pack, sections, capability)
     if total is None:
         return f"Each kernel is run several times, once per group of counters (no metric library here knows {capability})."

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import default_clocks
+from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import Ncu
 
@@ -121,19 +123,10 @@ def profiled_kernels(log: str) -> int:
     return len(_PROFILED.findall(log))
 
 
-SECTIONS = {
-    "fp64": "HierarchicalDoubleRooflineChart",
-    "fp32": "HierarchicalSingleRooflineChart",
-    "fp16": "HierarchicalHalfRooflineChart",
-    "tensor": "HierarchicalTensorRooflineChart",
-}
-"""Precision (or the first word of it): the section that counts it."""
-
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 COMPRESSED_SINCE = (2025, 4)
 """The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
 
-LIGHT_TENSOR = "HierarchicalTensorLightRooflineChart"
 # Launchers tell a process its number among all and how many there are, first one set wins.
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -174,17 +167,9 @@ class Run:
 
 def sections_for(precisions: Sequence[str], light: bool) -> tuple[str, ...]:
     """Identifiers of the sections that count some precisions (none: all); ``light`` counts one tensor type instead of all."""
-    families = dict.fromkeys(SECTIONS if not precisions else (_family(one) for one in precisions))
-    names = [LIGHT_TENSOR if light and one == "tensor" else SECTIONS[one] for one in families]
-    return tuple(names)
-
-
-def _family(precision: str) -> str:
-    """The key of `SECTIONS` for a precision; KeyError for one without a section."""
-    first = precision.split(".")[0]
-    if first not in SECTIONS:
-        raise KeyError(precision)
-    return first
+    sections = {**load_spec().sections, **({"tensor": LIGHT_TENSOR_SECTION} if light else {})}
+    families = dict.fromkeys(sections if not precisions else (one.partition(".")[0] for one in precisions))
+    return tuple(sections[one] for one in families)
 
 
 def light_type(precisions: Sequence[str]) -> str:

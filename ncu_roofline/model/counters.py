@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ncu_roofline.facts import load_units
 from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -31,28 +33,10 @@ _ATTRIBUTES = {
     "max_memory_clock": "device__attribute_max_mem_frequency_khz",
     "bus_width": "device__attribute_global_memory_bus_width",
 }
-# Below this a launch's duration is launching as much as running, and cycles / duration is no clock: 612 MHz stood beside
-# 1.29 GHz of longer launches in one report (V100), for the memory likewise.
-SHORT_LAUNCH = 20e-6
 _SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")
 _SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 _UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
 _SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on), maximum clock used"
-# The number of L2 slices is the quotient of a counter's sum and average; the product of the device attributes is more than that
-# on chips with slices switched off.
-_SLICE_PAIRS = tuple(
-    (f"{counter}.sum{form}", f"{counter}.avg{form}")
-    for counter in (
-        "lts__cycles_elapsed",
-        "lts__cycles_active",
-        "lts__t_sectors",
-        "lts__t_sectors_srcunit_tex",
-        "lts__lts2xbar_cycles_active",
-        "lts__t_bytes",
-        "lts__d_sectors",
-    )
-    for form in ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
-)
 _SLICES_OF_ATTRIBUTES = "L2 slices by device attributes, which on some GPUs count more than there are"
 # An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
 _L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
@@ -73,7 +57,7 @@ def _suffixes(counters: Iterable[str]) -> tuple[str, ...]:
 
 def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
-    names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *(name for pair in _SLICE_PAIRS for name in pair)}
+    names = {*_ATTRIBUTES.values(), *_L2_CLOCK_PAIR, *(name for pair in load_units().slice_pairs for name in pair)}
     names |= {f"{_TIME}{suffix}" for suffix in (".sum", ".avg", ".max")}
     names |= {
         f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
@@ -157,7 +141,7 @@ class Counters:
     def _count_slices(self, known: Mapping[str, int]) -> tuple[FloatArray, Mask]:
         """L2 slices, and where the number is but the product of device attributes."""
         counted = []
-        for total, average in _SLICE_PAIRS:
+        for total, average in load_units().slice_pairs:
             if total in self._columns and average in self._columns:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     quotient = self._columns[total] / self._columns[average]

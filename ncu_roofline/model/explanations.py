@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.facts.clocks import clocks_text
-from ncu_roofline.facts.fields import Release
+from ncu_roofline.facts.fields import Release, capability_text
 from ncu_roofline.facts.instruction import Kind
 from ncu_roofline.facts.sets import LAST, SectionSet, load_sets
+from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import (
     OPS_PATH_SINCE,
@@ -27,10 +28,8 @@ from ncu_roofline.model.collecting import (
     tensor_metrics,
 )
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
-from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.opcodes import WARPS
-from ncu_roofline.model.points import CLOCK_WARNING
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.report import Report
@@ -83,7 +82,7 @@ def _given(one: SectionSet, missing: Sequence[str]) -> int:
 
 
 def _by_opcodes(one: SectionSet, name: str) -> bool:
-    return one.opcodes and name.partition(".")[0] in ("fp64", "fp32", "fp16", "tensor")
+    return one.opcodes and name.partition(".")[0] in load_spec().sections
 
 
 def _identifier(data: bytes) -> str:
@@ -148,16 +147,18 @@ class Explanation:
 def explain(
     report: Report | MetricTable,
     m: Measurements,
-    precisions: Sequence[str] = CORE_PRECISIONS,
-    levels: Sequence[str] = CORE_LEVELS,
+    precisions: Sequence[str] = (),
+    levels: Sequence[str] = (),
     kernel: str = "",
 ) -> Explanation:
     """Explain a report from its measurements.
 
-    ``precisions`` and ``levels`` are what the user wants to see; ``kernel`` is a regular expression the command line passes on.
+    ``precisions`` and ``levels`` are what the user wants to see, () for those of every report; ``kernel`` is a regular
+    expression the command line passes on.
     Where all core precisions are wanted, so are the tensor operations of launches that used tensor cores.
     """
-    release = release_of(report.ncu_version)
+    release, spec = release_of(report.ncu_version), load_spec()
+    precisions, levels = precisions or spec.core, levels or spec.chain
     wanted = Wanted.of(m, precisions, levels)
     have = [availability(p, m.work.get(p.id)) for p in wanted.precisions]
     reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels]
@@ -168,8 +169,8 @@ def explain(
     notes = _notes(m, wanted, (*precisions, *levels), clocks)
     metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
     notes += more
-    uncounted = uncounted_tensor(m, load_spec())
-    if set(CORE_PRECISIONS) <= set(precisions) and uncounted.any():
+    uncounted = uncounted_tensor(m, spec)
+    if set(spec.core) <= set(precisions) and uncounted.any():
         missing, tensor, note = (*missing, TENSOR), *_tensor(wanted, m, uncounted, release)
         metrics, added = (*metrics, *tensor), (*added, TENSOR) if tensor else added
         notes.append(note)
@@ -233,7 +234,7 @@ def availability(owner: Precision | Level | Kind, quantity: Quantity | None) -> 
 def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     """(name, compute capability as text, "" where unknown) of each GPU model."""
     pairs = dict.fromkeys(zip(m.device, m.capability, strict=True))
-    return tuple((str(device), f"{one[0]}.{one[1]}" if one != UNKNOWN_CAPABILITY else "") for device, one in pairs)
+    return tuple((str(device), capability_text(one)) for device, one in pairs)
 
 
 def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -> list[str]:
@@ -248,7 +249,7 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
     found = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
     if absent and wanted.chips:
-        chips = ", ".join(map(release_text, sorted(known)))
+        chips = ", ".join(map(capability_text, sorted(known)))
         notes.append(f"compute capability {chips} has no counters for {', '.join(absent)}{_boards(wanted)}")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = m.clock / m.clock_max
@@ -264,7 +265,7 @@ def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     """A sentence on each chip that is not known, or whose counters are unproven."""
     read = [(one, load_spec().read_as(one)) for one in capabilities]
     texts = [
-        chip.caveat if chip else "compute capability {}.{} is not known to this version".format(*one) for one, chip in read
+        chip.caveat if chip else f"compute capability {capability_text(one)} is not known to this version" for one, chip in read
     ]
     return [text for text in texts if text]
 

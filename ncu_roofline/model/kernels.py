@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.facts import Spec
+from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import TOLD
-from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK
+from ncu_roofline.model.points import LOW_CLOCK
 from ncu_roofline.model.selection import Grouping, reports_of
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.work import total_flops
-
-CORE_PRECISIONS = ("fp64", "fp32", "fp16")
-CORE_LEVELS = ("l1", "l2", "dram")
 
 
 def kernels_table(
@@ -136,8 +134,8 @@ class _Availability:
         self.uncounted = uncounted
         self.any_traffic = self._any(list(self.traffics.values()))
         nothing = np.zeros(grouping.count, dtype=bool)
-        self.core = {name: self.works.get(name, nothing) for name in CORE_PRECISIONS}
-        self.inner = {name: self.traffics.get(name, nothing) for name in CORE_LEVELS if name in levels}
+        self.core = {name: self.works.get(name, nothing) for name in spec.core}
+        self.inner = {name: self.traffics.get(name, nothing) for name in spec.chain if name in levels}
 
     def _known(self, values: Any) -> Any:
         return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0

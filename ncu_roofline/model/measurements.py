@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncu_roofline.facts import Level, Precision, Spec
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.inputs import ANY_PRECISION
 
 FloatArray = NDArray[np.float64]
@@ -142,7 +143,7 @@ class Measurements:
     def capability_text(self) -> TextArray:
         """(9, 0) as "9.0", unknown ones as ''."""
         result = np.empty(len(self), dtype=object)
-        result[:] = [f"{major}.{minor}" if major else "" for major, minor in self.capability]
+        result[:] = [capability_text(one) for one in self.capability]
         return result
 
     def take(self, index: IntArray) -> Measurements:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.facts import Binding, OpcodeTable, OpcodeWork, Precision, Spec
+from ncu_roofline.facts import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
 from ncu_roofline.facts.fields import LAST
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
@@ -161,7 +161,7 @@ def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWor
     A recorded kernel in double precision executes exactly two of them for each division of integers.
     """
     halves = [one for one, number in threads.items() if number and _name(one) in _HALF]
-    others = any(number for work, number in core if work.precision in ("fp64", "fp32"))
+    others = any(number for work, number in core if work.precision in load_spec().plain)
     return bool(halves) and others and all(one.startswith(_LOADS_CONSTANTS) for one in halves)
 
 

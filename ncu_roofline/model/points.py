@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.facts import Spec
+from ncu_roofline.facts.thresholds import CLOCK_WARNING, MATTERS, PCIE
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
@@ -16,15 +17,9 @@ from ncu_roofline.model.selection import Grouping, Selection, reports_of
 from ncu_roofline.model.utilisation import uncounted_tensor, values_of
 from ncu_roofline.model.work import Work, works_of
 
-CLOCK_WARNING = 0.9
 _PARTIAL = "some launches lack the metrics"
 _UNCOUNTED = "tensor work unknown: the tensor pipe was active but its operations were not collected, so what binds is not told"
 LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
-# A level drawn on request shows where it has this share of DRAM's traffic, or would take this share of the time over a PCIe 4.0
-# link of 16 lanes (31.5 GB/s each way).
-MATTERS, PCIE = 0.01, 31.5e9
-_DRAM = "dram"
-_LOCALITY_CHAIN = ("l1", "l2", "dram")
 
 Table = dict[str, Any]
 
@@ -53,7 +48,7 @@ def points_table(
         _add_binding(rows, grouping, uncounted)
         for row in rows:
             row.uncounted = uncounted
-        tables += [row.table(rows) for row in rows if row.level in levels]
+        tables += [row.table(rows, spec.chain) for row in rows if row.level in levels]
     return [table for table in tables if len(table["launch"])]
 
 
@@ -67,7 +62,7 @@ def _if_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -
     quantity = m.traffic[level]
     if level in select.levels or not any(one.id == level and one.on_request for one in spec.levels):
         return quantity
-    least = MATTERS * np.fmin(values_of(m.traffic, _DRAM, len(m)), PCIE * m.seconds)
+    least = MATTERS * np.fmin(values_of(m.traffic, spec.memory, len(m)), PCIE * m.seconds)
     with np.errstate(invalid="ignore"):
         return quantity.scaled(np.where(quantity.values > least, 1.0, np.nan))
 
@@ -139,13 +134,13 @@ class _Rows:
             share = (fused / 2) / (self.work - fused / 2)
         return np.where(lacking | ~(self.work > 0), np.nan, np.clip(share, 0.0, 1.0))
 
-    def table(self, siblings: list[_Rows]) -> Table:
-        """The columns of the present rows."""
+    def table(self, siblings: list[_Rows], chain: tuple[str, ...]) -> Table:
+        """The columns of the present rows; each level of the chain gets what the one before it could not serve."""
         keep = np.flatnonzero(self.present)
         who = self.representative[keep]
         first = self.grouping.first[keep]
         m, single = self.m, self.grouping.by == "launch"
-        locality, outward = self._locality(siblings)
+        locality, outward = self._locality(siblings, chain)
         weights = np.where(self.known, m.seconds, np.nan)
         clock = self.grouping.mean(m.clock, weights)[keep]
         clock_max = m.clock_max[who]
@@ -198,12 +193,12 @@ class _Rows:
             "_row": keep,
         }
 
-    def _locality(self, siblings: list[_Rows]) -> tuple[FloatArray, Any]:
+    def _locality(self, siblings: list[_Rows], chain: tuple[str, ...]) -> tuple[FloatArray, Any]:
         ratio = np.full(self.grouping.count, np.nan)
         to = np.full(self.grouping.count, "", dtype=object)
-        if self.level in _LOCALITY_CHAIN:
+        if self.level in chain:
             by_level = {rows.level: rows for rows in siblings}
-            for outer in _LOCALITY_CHAIN[_LOCALITY_CHAIN.index(self.level) + 1 :]:
+            for outer in chain[chain.index(self.level) + 1 :]:
                 if outer in by_level:
                     usable = np.isnan(ratio) & by_level[outer].present & self.present
                     with np.errstate(divide="ignore", invalid="ignore"):

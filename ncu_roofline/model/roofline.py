@@ -20,7 +20,7 @@ from ncu_roofline.model.columns import Displayed
 from ncu_roofline.model.embedded import embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
-from ncu_roofline.model.kernels import CORE_LEVELS, kernel_traffic, kernel_work, kernels_table
+from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
 from ncu_roofline.model.measurements import Measurements, levels_of
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
@@ -34,19 +34,16 @@ from ncu_roofline.report import Report
 if TYPE_CHECKING:
     import pandas as pd
 
-# ShownRoofs when no launch has any work: a chart without points still shows what the GPU could do.
-_DEFAULT_PRECISIONS = ("fp64", "fp32")
-
 
 class ShownRoofs:
     """The roofs that a GPU's points (columns of the points frame) call for; without points, those of the plain precisions."""
 
     def __init__(self, points: dict[str, Any], spec: Spec, select: Selection) -> None:
         self._parents = {p.id: p.part_of for p in spec.precisions}
-        self._defaults = {name for name in _DEFAULT_PRECISIONS if select.wants(name)}
+        self._defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
         self._precisions = set(zip(points["device"].tolist(), points["precision"].tolist(), strict=True))
         self._levels = set(zip(points["device"].tolist(), points["level"].tolist(), strict=True))
-        self._core = {level for level in CORE_LEVELS if select.wants("", level)}
+        self._core = {level for level in spec.chain if select.wants("", level)}
 
     def precisions(self, device: str) -> set[str]:
         """Ids of the precisions with points on this GPU, and of those they are a view of."""

@@ -11,13 +11,10 @@ import numpy as np
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.facts import Precision, Spec, load_spec
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
 
 CLOCKS = ("profiled", "max")
-# The memory bus and the host link run at their own clocks, which the profiler does not touch.
-_OWN_CLOCK = ("dram", "system")
-_NOT_AT_SM_CLOCK = ("l2", *_OWN_CLOCK)
-ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 
 
 class Shown(Protocol):
@@ -72,9 +69,10 @@ class Roofs:
     def bandwidth(self) -> dict[str, RoofValues]:
         """Bandwidth roofs by level id."""
         levels = dict.fromkeys([*self._m.bandwidth, *self._m.traffic])
+        own_clock = {level.id for level in load_spec().levels if level.has_own_clock}
         result = {}
         for level in levels:
-            factor = np.ones(len(self._m)) if level in _OWN_CLOCK else self._factor
+            factor = np.ones(len(self._m)) if level in own_clock else self._factor
             result[level] = self._values(self._m.bandwidth.get(level), factor, lambda one, level=level: one.bandwidth(level))
         return result
 
@@ -106,14 +104,21 @@ class Roofs:
             index = np.flatnonzero([one == key for one in keys])
             timed = index[np.isfinite(self._m.seconds[index])]
             index = timed if len(timed) else index  # a launch without any number says nothing of the others' roofs
-            where = _Where(self._m, index, key, self._clock)
+            where = _Where(self._m, index, key, self._clock, spec)
             measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
             precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
             for precision in precisions_of(self._m, spec):
                 if precision.id in precisions:
                     for roof_id in _roof_ids(precision, compute, spec):
                         ceiling = measured_by.compute(roof_id) if measured_by else None
-                        facts = _compute_facts(precision, roof_id)
+                        facts = {
+                            "roof": roof_id,
+                            "kind": "compute",
+                            "precision": precision.id,
+                            "level": "",
+                            "label": precision.roof_label(roof_id),
+                            "unit": f"{precision.unit}/s",
+                        }
                         rows += where.both(facts, compute.get(roof_id), self._m.compute.get(roof_id), ceiling, measured_by)
             for level in levels_of(self._m, spec):
                 if level.id in levels:
@@ -152,34 +157,21 @@ def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) ->
     return next((i for i, one in enumerate(ceilings) if one.applies_to(*key)), -1)
 
 
-def _compute_facts(precision: Precision, roof_id: str) -> dict[str, Any]:
-    label = (
-        f"{precision.label} {ROOF_NAMES.get(name := roof_id.rpartition('.')[2], name)}" if precision.roofs else precision.label
-    )
-    return {
-        "roof": roof_id,
-        "kind": "compute",
-        "precision": precision.id,
-        "level": "",
-        "label": label,
-        "unit": f"{precision.unit}/s",
-    }
-
-
 class _Where:
     """The launches of one GPU model, and what all of its roof rows share."""
 
-    def __init__(self, m: Measurements, index: Any, key: tuple[str, tuple[int, int]], clock: str) -> None:
+    def __init__(self, m: Measurements, index: Any, key: tuple[str, tuple[int, int]], clock: str, spec: Spec) -> None:
         self.index, self.clock_basis = index, clock
+        self._not_at_sm_clock = {level.id for level in spec.levels if level.domain != "sm"}
         reports = set(m.report[index])
         if clock == "profiled" and not np.isfinite(m.clock[index]).any():
             self.clock_basis = "max"  # what stands in where the report records no clock
         self.clock = _median((m.clock_max if self.clock_basis == "max" else m.clock)[index])
-        device, (major, minor) = key
+        device, capability = key
         self.shared = {
             "report": reports.pop() if len(reports) == 1 else "",
             "device": device,
-            "compute_capability": f"{major}.{minor}" if major else "",
+            "compute_capability": capability_text(capability),
         }
 
     def both(
@@ -206,7 +198,7 @@ class _Where:
                         "value_min": values.min(),
                         "value_max": values.max(),
                         "origin": "theoretical",
-                        "clock": self.clock if facts["level"] not in _NOT_AT_SM_CLOCK else np.nan,
+                        "clock": self.clock if facts["level"] not in self._not_at_sm_clock else np.nan,
                         "clock_basis": self.clock_basis,
                         "source": origin.source,
                         "metrics": origin.metrics,

@@ -9,14 +9,13 @@ import numpy as np
 
 from ncu_roofline.facts import Binding, Precision, Spec
 from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.thresholds import MIXED_SHARE
 from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, precisions_of
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
-# Below this share of a kernel's work a second pipe is noise (an index computed in floating point, say), not a mixed kernel.
-MIXED_SHARE = 0.01
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from ncu_roofline.check.nvperf import libraries
 from ncu_roofline.facts import Architecture, load_spec
 from ncu_roofline.facts.sets import LAST
 from ncu_roofline.model.collecting import Wanted, tensor_metrics
-from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.sectionfile.message import messages
@@ -212,7 +211,8 @@ class TestTensor:
     def test_passes_that_are_told(self, architecture: Architecture) -> None:
         if not libraries():
             pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
-        core = load_spec().collect(architecture.compute_capability, CORE_PRECISIONS, CORE_LEVELS, lacking=True)
+        spec = load_spec()
+        core = spec.collect(architecture.compute_capability, spec.core, spec.chain, lacking=True)
         everything = (*core, *tensor_metrics(((architecture, ""),), LAST)[0])
         name = architecture.chips[0]
         before, after = passes(name, core), passes(name, everything)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from ncu_roofline import files as pack
-from ncu_roofline.analyses.hierarchical.style import LEVELS
-from ncu_roofline.facts import load_spec
 from ncu_roofline.generate import BASE, render_sections
 from ncu_roofline.generate.dialects import FEATURES
 from ncu_roofline.sectionfile import evaluate_charts
@@ -143,12 +141,6 @@ def test_walls() -> None:
     made = section("base", "InstructionRooflineChart")
     (chart,) = evaluate_charts(made, kernel_metrics(collected(made, (8, 0)), (8, 0)), (8, 0))
     assert [wall.intensity if hasattr(wall, "intensity") else wall.value for wall in chart.walls] == [1, 1 / 4, 1 / 8, 1 / 32]
-
-
-def test_one_palette() -> None:
-    assert {name: (style.light, style.dark) for name, style in LEVELS.items()} == {
-        level.id: level.color for level in load_spec().levels
-    }
 
 
 def test_light_type() -> None:

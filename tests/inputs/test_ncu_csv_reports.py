@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.inputs import MetricTable, open_input, with_gpu
 from ncu_roofline.model import measurements_of, roofline
-from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.report import Report, Value, read_report
 
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")

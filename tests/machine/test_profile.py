@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.machine import profile
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import Ncu
@@ -328,7 +330,7 @@ def test_sections(options: list[str], sections: list[str], run: Command) -> None
 
 def test_sections_exist_in_the_pack() -> None:
     names = set(rendered_once("2024.2.0.0").files)
-    assert {f"{name}.section" for name in (*profile.SECTIONS.values(), profile.LIGHT_TENSOR)} <= names
+    assert {f"{name}.section" for name in (*load_spec().sections.values(), LIGHT_TENSOR_SECTION)} <= names
 
 
 @pytest.mark.usefixtures("ready")

@@ -14,9 +14,9 @@ import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.generate.rules import render_rules
 from ncu_roofline.model import Measurements, Roofline, measurements_of
-from ncu_roofline.model.counters import SHORT_LAUNCH
 from ncu_roofline.nvrules import Lender, RuleSet, load_rules
 from ncu_roofline.nvrules.action import IAction
 from ncu_roofline.nvrules.advice import Known

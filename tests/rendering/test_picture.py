@@ -25,7 +25,8 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import Sizes, plan_panel, roof_texts, view_of
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_order, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
+from ncu_roofline.facts import load_spec
 from ncu_roofline.rendering.layout import Box, overlap
 from ncu_roofline.rendering.picture import settings
 from ncu_roofline.rendering.style import MARKERS, THEMES
@@ -310,6 +311,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+LEVELS = [level.id for level in load_spec().levels]
+
+
 def contrast(a: str, b: str) -> float:
     low, high = sorted((luminance(a), luminance(b)))
     return (high + 0.05) / (low + 0.05)
@@ -317,7 +321,7 @@ def contrast(a: str, b: str) -> float:
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
 def test_colours_stand_out(theme: Any) -> None:
-    for style in [*LEVELS.values(), level_style("noc"), level_style("remote")]:
+    for style in [*map(level_style, LEVELS), level_style("noc"), level_style("remote")]:
         assert contrast(style.dark if theme.dark else style.light, theme.ground) >= 3
     assert contrast(theme.text, theme.ground) >= 7
     assert contrast(theme.faint, theme.ground) >= 4.5
@@ -334,7 +338,7 @@ BLINDNESS = {
 @pytest.mark.parametrize("dark", [False, True])
 def test_levels_differ_for_the_colour_blind(kind: str, dark: bool) -> None:
     seen = {}
-    for name, style in LEVELS.items():
+    for name, style in zip(LEVELS, map(level_style, LEVELS), strict=True):
         rgb = to_rgb(style.dark if dark else style.light)
         seen[name] = [sum(weight * c for weight, c in zip(row, rgb, strict=True)) for row in BLINDNESS[kind]]
     for a in seen:

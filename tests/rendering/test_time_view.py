@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
-from ncu_roofline.analyses.hierarchical.style import BOUNDS
+from ncu_roofline.analyses.hierarchical.style import bounds
 from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.chart import time_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
@@ -192,7 +192,7 @@ class TestPicture:
     def test_legend(self, gpp: TimeRoofline) -> None:
         _, texts = drawn(several())
         said = {one.get_text() for one in texts}
-        assert {BOUNDS[name].label for name in ("memory", "compute", "overhead")} <= said
+        assert {bounds()[name].label for name in ("memory", "compute", "overhead")} <= said
         assert {"machine balance", "launch overhead"} <= said
         assert "launch overhead" not in {one.get_text() for one in drawn(gpp)[1]}
 

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncu_roofline.facts import load_spec, load_units
-from ncu_roofline.model.roofs import ROOF_NAMES
 
-AT_SM_CLOCK = ("l1", "shared", "l2")  # the L2's own clock follows the SM's; DRAM and system memory have clocks of their own
-_OWN_CLOCK = "dram"
 _ANY_CLOCK = "memory"  # the whole memory system: which part of it is full is not known
 
 
@@ -21,8 +18,11 @@ def limit_of(row: Mapping[str, Any]) -> str:
 
 def at_sm_clock(limit: str) -> bool:
     """Whether a level, compute roof or hardware unit is faster at a higher SM clock: all but memory behind the caches."""
-    units = {unit.id for unit in load_units().units} - {_OWN_CLOCK, _ANY_CLOCK}
-    return limit in AT_SM_CLOCK or limit in units or _precision(limit) is not None or "." in limit  # roofs of tables: x.peak
+    level = next((one for one in load_spec().levels if one.id == limit), None)
+    if level:
+        return not level.has_own_clock
+    units = {unit.id for unit in load_units().units} - {_ANY_CLOCK}
+    return limit in units or _precision(limit) is not None or "." in limit  # roofs of tables: x.peak
 
 
 def described(limit: str) -> str:
@@ -38,8 +38,4 @@ def described(limit: str) -> str:
 
 def _precision(roof: str) -> str | None:
     """The label of a compute roof: FP32 FMA, Tensor FP16; None if it is none of ours."""
-    for precision in load_spec().precisions:
-        if roof in precision.roof_ids():
-            name = roof.rpartition(".")[2]
-            return f"{precision.label} {ROOF_NAMES.get(name, name)}" if precision.roofs else precision.label
-    return None
+    return next((one.roof_label(roof) for one in load_spec().precisions if roof in one.roof_ids()), None)

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from ncu_roofline.analyses.hierarchical.chart import ZERO, Chart, asked_work, range_text, statuses
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
+from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.rendering.frames import Frames, column, rows, view_of
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
-CLOCK_WARNING = 0.9
 CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
 _STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
@@ -291,4 +291,4 @@ def _lacking_of(frames: Frames) -> list[str]:
 def lacking(missing: Iterable[str]) -> list[str]:
     """What the ids in columns ``missing`` are called, each once."""
     ids = dict.fromkeys(map(clean, " ".join(missing).split()))
-    return [level_style(one).label if one in LEVELS else precision_label(one) for one in ids]
+    return [label_of(one) for one in ids]

@@ -16,20 +16,22 @@ from types import MappingProxyType
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import (
-    APART,
     DEFAULT_UNIT,
-    INSTRUCTIONS,
+    apart,
+    is_instruction,
     level_order,
+    on_request,
     precision_label,
     precision_order,
 )
+from ncu_roofline.facts.instruction import EXECUTED
+from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")
-_ACTIVE = 0.01  # of the cycles: a tensor pipe that worked more did so for work that counts
 
 
 def statuses(frames: Frames) -> list[str]:
@@ -61,7 +63,7 @@ def _without_point(frames: Frames, row: int, active: float) -> str:
     if any(work > 0 for work in counted):
         return "unshown"
     tensor = any(one.split(".")[0] == "tensor" for one in asked)
-    return "uncounted-asked" if not counted or (tensor and active >= _ACTIVE) else "zero-asked"
+    return "uncounted-asked" if not counted or (tensor and active >= TENSOR_ACTIVE) else "zero-asked"
 
 
 def asked_work(frames: Frames) -> str:
@@ -269,12 +271,12 @@ def _group(precision: str, unit: str) -> str:
     """Panel a precision belongs to: all tensor types of one unit share one."""
     if precision.startswith("tensor"):
         return "tensor" if unit == "flop" else f"tensor.{unit}"
-    return unit if unit == "inst" and precision not in APART else precision
+    return unit if unit == "inst" and not apart(precision) else precision
 
 
 def is_part(one: Series, panel: Panel) -> bool:
     """Whether a series counts a part of what others of its panel count: some kind of instruction alone."""
-    return one.precision in INSTRUCTIONS and any(one.precision.startswith(f"{other.precision}.") for other in panel.series)
+    return is_instruction(one.precision) and any(one.precision.startswith(f"{other.precision}.") for other in panel.series)
 
 
 def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
@@ -333,12 +335,12 @@ def _panel(frames: Frames, device: str, group: str, series: list[tuple[str, Seri
     title = precision_label(next(iter(precisions))) if len(precisions) == 1 else _group_title(group)
     title = f"{title}, {clean(device)}" if several else title
     # A link to the host is a decade or more slower than the rest: without dots there it would only squeeze the chart.
-    wanted = [roof for roof in _roofs(frames, device, precisions, unit) if roof.level != "system" or roof.level in levels]
+    wanted = [roof for roof in _roofs(frames, device, precisions, unit) if roof.level in levels or not on_request(roof.level)]
     return Panel(title, unit, tuple(one for _, one in series), tuple(wanted))
 
 
 def _group_title(group: str) -> str:
-    return {"tensor": "Tensor", "mixed": "All pipes", "inst": INSTRUCTIONS["inst"]}.get(
+    return {"tensor": "Tensor", "mixed": "All pipes", EXECUTED: precision_label(EXECUTED)}.get(
         group, "Tensor, integer" if group.startswith("tensor") else group.upper()
     )
 
@@ -354,9 +356,9 @@ def _covers(roof_precision: str, precisions: set[str]) -> bool:
 
 def _goes(kind: str, owner: str, precisions: set[str]) -> bool:
     """Whether a bandwidth or wall goes with some precisions; ``owner`` is the only one that it is for, if any."""
-    if precisions & set(APART):
+    if any(map(apart, precisions)):
         return owner in precisions
-    return owner in precisions or not owner or (kind == "wall" and owner not in APART)
+    return owner in precisions or not owner or (kind == "wall" and not apart(owner))
 
 
 def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[Roof]:
@@ -406,4 +408,4 @@ def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
     devices = list(dict.fromkeys(column(frames, "roofs", "device")))
     unit = DEFAULT_UNIT.get(view_of(frames), "flop")
     wanted = _roofs(frames, devices[0], {"mixed"}, unit) if devices else []
-    return (Panel("", unit, (), tuple(roof for roof in wanted if roof.level != "system")),)
+    return (Panel("", unit, (), tuple(roof for roof in wanted if not on_request(roof.level))),)

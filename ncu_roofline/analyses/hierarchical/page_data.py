@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.style import (
-    APART,
     COUNTED,
     DEFAULT_UNIT,
-    INSTRUCTIONS,
-    LEVELS,
+    apart,
+    is_instruction,
     level_order,
     level_style,
     precision_label,
     precision_order,
 )
-from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
+from ncu_roofline.analyses.hierarchical.usage import SM, bars, level_text, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, Tables, view_of
@@ -47,7 +46,7 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "levels": levels(frames),
         "precisions": [
-            {"id": p, "label": precision_label(p) if p else _OTHER, "apart": p in APART, "part": _is_part(p, found)}
+            {"id": p, "label": precision_label(p) if p else _OTHER, "apart": apart(p), "part": _is_part(p, found)}
             for p in found
         ],
         "counted": {
@@ -68,7 +67,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
     """The utilisation bars of kernels without dots: units with their colours, and for each kernel its shares of their peaks."""
     data = bars(frames, _MOST_BARS)
     neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
-    styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS}
+    styles = {unit: level_style(unit) for unit in data.units if unit != SM}
     units = [
         {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
         for unit in data.units
@@ -96,7 +95,7 @@ def levels(frames: Frames) -> list[dict[str, str]]:
 
 def _is_part(precision: str, among: Sequence[str]) -> bool:
     """Whether a kind of instruction is a part of another one that is there."""
-    return precision in INSTRUCTIONS and precision not in APART and any(precision.startswith(f"{other}.") for other in among)
+    return is_instruction(precision) and not apart(precision) and any(precision.startswith(f"{other}.") for other in among)
 
 
 def precisions(frames: Frames) -> list[str]:

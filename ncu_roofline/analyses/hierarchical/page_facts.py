@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.captions import (
-    CLOCK_WARNING,
     differ,
     of_the_time,
     profiled_clock,
@@ -18,7 +17,7 @@ from ncu_roofline.analyses.hierarchical.captions import (
 )
 from ncu_roofline.analyses.hierarchical.chart import ZERO, Band, asked_work, statuses
 from ncu_roofline.analyses.hierarchical.page_data import levels
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import (
     LONGEST,
     answers,
@@ -32,6 +31,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
     waves_text,
     without_dots,
 )
+from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.columns import KERNELS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, view_of
 from ncu_roofline.rendering.page import clean_line
@@ -241,7 +241,7 @@ def _missing(kernels: pd.DataFrame, labels: dict[str, str]) -> list[Total]:
 
 
 def _id_label(word: str) -> str:
-    return level_style(word).label if word in LEVELS else precision_label(word)
+    return label_of(word)
 
 
 def _notes(kernels: pd.DataFrame) -> list[Total]:

@@ -1,66 +1,75 @@
 """How charts look: colours per memory level, markers per kernel, themes, and readable names of ids.
 
-Colours are Okabe and Ito's palette (Color Universal Design, 2008), which readers with any colour vision can tell apart; on
-dark ground the same hues, lightened.  Levels are also told apart by their place and their label, never by colour alone.
+Levels are also told apart by their place and their label, never by colour alone.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ncu_roofline.facts import Level, load_instructions, load_spec
+from ncu_roofline.facts.instruction import EXECUTED, Kind
+from ncu_roofline.facts.palette import PLAIN, SPARE
 from ncu_roofline.units import UNITS
 
 
 @dataclass(frozen=True)
-class Level:
-    """A memory level: label where the roofs give none, colours on light and dark ground."""
+class Style:
+    """Of a memory level: label where the roofs give none, colours on light and dark ground."""
 
     label: str
     light: str
     dark: str
 
 
-# Innermost first.
-LEVELS = {
-    "l1": Level("L1", "#0072B2", "#3FA7E6"),
-    "shared": Level("Shared", "#3B9CCB", "#8AD0F7"),
-    "l2": Level("L2", "#00875F", "#1FC494"),
-    "dram": Level("DRAM", "#C65100", "#FF8642"),
-    "system": Level("System", "#B4578C", "#E59ACB"),
-}
-_OTHER_LEVELS = (Level("", "#8A6D00", "#E6B800"), Level("", "#6B6B6B", "#A8A8A8"), Level("", "#7A4FBF", "#B79BEF"))
-
-# What binds a kernel in the time view; "" where a roof is unknown.  Label and colours as of a memory level.
-BOUNDS = {
-    "memory": Level("memory-bound", "#C65100", "#FF8642"),
-    "compute": Level("compute-bound", "#0072B2", "#3FA7E6"),
-    "overhead": Level("overhead-bound", "#B4578C", "#E59ACB"),
-    "": Level("roof unknown", "#6B6B6B", "#A8A8A8"),
-}
-
-
-_CORE_ORDER = ("fp64", "fp32", "fp16", "bf16", "int32")
+@lru_cache(maxsize=1)
+def _levels() -> dict[str, Level]:
+    return {level.id: level for level in load_spec().levels}
 
 
 def level_order(levels: set[str]) -> list[str]:
     """Level ids, innermost first, unknown ones last by name."""
-    known = list(LEVELS)
-    return sorted(levels, key=lambda level: (known.index(level) if level in LEVELS else len(known), level))
+    known = list(_levels())
+    return sorted(levels, key=lambda level: (known.index(level) if level in known else len(known), level))
 
 
-def level_style(level: str) -> Level:
+@lru_cache(maxsize=64)
+def level_style(level: str) -> Style:
     """The style of a level id; unknown ids get a label of their own and a spare colour."""
-    if level in LEVELS:
-        return LEVELS[level]
-    spare = _OTHER_LEVELS[sum(level.encode()) % len(_OTHER_LEVELS)]
-    return Level(level, spare.light, spare.dark)
+    if level in _levels():
+        return Style(_levels()[level].short, *_levels()[level].color)
+    return Style(level, *SPARE[sum(level.encode()) % len(SPARE)])
 
 
-# Kinds of instruction, in the place of a precision.
-INSTRUCTIONS = {"inst": "Warp instructions", "inst.global_ld": "Global loads", "inst.shared": "Shared loads and stores"}
-# What is counted in transactions of another size than the rest needs axes of its own.
-APART = ("inst.shared",)
+def on_request(level: str) -> bool:
+    """Whether a level is drawn only where it is asked for or has dots."""
+    return level in _levels() and _levels()[level].on_request
+
+
+@lru_cache(maxsize=1)
+def bounds() -> dict[str, Style]:
+    """What binds a kernel in the time view; "" where a roof is unknown."""
+    spec = load_spec()
+    link = next(level for level in spec.levels if level.domain == "link")
+    colors = {"memory": spec.level(spec.memory).color, "compute": spec.level(spec.chain[0]).color, "overhead": link.color}
+    return {**{name: Style(f"{name}-bound", *color) for name, color in colors.items()}, "": Style("roof unknown", *PLAIN)}
+
+
+def is_instruction(precision: str) -> bool:
+    """Whether it is a kind of instruction, in the place of a precision."""
+    return precision.partition(".")[0] == EXECUTED
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, Kind]:
+    return {kind.id: kind for kind in load_instructions().kinds}
+
+
+def apart(precision: str) -> bool:
+    """What is counted in transactions of another size than the rest needs axes of its own."""
+    return is_instruction(precision) and precision in _kinds() and _kinds()[precision].bytes != load_instructions().transaction
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,8 @@ DEFAULT_UNIT = {"instruction": "inst"}
 
 def precision_label(precision: str) -> str:
     """Readable form of a precision id: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
-    if precision in INSTRUCTIONS:
-        return INSTRUCTIONS[precision]
+    if is_instruction(precision) and precision in _kinds():
+        return _kinds()[precision].label
     if precision == "mixed":
         return "All pipes"
     family, *rest = precision.split(".")
@@ -107,6 +116,10 @@ def precision_label(precision: str) -> str:
 
 def precision_order(precision: str) -> tuple[int, str]:
     """Sort key: core precisions from wide to narrow, integers after them, then tensor types, "mixed" last."""
-    if precision in _CORE_ORDER:
-        return _CORE_ORDER.index(precision), precision
-    return (len(_CORE_ORDER) + (precision == "mixed"), precision)
+    core = [one.id for one in load_spec().precisions if one.kind == "core"]
+    return (core.index(precision) if precision in core else len(core) + (precision == "mixed"), precision)
+
+
+def label_of(name: str) -> str:
+    """What a level or a precision is called."""
+    return level_style(name).label if name in _levels() else precision_label(name)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
-from ncu_roofline.analyses.hierarchical.style import LEVELS, level_style
+from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.facts.verdict import TENSOR_UNKNOWN
+from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value

@@ -9,19 +9,19 @@ from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import command_of
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
-from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.report import Report
 
 
 def explain_instructions(
-    report: Report | MetricTable, m: Measurements, levels: Sequence[str] = CORE_LEVELS, kernel: str = ""
+    report: Report | MetricTable, m: Measurements, levels: Sequence[str] = (), kernel: str = ""
 ) -> Explanation:
     """Explain a report from its measurements, made with instructions.
 
     The precisions of the result are kinds of instruction; ``levels`` and ``kernel`` as of `explain`.
     """
     spec, counted = load_spec(), load_instructions()
+    levels = levels or spec.chain
     capabilities = list(dict.fromkeys(m.capability))
     chips = [chip for one in capabilities if (chip := spec.read_as(one))]
     reached = [

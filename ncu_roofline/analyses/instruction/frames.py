@@ -15,11 +15,12 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import InstructionSpec, Precision, Spec, load_instructions, load_spec
 from ncu_roofline.facts.instruction import EXECUTED, InstructionWall, Kind
+from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model import columns
 from ncu_roofline.model.extract import LANES
-from ncu_roofline.model.kernels import CORE_LEVELS, kernels_table
+from ncu_roofline.model.kernels import kernels_table
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
-from ncu_roofline.model.points import CLOCK_WARNING, LOW_CLOCK, points_table
+from ncu_roofline.model.points import LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
@@ -35,7 +36,6 @@ from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, group
 from ncu_roofline.model.verdicts import Verdicts
 
-SHARED_KIND, L1, SHARED = "inst.shared", "l1", "shared"
 WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
 
 
@@ -46,10 +46,12 @@ def in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quan
     Where the report has no wavefronts, or its L1 traffic is what a stock chart counts, L1 stays as it is; notes say which.
     """
     scale = np.full(len(m), 1 / counted.transaction)
-    traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != SHARED}
-    if L1 in traffic:
-        weight = counted.kind(SHARED_KIND).bytes / counted.transaction
-        traffic[L1] = _with_shared(traffic[L1], m.transactions.get(SHARED_KIND, Quantity.missing(len(m))), weight)
+    innermost = load_spec().chain[0]
+    shared = next(kind for kind in counted.kinds if kind.bytes != counted.transaction)
+    traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != shared.level}
+    if innermost in traffic:
+        wavefronts = m.transactions.get(shared.id, Quantity.missing(len(m)))
+        traffic[innermost] = _with_shared(traffic[innermost], wavefronts, shared.bytes / counted.transaction)
     return traffic
 
 
@@ -86,7 +88,7 @@ class _Shown:
         return {EXECUTED}
 
     def levels(self, device: str) -> set[str]:
-        core = {level for level in CORE_LEVELS if self.select.wants("", level)}
+        core = {level for level in load_spec().chain if self.select.wants("", level)}
         return core | set(self.points["level"][self.points["device"] == device])
 
     def kinds(self, device: str) -> set[str]:
@@ -272,7 +274,7 @@ class _Build:
             self.m, self.grouping, self.spec, self.levels, Verdicts(self.m, self.grouping, load_spec(), self.roofs)
         )
         available = Availability(
-            self.m, self.grouping, self.traffic, tuple(level for level in CORE_LEVELS if level in self.levels)
+            self.m, self.grouping, self.traffic, tuple(level for level in self.spec.chain if level in self.levels)
         )
         kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes()}
         kernels["work"] = available.executed()
@@ -317,7 +319,7 @@ class _Build:
             rows = np.array([one == chip for one in self.m.capability])
             lacking = [
                 level
-                for level in CORE_LEVELS
+                for level in self.spec.chain
                 if level in self.levels and np.isnan(self.traffic.get(level, missing).values[rows]).any()
             ]
             work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())

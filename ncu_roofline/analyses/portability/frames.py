@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.runs import Roof, Run, merged, runs_of_frame
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Displayed
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Choices:
 
     flops: str = "executed"
     ceiling: str = "fma"
-    level: str = "dram"
+    level: str = field(default_factory=lambda: load_spec().memory)
     levels: Mapping[str, str] = field(default_factory=dict)
     canonical: Mapping[str, float] = field(default_factory=dict)
     platforms: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ def _limits(run: Run, choices: Choices) -> tuple[Roof, str, Roof]:
     level = choices.levels.get(run.platform, choices.level)
     if level == BINDING:
         slopes = {name: run.intensity[name] * roof.value for name, roof in run.bandwidth.items() if name in run.intensity}
-        level = min(slopes, key=lambda name: slopes[name], default="dram")
+        level = min(slopes, key=lambda name: slopes[name], default=load_spec().memory)
     bandwidth = run.bandwidth.get(level, missing)
     if not math.isnan(compute.value) and not math.isnan(bandwidth.value) and level in run.intensity:
         return compute, level, bandwidth

@@ -15,6 +15,7 @@ from ncu_roofline.analyses.ranks.names import RankNames, RankSource, rank_names
 from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs import MetricTable, PointTable
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.measurements import FloatArray, TextArray
@@ -86,7 +87,6 @@ def _pace(sign: float, clock: float, when: str) -> str:
     return f"{'slow' if sign > 0 else 'fast'} GPU: {'longer' if sign > 0 else 'shorter'} {when}"
 
 
-_OUTWARDS = ("dram", "l2", "l1")
 _SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
 Row = dict[str, Any]
 Key = tuple[str, ...]
@@ -206,7 +206,8 @@ def _ranks_of(rows: RankRows, k: int, about: Mapping[str, Row]) -> list[Row]:
     where = {"kernel": whole["kernel"][k], "device": whole["device"][k]}
     ratios = {"seconds": rows.seconds, "work": rows.work, "clock": rows.clock, "launches": rows.launches, **rows.traffic}
     to_median = {name: ratio_to_median(matrix[k]) for name, matrix in ratios.items()}
-    level = next((one for one in _OUTWARDS if one in rows.traffic and np.isfinite(rows.traffic[one][k]).any()), "")
+    outermost_first = reversed(load_spec().chain)
+    level = next((one for one in outermost_first if one in rows.traffic and np.isfinite(rows.traffic[one][k]).any()), "")
     nothing = np.full(len(rows.names), np.nan)
     traffic = rows.traffic[level][k] if level else nothing
     score = modified_z(rows.seconds[k])

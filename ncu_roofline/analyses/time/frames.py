@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.ceilings import UNKNOWN_CAPABILITY, Ceilings
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.roofline import Columns, as_frame, of_columns
 
@@ -111,8 +113,7 @@ class Latencies:
         """The latency of one GPU."""
         if self.given is not None:
             return Latency(self.given, "given")
-        major, _, minor = compute_capability.partition(".")
-        capability = (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)
+        capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY
         for file in self.ceilings:
             if file.applies_to(device, capability) and (measured := file.launch_latency()):
                 return Latency(measured.value, f"measured: {measured.id} of {file.provenance}")
@@ -214,19 +215,19 @@ class TimeRoofline(Displayed):
 
 
 def time_roofline(
-    roofline: Roofline, *, level: str = "dram", launch_latency: float | None = None, ceilings: Sequence[Ceilings] = ()
+    roofline: Roofline, *, level: str = "", launch_latency: float | None = None, ceilings: Sequence[Ceilings] = ()
 ) -> TimeRoofline:
     """The time-based roofline of an ordinary one (Wang et al. 2020, section II), one row per row of its kernels.
 
-    ``level``: the memory level whose traffic is the bandwidth complexity.  ``launch_latency``: seconds that one launch costs;
-    without it the latency comes from ``ceilings`` measured on the GPU (launch.stream, else launch.sync, else launch.graph),
-    and without those there is no overhead: no number is assumed.
+    ``level``: the memory level whose traffic is the bandwidth complexity, "" for device memory.  ``launch_latency``: seconds
+    that one launch costs; without it the latency comes from ``ceilings`` measured on the GPU (launch.stream, else launch.sync,
+    else launch.graph), and without those there is no overhead: no number is assumed.
     Of each kernel the precision is the sum over pipes ("mixed") where there is one, else the one with the most work.
     Units are SI.  Raises ValueError for a latency that is no positive number.
     """
     if launch_latency is not None and not 0 < launch_latency < math.inf:
         raise ValueError(f"launch_latency must be a positive number of seconds, not {launch_latency!r}")
-    latencies = Latencies(launch_latency, tuple(ceilings))
+    level, latencies = level or load_spec().memory, Latencies(launch_latency, tuple(ceilings))
     kernels = roofline.kernel_columns
     chosen = _chosen_points(roofline, level)
     taken = [index for index, _ in chosen]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, level_style, precision_label, precision_order
+from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import TimeFrames
@@ -67,7 +67,7 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
         "level_label": level_style(frames.level).label,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
-        "bounds": {key: [style.label, style.light, style.dark] for key, style in BOUNDS.items()},
+        "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
         "precisions": {clean_line(one): precision_label(one) for one in precisions},
         "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
         "machines": _packed(frames, "machines", TIME_MACHINES, texts),

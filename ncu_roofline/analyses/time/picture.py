@@ -10,7 +10,7 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS
 from ncu_roofline.analyses.hierarchical.drawing import explain
 from ncu_roofline.analyses.hierarchical.plan import Label
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, precision_label
+from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import DeviceChart, TimeChart, TimeFrames, time_chart
@@ -78,7 +78,7 @@ def draw_legend(sheet: Axes, foot: float, legend: Legend, data: TimeChart, colou
 def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme, measure: Measure) -> None:
     x = 10.0
     present = {one.bound for one in data.symbols}
-    for bound, style in BOUNDS.items():
+    for bound, style in bounds().items():
         if bound in present:
             sheet.plot([x], [y], "o", ms=FILLED, color=bound_colour(bound, colours), mew=0)
             x = _text(sheet, x + 6, y, style.label, colours, measure)
@@ -120,7 +120,7 @@ _NARROW_CHART = 60.0  # less than this from end to end leaves but one power of t
 
 def bound_colour(bound: str, colours: Theme) -> str:
     """Colour of what binds a kernel, on the theme's ground."""
-    style = BOUNDS[bound]
+    style = bounds()[bound]
     return style.dark if colours.dark else style.light
 
 

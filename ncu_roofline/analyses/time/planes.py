@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.plan import Label
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, precision_label
+from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
 from ncu_roofline.analyses.time.captions import factor_text
 from ncu_roofline.analyses.time.chart import DeviceChart, Machine, Symbol, TimeChart, drawable
 from ncu_roofline.rendering import layout
@@ -49,7 +49,7 @@ def _texts(plane: Plane, data: TimeChart, measure: Measure) -> Iterator[Text]:
             yield curve.text, LINE, "balance", places, 9.0
     yield from _marks(plane, data, measure)
     for side in ("compute", "memory"):
-        text = BOUNDS[side].label
+        text = bounds()[side].label
         yield text, LINE, f"region-{side}", _corner(plane.view, side, *measure(text, LINE)), 1.2
     for curve in plane.curves:
         if curve.role == "iso":

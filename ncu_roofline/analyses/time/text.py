@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
-from ncu_roofline.analyses.hierarchical.style import BOUNDS, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.hierarchical.text import ASCII
 from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
@@ -121,7 +121,7 @@ def absent_columns(frames: TimeFrames) -> list[Texts]:
 
 
 def _bound(bound: str) -> str:
-    return BOUNDS[bound].label.removesuffix("-bound") if bound else "unknown"
+    return bound or "unknown"
 
 
 def _time(seconds: float) -> str:
