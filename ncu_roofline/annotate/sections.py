@@ -12,6 +12,8 @@ from typing import Any
 from ncu_roofline.annotate import naming
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, Measured, RoofPlan, WorkPlan
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.palette import PLAIN, Color
 from ncu_roofline.sectionfile.message import messages
 from ncu_roofline.units import format_value
 
@@ -21,10 +23,6 @@ _ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was
 _FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
 _MOST_ORDERS = 7  # so that all come before the next stock section (20)
 _ARGB = 1  # kind of a colour
-# Colours that colour-blind people tell apart (Okabe and Ito), opaque; measured roofs are paler.
-_COLORS = {"l1": 0xFF0072B2, "shared": 0xFF56B4E9, "l2": 0xFF009E73, "dram": 0xFFD55E00, "system": 0xFFCC79A7}
-_OTHER_COLOR = 0xFF7F7F7F
-_NOFMA_COLOR = 0xFFE69F00
 _UNITS = {"flop": "FLOP", "op": "OP"}
 
 
@@ -125,14 +123,14 @@ def _add_chart(section: Any, chart: ChartPlan, counted: list[LevelPlan]) -> None
         point = roofline.points.add()
         point.work.metric.name = _text(naming.work_rate(chart.id))
         point.traffic.metric.name = _text(naming.traffic_rate(level.id))
-        _style(point.options, f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}", _color(level.id))
+        _style(point.options, f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}", _color(level).light)
 
 
-def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, int]]:
+def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
     """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
     outermost level, and these first, as viewers draw later ones over them."""
-    others = [(roof, levels[-1], _NOFMA_COLOR) for roof in roofs[1:]]
-    return others + [(roofs[0], level, _color(level.id)) for level in levels]
+    others = [(roof, levels[-1], PLAIN) for roof in roofs[1:]]
+    return others + [(roofs[0], level, _color(level)) for level in levels]
 
 
 def _add_theoretical(roofline: Any, chart: ChartPlan) -> None:
@@ -145,11 +143,15 @@ def _add_theoretical(roofline: Any, chart: ChartPlan) -> None:
         line = roofline.roofs.add()
         _per_second(line.peak_work, roof)
         _per_second(line.peak_traffic, level.roof)
-        _style(line.options, f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}", color)
+        _style(
+            line.options,
+            f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}",
+            color.light,
+        )
 
 
 def _add_measured(roofline: Any, chart: ChartPlan) -> None:
-    """The same with measured roofs as constants; where one of the two lines was not measured, the theoretical one."""
+    """The same with measured roofs as constants, lighter; where one of the two lines was not measured, the theoretical one."""
     levels = [one for one in chart.levels if one.roof.measured or one.roof.theory]
     if not levels or not chart.roofs:
         return
@@ -168,7 +170,7 @@ def _add_measured(roofline: Any, chart: ChartPlan) -> None:
             else:
                 _per_second(value, one)
                 texts.append(f"{one.label} theoretical")
-        _style(line.options, f"measured: {'; '.join(texts)}", _paler(color))
+        _style(line.options, f"measured: {'; '.join(texts)}", color.dark)
 
 
 def _per_second(value: Any, roof: RoofPlan) -> None:
@@ -177,18 +179,13 @@ def _per_second(value: Any, roof: RoofPlan) -> None:
     value.per_second.clock.name = _text(naming.CLOCK)
 
 
-def _style(options: Any, label: str, color: int) -> None:
+def _style(options: Any, label: str, color: str) -> None:
     options.label = _text(label)
-    options.color.kind, options.color.value = _ARGB, color
+    options.color.kind, options.color.value = _ARGB, 0xFF000000 | int(color[1:], 16)
 
 
-def _color(level: str) -> int:
-    return _COLORS.get(level, _OTHER_COLOR)
-
-
-def _paler(color: int) -> int:
-    """Half way to white: to be seen on the viewers' dark and light backgrounds."""
-    return 0xFF000000 | sum((0xFF + (color >> shift & 0xFF)) // 2 << shift for shift in (16, 8, 0))
+def _color(level: LevelPlan) -> Color:
+    return load_spec().level(level.id).color
 
 
 def _add_metric(owner: Any, label: str, name: str) -> None:

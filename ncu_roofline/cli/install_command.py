@@ -152,7 +152,7 @@ def _line(one: Done, dry_run: bool) -> str:
 def _try(target: Target) -> str:
     program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
     words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
-    return shlex.join([*words, "--section", load_spec().sections["fp64"], "-o", "report", "./app"])
+    return shlex.join([*words, "--section", load_spec().sections[load_spec().core[0]], "-o", "report", "./app"])
 
 
 def _json(done: list[Done], chosen: Chosen) -> str:

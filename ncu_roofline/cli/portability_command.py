@@ -10,6 +10,7 @@ from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_
 from ncu_roofline.cli.inputs import expand
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output, write_text
 from ncu_roofline.errors import UsageError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Selection
 
 
@@ -77,7 +78,7 @@ def _choices(args: argparse.Namespace) -> Choices:
     return Choices(
         flops="canonical" if args.canonical_flops else args.flops,
         ceiling=args.ceiling,
-        level=levels.pop("", "dram"),
+        level=levels.pop("", load_spec().memory),
         levels=levels,
         canonical=dict(args.canonical_flops),
         platforms=tuple(args.platforms),

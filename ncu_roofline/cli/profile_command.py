@@ -112,7 +112,11 @@ def _check_precisions(precisions: Sequence[str]) -> None:
 def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
     folder = expected_folder(machine, setting.ncu)
-    if folder is None or machine.environ.get(NO_DEPLOYMENT) or profile.light_type(args.precision) not in ("", "fp16"):
+    if (
+        folder is None
+        or machine.environ.get(NO_DEPLOYMENT)
+        or profile.light_type(args.precision) not in ("", load_spec().standard_type)
+    ):
         return False
     try:
         manifest = read_manifest(folder)

@@ -10,8 +10,6 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
 from ncu_roofline.model import Roofline
 
-LEVEL = "dram"
-
 
 def check_time_options(args: argparse.Namespace) -> None:
     """Raise UsageError for options that don't go with the view of the command line."""
@@ -30,5 +28,5 @@ def check_time_options(args: argparse.Namespace) -> None:
 
 def time_view(roofline: Roofline, args: argparse.Namespace, ceilings: Sequence[Ceilings]) -> TimeRoofline:
     """The time-based model of an ordinary one that has points at every level."""
-    level = args.level[0] if args.level else LEVEL
+    level = args.level[0] if args.level else ""
     return time_roofline(roofline, level=level, launch_latency=args.launch_latency, ceilings=ceilings)

@@ -306,6 +306,11 @@ class Spec:
         """The tensor type that stands for all where one has to be chosen."""
         return next(p for p in self.precisions if p.standard)
 
+    @property
+    def standard_type(self) -> str:
+        """Its source type: "fp16"."""
+        return self.standard_tensor.id.partition(".")[2]
+
     def level_of_ceiling(self, ceiling: str) -> str:
         """The level that a bandwidth ceiling (``smem.read``) is of, "" if it is of none."""
         head = ceiling.partition(".")[0]

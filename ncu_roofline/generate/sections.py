@@ -82,7 +82,7 @@ def render_sections(
     every chip has.  Raises RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
     """
     spec = spec or load_spec()
-    light_type = light_type or spec.standard_tensor.id.removeprefix("tensor.")
+    light_type = light_type or spec.standard_type
     _check_light_type(light_type, spec)
     options = Options(dialect, measured(ceilings, clock_consistent), light_type)
     documents = [_document(recipe, 20 + position, spec, options) for position, recipe in enumerate(recipes(spec))]

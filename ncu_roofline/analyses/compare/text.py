@@ -14,6 +14,7 @@ from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.errors import printable
+from ncu_roofline.facts import load_spec
 from ncu_roofline.rendering.frames import table
 from ncu_roofline.rendering.table import Cells, escape, table_lines
 from ncu_roofline.texts import clean
@@ -144,7 +145,8 @@ def change(before: float, after: float) -> str:
 def level_of(frames: ComparisonFrames) -> str:
     """The level whose bytes and intensity the table shows: DRAM, else the outermost that is known."""
     found = level_order({str(level) for level in table(frames, "levels")["level"].tolist()} - {""})  # type: ignore[arg-type]
-    return "dram" if "dram" in found or not found else found[-1]
+    memory = load_spec().memory
+    return memory if memory in found or not found else found[-1]
 
 
 class KernelCells:

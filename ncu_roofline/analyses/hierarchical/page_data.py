@@ -16,9 +16,9 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
-from ncu_roofline.analyses.hierarchical.usage import SM, bars, level_text, percent, unit_label
+from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
-from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS
+from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, Tables, view_of
 from ncu_roofline.rendering.page import clean_line, number
 from ncu_roofline.rendering.style import THEMES
@@ -67,7 +67,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
     """The utilisation bars of kernels without dots: units with their colours, and for each kernel its shares of their peaks."""
     data = bars(frames, _MOST_BARS)
     neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
-    styles = {unit: level_style(unit) for unit in data.units if unit != SM}
+    styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS_WITH_COLUMNS}
     units = [
         {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
         for unit in data.units

@@ -1,0 +1,67 @@
+"""Ids, colours and sections of levels and precisions stand in the data files; modules ask the specification for them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import ncu_roofline
+from ncu_roofline.facts import load_instructions, load_spec
+
+ROOT = Path(ncu_roofline.__file__).parent
+SPEC = load_spec()
+PRECISIONS = {name for one in SPEC.precisions for name in (one.id, *one.roof_ids())}
+LEVELS = {text for level in SPEC.levels for text in (level.id, *level.color)}
+KINDS = {kind.id for kind in load_instructions().kinds if kind.level}
+FACTS = LEVELS | PRECISIONS | KINDS | {*SPEC.sections.values()}
+# What names one on purpose, and why; whole files where they are such a table.
+ON_PURPOSE = {
+    # Words of other programs, and what they mean.
+    "inputs/advisor.py": {"l1", "l2", "dram"},
+    "inputs/advisor_roofs.py": {"l1", "l2", "dram", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
+    "inputs/likwid.py": {"l2", "dram"},
+    "inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
+    "inputs/ert.py": {"l1", "l2", "fp64"},  # what it calls L1 is L2 on a GPU; it runs in double precision unless told otherwise
+    "inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
+    "analyses/hierarchical/nersc.py": {"l1", "shared", "l2", "dram", "system"},
+    "sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
+    "sectionfile/stock_faults.py": {"fp16"},  # the precision that a stock chart gets wrong
+    "wire.py": {"int32"},  # a type of protobuf
+    # Hardware units, whose names begin counters.
+    "model/counters.py": {"dram"},
+    "model/utilisation.py": {"dram"},
+    "generate/lower.py": {"dram"},
+    "annotate/naming.py": {"l1"},  # the hardware's name for it begins its metrics
+    # What instructions of one kind do beyond what the specification says of them.
+    "model/extract.py": {"shared"},  # wavefronts and asynchronous copies
+    "model/opcodes.py": {"fp16", "fp32"},  # HFMA2 loads constants; accumulators
+    "model/work.py": {"fp16", "bf16"},  # HADD2 converts, and counts BF16
+    "generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
+    # What --help shows, which reads no data files.
+    "cli/generate_command.py": {"fp16"},
+    "cli/parser.py": {"fp16"},
+    # The columns of a public frame, fixed when it is imported.
+    "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
+    # What the benchmark has kernels for, and the roofs of their names.
+    "bench/catalogue.py": {"fp64", "fp32", "fp16", "bf16"},
+    "bench/theory.py": {"fp64", "fp16", "tensor.fp16", "tensor.fp16.acc16", "tensor.fp16.acc32", "tensor.fp8fp6fp4"},
+    "bench/campaign.py": {"fp32.fma"},  # warms the GPU up
+}
+
+
+def constants(path: Path) -> Iterator[str]:
+    """Texts in the code of a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_ids_stand_once() -> None:
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        place = path.relative_to(ROOT)
+        named = FACTS.intersection(constants(path)) if place.parts[0] != "facts" else set()
+        if named:
+            found[place.as_posix()] = named
+    assert found == ON_PURPOSE
