@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from ncu_roofline.bench.gpus import find_gpu, gpus, named
-from ncu_roofline.spec import Gpu
 
 from ncu_roofline.bench.catalogue import catalogue, kind_of, select
 from ncu_roofline.bench.tables import best
 from ncu_roofline.bench.theory import Theory, table, theory, units_of_device
 from ncu_roofline.errors import UsageError
+from ncu_roofline.facts import Gpu
+from ncu_roofline.facts.gpus import find_gpu, gpus, named
 from tests.bench.fakes import H200, MIG, device
 
 KINDS = {kind.id: kind for kind in catalogue()}
