@@ -105,7 +105,7 @@ class _Way(NamedTuple):
 class _Precision(NamedTuple):
     """A precision: ``roof`` is the id of its highest roof; ways of counting it are best first.
 
-    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own (first and last compute capability, id).
+    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own, by first and last compute capability.
     """
 
     id: str
@@ -267,11 +267,11 @@ def _free(text: str) -> set[str]:
     return set(used(symtable.symtable(text, "", "exec"))) - _defined(text)
 
 
-def _collected(section: str) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
-    """What a section's text names: (first and last architecture number, metrics)."""
-    found = {(int(low or 0), int(high or 999), name) for name, low, high in _METRIC.findall(section)}
-    rows = groupby(sorted(row for row in found if not row[2].startswith(_LATER)), key=lambda row: row[:2])
-    return tuple((*chips, tuple(name for *_, name in group)) for chips, group in rows)
+def _collected(section: str) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Metrics that a section's text names, by first and last architecture number."""
+    found = [((int(low or 0), int(high or 999)), name) for name, low, high in _METRIC.findall(section)]
+    rows = sorted({(chips, name) for chips, name in found if not name.startswith(_LATER)})
+    return {chips: tuple(name for _, name in group) for chips, group in groupby(rows, key=lambda row: row[0])}
 
 
 def _constants(spec: Spec) -> dict[str, object]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import os
 import re
 import subprocess
+import symtable
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import ncu_roofline
 from ncu_roofline import pack
+from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.generate.rules import _collected, render_rules, rule_templates
 from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.report import read_report
 from ncu_roofline.spec import load_spec
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
+from tests.published_report import CEILINGS
 from tests.rules.running import RULES, our_rules
 
 TEXTS = render_rules()
 (HELPER,) = (name.removesuffix(".py") for name in TEXTS if name.startswith(pack.HELPER))
 NAMES = sorted({name.removesuffix(".py") for name in TEXTS} - {HELPER})
+DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 IMPORTABLE = {"math", "re", "collections", "functools", "itertools", "operator", "NvRules"}
 SECTIONS = {
     "HierarchicalDoubleRooflineChart",
@@ -69,6 +75,34 @@ def test_it_imports_only_what_every_release_has(name: str) -> None:
         elif isinstance(node, ast.ImportFrom):
             found.add(node.module or "")
     assert found <= IMPORTABLE | ({HELPER} if name != f"{HELPER}.py" else set())
+
+
+def test_the_helper_is_called_by_its_text_and_is_no_rule() -> None:
+    """Nsight Compute runs files of one name from several folders into one module: another text has to have another name."""
+    assert not {"get_identifier", "apply"} & defined(TEXTS[f"{HELPER}.py"])
+    ceilings = read_ceilings(DEMO / CEILINGS)
+    measured = render_rules(ceilings=[ceilings])
+    (other,) = measured.keys() - TEXTS.keys()
+    assert other.startswith(pack.HELPER)
+    assert not [name for name, text in measured.items() if HELPER in text]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_imports_what_it_uses_and_no_more(name: str) -> None:
+    text = TEXTS[f"{name}.py"]
+    tree = ast.parse(text)
+    imported = {alias.name for one in tree.body if isinstance(one, (ast.Import, ast.ImportFrom)) for alias in one.names}
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    assert imported <= read
+    assert imported <= defined(TEXTS[f"{HELPER}.py"]) | {"math", "namedtuple"}
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    assert read <= imported | own | defined(text) | set(dir(builtins))
+
+
+def defined(text: str) -> set[str]:
+    """What a module defines or imports."""
+    return {one.get_name() for one in symtable.symtable(text, "", "exec").get_symbols() if one.is_assigned() or one.is_imported()}
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -183,8 +217,8 @@ def busy_kernel() -> dict[str, float | int | str]:
 def as_collected_on_an_a100() -> dict[str, float | int | str]:
     """What all our sections together collect there, as in a report of 2020.3."""
     sections = render_sections()
-    rows = [row for text in sections.values() for row in _collected(text)]
-    collected = {name: 1000.0 for low, high, names in rows if low <= 80 <= high for name in names}
+    rows = [row for text in sections.values() for row in _collected(text).items()]
+    collected = {name: 1000.0 for (low, high), names in rows if low <= 80 <= high for name in names}
     return {**collected, **A100, "device__attribute_clock_rate": 1_410_000, **timing()}
 
 

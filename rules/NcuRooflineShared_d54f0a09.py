@@ -14,7 +14,7 @@ import NvRules
 Way = namedtuple("Way", "ranges counters clock peak fused note includes")
 Way.__new__.__defaults__ = ((), (), '', ())
 # A precision: roof is the id of its highest roof; ways of counting it are best first. adds: to the total; part_of which other
-# it is; pipes that are not its own (first and last compute capability, id).
+# it is; pipes that are not its own, by first and last compute capability.
 Precision = namedtuple("Precision", "id label roof roof_label kind unit ways adds part_of pipes")
 Precision.__new__.__defaults__ = ('', ())
 # A level of memory: whether it is one of the chain from the SMs to DRAM, and ways of counting its bytes, best first.
@@ -35,200 +35,147 @@ Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None)
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
 COLLECTED = {
-    'HierarchicalDoubleRooflineChart': (
-        (
-            0, 70,
-            (
-                'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-                'dram__bytes.sum.per_second',
-            ),
+    'HierarchicalDoubleRooflineChart': {
+        (0, 70): (
+            'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
+            'dram__bytes.sum.per_second',
         ),
-        (
-            0, 999,
-            (
-                'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second',
-                'l1tex__lsu_writeback_active.sum.peak_sustained', 'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second',
-                'lts__cycles_elapsed.avg.per_second', 'lts__t_sectors_srcunit_tex.sum',
-                'lts__t_sectors_srcunit_tex.sum.peak_sustained', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second', 'sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained',
-                'smsp__cycles_elapsed.avg.per_second', 'smsp__sass_data_bytes_mem_shared.sum',
-                'smsp__sass_data_bytes_mem_shared.sum.per_second', 'smsp__sass_thread_inst_executed_op_dadd_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_dmul_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_dmul_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second',
-            ),
+        (0, 999): (
+            'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
+            'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second', 'lts__cycles_elapsed.avg.per_second',
+            'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.peak_sustained',
+            'lts__t_sectors_srcunit_tex.sum.per_second', 'sm__cycles_elapsed.avg.per_second',
+            'sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained', 'smsp__cycles_elapsed.avg.per_second',
+            'smsp__sass_data_bytes_mem_shared.sum', 'smsp__sass_data_bytes_mem_shared.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_dadd_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_dmul_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_dmul_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second',
         ),
-        (75, 75, ('device__attribute_max_mem_frequency_khz',)),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 75): ('device__attribute_max_mem_frequency_khz',),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-        (80, 999, ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second')),
-    ),
-    'HierarchicalSingleRooflineChart': (
-        (
-            0, 70,
-            (
-                'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-                'dram__bytes.sum.per_second',
-            ),
+        (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
+    },
+    'HierarchicalSingleRooflineChart': {
+        (0, 70): (
+            'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
+            'dram__bytes.sum.per_second',
         ),
-        (
-            0, 999,
-            (
-                'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second',
-                'l1tex__lsu_writeback_active.sum.peak_sustained', 'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second',
-                'lts__cycles_elapsed.avg.per_second', 'lts__t_sectors_srcunit_tex.sum',
-                'lts__t_sectors_srcunit_tex.sum.peak_sustained', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second', 'sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained',
-                'smsp__cycles_elapsed.avg.per_second', 'smsp__sass_data_bytes_mem_shared.sum',
-                'smsp__sass_data_bytes_mem_shared.sum.per_second', 'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum.per_second',
-            ),
+        (0, 999): (
+            'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
+            'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second', 'lts__cycles_elapsed.avg.per_second',
+            'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.peak_sustained',
+            'lts__t_sectors_srcunit_tex.sum.per_second', 'sm__cycles_elapsed.avg.per_second',
+            'sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained', 'smsp__cycles_elapsed.avg.per_second',
+            'smsp__sass_data_bytes_mem_shared.sum', 'smsp__sass_data_bytes_mem_shared.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum.per_second',
         ),
-        (75, 75, ('device__attribute_max_mem_frequency_khz',)),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 75): ('device__attribute_max_mem_frequency_khz',),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-        (80, 999, ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second')),
-    ),
-    'HierarchicalHalfRooflineChart': (
-        (
-            0, 70,
-            (
-                'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-                'dram__bytes.sum.per_second',
-            ),
+        (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
+    },
+    'HierarchicalHalfRooflineChart': {
+        (0, 70): (
+            'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
+            'dram__bytes.sum.per_second',
         ),
-        (
-            0, 999,
-            (
-                'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second',
-                'l1tex__lsu_writeback_active.sum.peak_sustained', 'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second',
-                'lts__cycles_elapsed.avg.per_second', 'lts__t_sectors_srcunit_tex.sum',
-                'lts__t_sectors_srcunit_tex.sum.peak_sustained', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second', 'sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained',
-                'smsp__cycles_elapsed.avg.per_second', 'smsp__sass_data_bytes_mem_shared.sum',
-                'smsp__sass_data_bytes_mem_shared.sum.per_second', 'smsp__sass_thread_inst_executed_op_hadd_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_hadd_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum',
-                'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum.per_cycle_elapsed',
-                'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
-            ),
+        (0, 999): (
+            'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
+            'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second', 'lts__cycles_elapsed.avg.per_second',
+            'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.peak_sustained',
+            'lts__t_sectors_srcunit_tex.sum.per_second', 'sm__cycles_elapsed.avg.per_second',
+            'sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained', 'smsp__cycles_elapsed.avg.per_second',
+            'smsp__sass_data_bytes_mem_shared.sum', 'smsp__sass_data_bytes_mem_shared.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_hadd_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_hadd_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum',
+            'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum.per_cycle_elapsed',
+            'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
         ),
-        (75, 75, ('device__attribute_max_mem_frequency_khz',)),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 75): ('device__attribute_max_mem_frequency_khz',),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-        (80, 999, ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second')),
-    ),
-    'HierarchicalTensorRooflineChart': (
-        (
-            0, 70,
-            (
-                'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-                'dram__bytes.sum.per_second',
-            ),
+        (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
+    },
+    'HierarchicalTensorRooflineChart': {
+        (0, 70): (
+            'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
+            'dram__bytes.sum.per_second',
         ),
-        (
-            0, 999,
-            (
-                'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second',
-                'l1tex__lsu_writeback_active.sum.peak_sustained', 'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second',
-                'lts__cycles_elapsed.avg.per_second', 'lts__t_sectors_srcunit_tex.sum',
-                'lts__t_sectors_srcunit_tex.sum.peak_sustained', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second',
-            ),
+        (0, 999): (
+            'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
+            'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second', 'lts__cycles_elapsed.avg.per_second',
+            'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.peak_sustained',
+            'lts__t_sectors_srcunit_tex.sum.per_second', 'sm__cycles_elapsed.avg.per_second',
         ),
-        (75, 75, ('device__attribute_max_mem_frequency_khz',)),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 75): ('device__attribute_max_mem_frequency_khz',),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-        (80, 999, ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second')),
-    ),
-    'RooflineOverview': (
-        (0, 70, ('dram__bytes.sum', 'dram__bytes.sum.per_second')),
-        (
-            0, 999,
-            (
-                'device__attribute_max_gpu_frequency_khz', 'gpu__time_duration.sum', 'l1tex__t_bytes.sum',
-                'l1tex__t_bytes.sum.per_second', 'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second', 'smsp__sass_data_bytes_mem_shared.sum',
-                'smsp__sass_data_bytes_mem_shared.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum.per_second',
-                'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
-            ),
+        (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
+    },
+    'RooflineOverview': {
+        (0, 70): ('dram__bytes.sum', 'dram__bytes.sum.per_second'),
+        (0, 999): (
+            'device__attribute_max_gpu_frequency_khz', 'gpu__time_duration.sum', 'l1tex__t_bytes.sum',
+            'l1tex__t_bytes.sum.per_second', 'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.per_second',
+            'sm__cycles_elapsed.avg.per_second', 'smsp__sass_data_bytes_mem_shared.sum',
+            'smsp__sass_data_bytes_mem_shared.sum.per_second', 'smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum.per_second',
+            'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
         ),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.per_second', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.per_second', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-    ),
-    'InstructionRooflineChart': (
-        (
-            0, 70,
-            (
-                'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-                'dram__bytes.sum.per_second',
-            ),
+    },
+    'InstructionRooflineChart': {
+        (0, 70): (
+            'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
+            'dram__bytes.sum.per_second',
         ),
-        (
-            0, 999,
-            (
-                'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second',
-                'l1tex__lsu_writeback_active.sum.peak_sustained', 'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second',
-                'lts__cycles_elapsed.avg.per_second', 'lts__t_sectors_srcunit_tex.sum',
-                'lts__t_sectors_srcunit_tex.sum.peak_sustained', 'lts__t_sectors_srcunit_tex.sum.per_second',
-                'sm__cycles_elapsed.avg.per_second', 'sm__inst_issued.sum.peak_sustained', 'smsp__inst_executed.sum',
-                'smsp__inst_executed.sum.per_second', 'smsp__sass_inst_executed_op_global_ld.sum.per_second',
-                'smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second',
-            ),
+        (0, 999): (
+            'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
+            'l1tex__t_bytes.sum', 'l1tex__t_bytes.sum.per_second', 'lts__cycles_elapsed.avg.per_second',
+            'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.peak_sustained',
+            'lts__t_sectors_srcunit_tex.sum.per_second', 'sm__cycles_elapsed.avg.per_second',
+            'sm__inst_issued.sum.peak_sustained', 'smsp__inst_executed.sum', 'smsp__inst_executed.sum.per_second',
+            'smsp__sass_inst_executed_op_global_ld.sum.per_second',
+            'smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second',
         ),
-        (75, 75, ('device__attribute_max_mem_frequency_khz',)),
-        (
-            75, 999,
-            (
-                'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-                'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-            ),
+        (75, 75): ('device__attribute_max_mem_frequency_khz',),
+        (75, 999): (
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
-        (80, 999, ('dram__cycles_elapsed.avg.per_second',)),
-    ),
+        (80, 999): ('dram__cycles_elapsed.avg.per_second',),
+    },
 }
 # Attributes that rules read, the compute capability first; every report has them.
 DEVICE_ATTRIBUTES = (
@@ -2083,9 +2030,9 @@ def look(handle, section):
     context = NvRules.get_context(handle)
     action = context.range_by_idx(0).action_by_idx(0)
     kept = getattr(action, "shared", {})  # outside Nsight Compute rules share what they and others found out
-    if __name__ not in kept:
-        kept[__name__] = Kernel(action, section)
-    return kept[__name__], Report(context.frontend())
+    if Kernel not in kept:
+        kept[Kernel] = Kernel(action, section)
+    return kept[Kernel], Report(context.frontend())
 
 
 def once(method):
@@ -2112,7 +2059,7 @@ class Kernel(object):
             self.names = frozenset(action.metric_names())
         else:
             number = 10 * (self.value(self.names[0]) or 0) + (self.value(self.names[1]) or 0)
-            collected = [names for low, high, names in COLLECTED.get(section, ()) if low <= number <= high]
+            collected = [names for (low, high), names in COLLECTED.get(section, {}).items() if low <= number <= high]
             self.names = frozenset(sum(collected, self.names))
         self.seconds = self.find_seconds()
         self.found = None  # works
