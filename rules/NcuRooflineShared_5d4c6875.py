@@ -2036,16 +2036,19 @@ def look(handle, section):
 
 
 def once(method):
-    """A method that works out one thing (a precision, a level or units of one clock) keeps its answer."""
+    """What is worked out of a kernel (for a precision, a level, or units of one clock) is kept."""
     name = method.__name__
 
-    def kept(self, what):
+    def kept(kernel, what=None):
         key = (name, getattr(what, "id", what))
-        if key not in self.values:
-            self.values[key] = method(self, what)
-        return self.values[key]
+        if key not in kernel.values:
+            kernel.values[key] = method(kernel) if what is None else method(kernel, what)
+        return kernel.values[key]
 
     return kept
+
+
+WAYS = {}  # by chip and id, as found for the kernels so far
 
 
 class Kernel(object):
@@ -2053,7 +2056,7 @@ class Kernel(object):
 
     def __init__(self, action, section=""):
         self.action = action
-        self.values = getattr(action, "shared", {})
+        self.values = dict(getattr(action, "shared", {}))
         self.names = DEVICE_ATTRIBUTES
         if hasattr(action, "metric_names"):
             self.names = frozenset(action.metric_names())
@@ -2062,7 +2065,6 @@ class Kernel(object):
             collected = [names for (low, high), names in COLLECTED.get(section, {}).items() if low <= number <= high]
             self.names = frozenset(sum(collected, self.names))
         self.seconds = self.find_seconds()
-        self.found = None  # works
         self.sm_count = self.value("device__attribute_multiprocessor_count")
         self.clock_max = times(
             first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
@@ -2091,7 +2093,7 @@ class Kernel(object):
 
     def value(self, name):
         if name not in self.values:
-            self.values[name] = self.read(name)
+            self.values[name] = self.read(name) if name in self.names else None
         return self.values[name]
 
     def read(self, name):
@@ -2203,13 +2205,20 @@ class Kernel(object):
         found = [(name, self.value(name)) for name in counted.metrics]
         return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
-    def applicable(self, ways):
-        return [way for way in ways if any([since <= self.capability <= until for since, until in way.ranges])]
+    def is_among(self, ranges):
+        return any([since <= self.capability <= until for since, until in ranges])
+
+    def ways(self, item):
+        """The ways of counting a precision or a level on this chip."""
+        key = (self.capability, item.id)
+        if key not in WAYS:
+            WAYS[key] = [way for way in item.ways if self.is_among(way.ranges)]
+        return WAYS[key]
 
     @once
     def work(self, precision):
         """Operations, the metrics that gave them, a note on them and what they include; None where not collected."""
-        for way in self.applicable(precision.ways):
+        for way in self.ways(precision):
             total, metrics = self.count(way.counters)
             if total is not None:
                 return Counted(total, metrics, way.note, way.includes, self.count(way.fused)[0])
@@ -2218,7 +2227,7 @@ class Kernel(object):
     @once
     def compute_roof(self, precision):
         """Operations per second of a precision's highest roof."""
-        peaks = [self.peak(way.peak, way.clock) for way in self.applicable(precision.ways) if way.peak]
+        peaks = [self.peak(way.peak, way.clock) for way in self.ways(precision) if way.peak]
         return self.of_board(precision.roof, first(*peaks))
 
     def of_board(self, name, roof):
@@ -2232,17 +2241,16 @@ class Kernel(object):
     def per_sm(self, per_cycle):
         return times(times(per_cycle, self.sm_count), self.clock("sm"))
 
+    @once
     def works(self):
-        """Work by precision id, of those that have any counters."""
-        if self.found is None:
-            pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
-            self.found = [(precision, work) for precision, work in pairs if work is not None]
-        return self.found
+        """(precision, work) of all that have any counters."""
+        pairs = [(precision, self.work(precision)) for precision in PRECISIONS]
+        return [(precision, work) for precision, work in pairs if work is not None]
 
     @once
     def traffic(self, level):
         """Bytes, the metrics that gave them and a note on them; None where not collected."""
-        for way in self.applicable(level.ways):
+        for way in self.ways(level):
             total, metrics = self.count(way.counters)
             if total is not None:
                 return Counted(total, metrics, way.note)
@@ -2253,7 +2261,7 @@ class Kernel(object):
         """Bytes per second of a level, from the counters that its traffic is of."""
         sheet = self.sheet(level.id)
         peaks = []
-        for way in self.applicable(level.ways):
+        for way in self.ways(level):
             peak = self.peak(way.peak, way.clock) if way.peak else None
             if self.count(way.counters)[0] is not None:
                 return first(peak, sheet)
@@ -2330,6 +2338,11 @@ def without_power(match):
     return "{:.0f}".format(value) if value >= 1 else "{:.1e}".format(value)
 
 
+@once
+def mix_of(kernel):
+    return Mix(demands(kernel))
+
+
 class Report(object):
     """What the rule says, on every release: kinds of messages and calls that came later are replaced or left out."""
 
@@ -2396,6 +2409,7 @@ class MemoryRoof(object):
         return min(slope, peak) if slope is not None and peak is not None else None
 
 
+@once
 def levels_of(kernel):
     found = []
     for level in LEVELS:
@@ -2454,6 +2468,7 @@ def pipe_of(kernel, precision):
     return named[0] if named else ("tensor" if precision.kind == "tensor" else precision.id)
 
 
+@once
 def demands(kernel):
     """One of every precision that adds to the work; by instruction family where the families make up the whole."""
     works = kernel.works()
@@ -2511,14 +2526,12 @@ def as_share(percentage):
     return share if share is not None and 0 <= share <= MOST else None
 
 
-def tensor_activity(kernel):
+@once
+def tensor_active(kernel):
     """Share of the cycles in which the tensor pipe was active, None where unknown."""
-    if "tensor_active" in kernel.values:
-        return kernel.values["tensor_active"]
     whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
     parts = [share for share in parts if share is not None]
-    kernel.values["tensor_active"] = first(*(whole + [max(parts) if parts else None]))
-    return kernel.values["tensor_active"]
+    return first(*(whole + [max(parts) if parts else None]))
 
 
 class PrecisionBound(object):
@@ -2532,7 +2545,7 @@ class PrecisionBound(object):
             report.note("This rule does not know chips of compute capability {}.{}.".format(*kernel.capability), "Unknown chip")
             return
         mine = [(precision, work) for precision, work in kernel.works() if precision.id in self.shown]
-        possible = [precision for precision in PRECISIONS if precision.id in self.shown and kernel.applicable(precision.ways)]
+        possible = [precision for precision in PRECISIONS if precision.id in self.shown and kernel.ways(precision)]
         if possible and all([precision.id in kernel.absent for precision in possible]):
             labels = ", ".join([precision.label for precision in possible])
             report.note("{} has no units for work of this kind ({}).".format(kernel.device, labels), "Not on this GPU")
@@ -2540,7 +2553,7 @@ class PrecisionBound(object):
         if not mine or kernel.seconds is None:
             report.missing(self.wanted(kernel), "what binds this kernel")
             return
-        mix, levels = Mix(demands(kernel)), levels_of(kernel)
+        mix, levels = mix_of(kernel), levels_of(kernel)
         for precision, work in mine:
             busiest = mix.busiest is not None and mix.busiest.precision.id == precision.id
             counts = precision.unit != "flop" or work.total >= MIXED_SHARE * mix.total or busiest
@@ -2553,10 +2566,9 @@ class PrecisionBound(object):
 
     def wanted(self, kernel):
         names = [] if kernel.seconds is not None else ["gpu__time_duration.sum"]
-        for precision in PRECISIONS:
-            ways = kernel.applicable(precision.ways)
-            if precision.id in self.shown and precision.id not in kernel.absent and ways:
-                names += [name + ".sum" for name, _ in ways[0].counters]
+        mine = [precision for precision in PRECISIONS if precision.id in self.shown and precision.id not in kernel.absent]
+        for precision in mine:
+            names += [name + ".sum" for way in kernel.ways(precision)[:1] for name, _ in way.counters]
         return names[:4] + (["..."] if len(names) > 4 else []) + ["(section @section:{0}:{0}@)".format(self.section)]
 
     def judge(self, kernel, report, precision, work, levels, share):
@@ -2592,7 +2604,7 @@ class Facts(object):
 
 
 def wanted_traffic(kernel):
-    ways = [kernel.applicable(level.ways) for level in LEVELS if level.chain]
+    ways = [kernel.ways(level) for level in LEVELS if level.chain]
     return [found[0].counters[0][0] + ".sum" for found in ways if found]
 
 
