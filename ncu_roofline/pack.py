@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+HELPER = "NcuRooflineShared"
+"""What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

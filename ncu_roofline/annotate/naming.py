@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_roofline.formula import WeightedSum
+from ncu_roofline.formula import WeightedSum, twin
 from ncu_roofline.metricnames import braced
-from ncu_roofline.model.counters import twin
 from ncu_roofline.model.measurements import Origin
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.spec import Binding, Level, Precision, Spec

@@ -8,6 +8,7 @@ from pathlib import Path
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import write_atomically
 from ncu_roofline.generate.environment import GENERATED
+from ncu_roofline.pack import HELPER
 
 _SUFFIXES = (".section", ".py")
 _MARKED_LINES = 3
@@ -24,7 +25,7 @@ def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
 
 def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
-    """Write the files whose content changes; returns all paths.
+    """Write the files whose content changes, and take away the helper of rules that were there before; returns all paths.
 
     Raises RooflineError, before anything is written, if a file of that name was not generated (unless ``force``), or if the
     folder can't be made.
@@ -42,6 +43,9 @@ def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[
     for name, text in texts.items():
         if present[name] != text.encode():
             write_atomically(folder / name, [text.encode()], overwrite=True)
+    for path in _left_over(folder, texts):
+        if path.name.startswith(HELPER):  # nothing imports the helper of former rules
+            path.unlink()
     return [folder / name for name in texts]
 
 

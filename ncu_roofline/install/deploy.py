@@ -14,6 +14,7 @@ from ncu_roofline.install.machine import Machine
 from ncu_roofline.install.manifest import MANIFEST, Manifest, forget, read_manifest, record
 from ncu_roofline.install.ncu import Listing, Ncu, list_files
 from ncu_roofline.install.transaction import STAGE, changing, digest, missing_folders, recover, remove_empty
+from ncu_roofline.pack import HELPER
 
 _WRITABLE = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
 
@@ -148,7 +149,7 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
     ``searched``: it finds the folder by itself; else it is told.
     """
     for what, suffix in (("sections", ".section"), ("rules", ".py")):
-        wanted = [name for name in names if name.endswith(suffix)]
+        wanted = [name for name in names if name.endswith(suffix) and not name.startswith(HELPER)]
         listing = list_files(machine, ncu, what, None if searched else folder)
         listed = {os.path.realpath(file) for _, file in listing.entries}
         absent = [name for name in wanted if os.path.realpath(folder / name) not in listed]
