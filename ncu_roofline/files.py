@@ -65,6 +65,9 @@ def _umask() -> int:
     return mask
 
 
+HELPER = "NcuRooflineShared"
+"""What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

@@ -190,16 +190,15 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     """Lines of at most ``width`` (words are not broken); `textwrap` takes as long for that as three rules."""
     lines = []
+    room = max(width - len(indent), 0)
     for part in text.splitlines():
-        line = ""
-        for word in printable(part).split():
-            if line and len(line) + 1 + len(word) > width - len(indent):
-                lines.append(indent + line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        if line:
+        rest = " ".join(printable(part).split())
+        while len(rest) > room and " " in rest:
+            end = rest.rfind(" ", 0, room + 1)
+            line, _, rest = (rest[:end], "", rest[end + 1 :]) if end > 0 else rest.partition(" ")
             lines.append(indent + line)
+        if rest:
+            lines.append(indent + rest)
     return lines
 
 

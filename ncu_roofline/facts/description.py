@@ -114,6 +114,11 @@ class Precision:
         named = (name for since, until, name in self.pipes if since <= compute_capability <= until)
         return next(named, self.kind if self.kind == "tensor" else self.id)
 
+    @property
+    def roof_label(self) -> str:
+        """The label of its highest roof: FP32 FMA, Tensor FP16."""
+        return f"{self.label} {ROOF_NAMES[self.roofs[0]]}" if self.roofs else self.label
+
     def roof_ids(self) -> tuple[str, ...]:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
         return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -40,30 +40,20 @@ _UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
 _SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on), maximum clock used"
 # The number of L2 slices is the quotient of a counter's sum and average; the product of the device attributes is more than that
 # on chips with slices switched off.
-_SLICE_PAIRS = tuple(
-    (f"{counter}.sum{form}", f"{counter}.avg{form}")
-    for counter in (
-        "lts__cycles_elapsed",
-        "lts__cycles_active",
-        "lts__t_sectors",
-        "lts__t_sectors_srcunit_tex",
-        "lts__lts2xbar_cycles_active",
-        "lts__t_bytes",
-        "lts__d_sectors",
-    )
-    for form in ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
+SLICE_COUNTERS = (
+    "lts__cycles_elapsed",
+    "lts__cycles_active",
+    "lts__t_sectors",
+    "lts__t_sectors_srcunit_tex",
+    "lts__lts2xbar_cycles_active",
+    "lts__t_bytes",
+    "lts__d_sectors",
 )
+SLICE_FORMS = ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
+_SLICE_PAIRS = tuple((f"{counter}.sum{form}", f"{counter}.avg{form}") for counter in SLICE_COUNTERS for form in SLICE_FORMS)
 _SLICES_OF_ATTRIBUTES = "L2 slices by device attributes, which on some GPUs count more than there are"
 # An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
 _L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
-
-
-def twin(counter: str) -> str | None:
-    """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
-    unit, _, rest = counter.partition("__")
-    if not rest.startswith(("sass_", "inst_executed_pipe_")):
-        return None
-    return {"sm": f"smsp__{rest}", "smsp": f"sm__{rest}"}.get(unit)
 
 
 def _suffixes(counters: Iterable[str]) -> tuple[str, ...]:

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.facts import Level, Precision, Spec, load_units
-from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge
+from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge, of_mix
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of
-from ncu_roofline.model.roofs import ROOF_NAMES, Roofs, RoofValues
+from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping
 from ncu_roofline.model.utilisation import uncounted_tensor, values_of
 from ncu_roofline.model.work import Demand, demands
 
-# From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
-_MIX_TOLD = 1.05
 # Work without a roof that is less than this share of all says nothing against the verdict.
 ROOFLESS_SHARE = 0.01
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
@@ -165,7 +163,7 @@ class Verdicts:
             if share > 0:
                 demand = mine[largest[row]]
                 rows[row].append(
-                    Limit("compute", demand.roof_id, roof_label(demand.precision), share, True, _mix(float(slower[row])))
+                    Limit("compute", demand.roof_id, roof_label(demand.precision), share, True, of_mix(float(slower[row])))
                 )
 
     def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
@@ -207,13 +205,6 @@ class Verdicts:
         return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
 
 
-def _mix(slower: float) -> str:
-    """What the mix of instructions costs against one of fused multiply-adds only."""
-    if not slower > _MIX_TOLD:
-        return ""
-    return f"of what its mix of instructions can reach, {1 / slower:.0%} of the FMA peak".replace("%", " %")
-
-
 def roof_label(precision: Precision) -> str:
     """The label of a precision's highest roof: FP32 FMA, Tensor FP16."""
-    return f"{precision.label} {ROOF_NAMES[precision.roofs[0]]}" if precision.roofs else precision.label
+    return precision.roof_label

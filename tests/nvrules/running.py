@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 from ncu_roofline import files as pack
 from ncu_roofline.nvrules import RuleOutcome, RuleSet, load_rules
@@ -17,6 +18,12 @@ RULES = pack.folder("rules")
 def our_rules() -> RuleSet:
     """The rules that are committed."""
     return load_rules([RULES])
+
+
+def helper(rules: RuleSet) -> ModuleType:
+    """The module that these rules of ours share."""
+    modules = rules.rules[0].namespace.modules
+    return next(module for name, module in modules.items() if name.startswith(pack.HELPER))
 
 
 def outcomes(folder: Path, metrics: Metrics, rules: RuleSet | None = None, **rest: object) -> dict[str, RuleOutcome]:
