@@ -14,7 +14,7 @@ from ncu_roofline.check.section_rules import loading_releases
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import folder
-from ncu_roofline.sectionfile.text_schema import RELEASES, Release, release_of, release_text
+from ncu_roofline.sectionfile.schema import RELEASES, Release, release_of, release_text
 
 SUFFIX = ".section"
 TOGETHER = "all together"

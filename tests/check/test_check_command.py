@@ -10,7 +10,7 @@ import pytest
 from ncu_roofline.check import check_files, nvperf
 from ncu_roofline.check.content import ERROR
 from ncu_roofline.cli import main
-from ncu_roofline.sectionfile.text_schema import release_of
+from ncu_roofline.sectionfile.schema import release_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = 'Identifier: "{}"\nDisplayName: "good"\nMetrics {{ Metrics {{ Name: "gpu__time_duration.sum" }} }}\n'

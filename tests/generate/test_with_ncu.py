@@ -13,7 +13,7 @@ from ncu_roofline import files as pack
 from ncu_roofline.generate import dialect_of, render_sections
 from ncu_roofline.sectionfile import evaluate_charts
 from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.text import parse
+from ncu_roofline.sectionfile.text import parse_document
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts
 from tests.generate.test_sections import IDENTIFIERS
@@ -86,7 +86,7 @@ def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path
         for one in section("base", identifier).definitions:
             value = parse_expression(one.expression).evaluate(metrics.get)
             metrics |= {one.name: value} if value is not None else {}
-    sections = [parse(text) for text in texts("base").values()]
+    sections = [parse_document(text).data for text in texts("base").values()]
     report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
     (printed,) = read_details(print_details(ncu_releases[version], report, tmp_path))
     theirs = {chart.label: chart for chart in printed if chart.roofs}

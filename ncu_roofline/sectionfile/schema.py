@@ -1,4 +1,4 @@
-"""The section message under the names that `.section` files use, and the releases that know each name.
+"""The section message that reports embed and `.section` files spell out: its fields, and the releases that know each name.
 
 Source: ProfilerSection.proto and ProfilerMetricOptions.proto of Nsight Compute 2020.3, 2022.3, 2024.1 and 2024.2 (each release
 ships its own in extras/FileFormat); for the releases between and after them the sections that reports of those releases
@@ -11,12 +11,10 @@ Newer fields whose numbers are not published are known by name only (`NAMED_ONLY
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-
-from ncu_roofline.wire import build_messages
 
 Release = tuple[int, int]
 
@@ -28,6 +26,7 @@ RELEASES: tuple[Release, ...] = (
 
 ROOT = "Section"
 
+# `Message: field=number type, ...`; behind a type `*` is a repeated and `!` a required field, `|name` a member of a choice.
 # `@since`, `@-until` or `@since-until` behind an entry: the first and the last release that know it.
 _TABLE = """
 enum GpuArch: InvalidArch=0, MinArch=40, GK10x=40 @-2020.3, GK11x=43 @-2020.3, GK20x=50 @-2020.3, GM10x=50 @-2020.3,
@@ -264,7 +263,7 @@ class Schema:
 
 def release_of(text: str) -> Release:
     """(2024, 2) of "2024.2" or "2024.2.1".  Raises ValueError for anything else."""
-    match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)*", text.strip(), re.ASCII)
+    match = re.fullmatch(r"(20\d\d)\.([1-9])(\.\d+)*", text.strip(), re.ASCII)
     if not match:
         raise ValueError(f"{text!r} is no release of Nsight Compute, such as 2024.2")
     return int(match[1]), int(match[2])
@@ -307,6 +306,17 @@ def _field(words: list[str], history: History) -> FieldType:
 
 
 @cache
-def section_class() -> Any:
-    """The message class, built at the first call."""
-    return build_messages("ncu_roofline.sectionfile.text", _HISTORY.sub("", _TABLE))[ROOT]
+def messages() -> dict[str, Any]:
+    """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.
+
+    They hold whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required.
+    """
+    from ncu_roofline.wire import build_messages
+
+    messages, enums = schema().messages, schema().enums
+    entries = {name: (_entry(field, enums) for field in fields.values()) for name, fields in messages.items()}
+    return build_messages("ncu_roofline.sectionfile", "\n\n".join(f"{name}: {', '.join(e)}" for name, e in entries.items()))
+
+
+def _entry(field: FieldType, enums: Container[str]) -> str:
+    return f"{field.name}={field.number} {'int32' if field.kind in enums else field.kind}{'*' if field.repeated else ''}"
