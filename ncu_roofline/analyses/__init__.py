@@ -62,18 +62,20 @@ class Analysis:
 
 _DATA = dict.fromkeys(("csv", "json", "parquet"), "rendering.data")
 _PICTURES = dict.fromkeys(("png", "svg", "pdf"), "picture")
-_OWN = {"html": "page", **_PICTURES, **_DATA, "md": "markdown", "text": "text"}
+_OWN = {"html": "page", **_PICTURES, **_DATA, "md": "text", "text": "text"}
 # What another kind of work on the same axes looks like.
 _AS_ROOFLINE = {name: made if "." in made else f"analyses.hierarchical.{made}" for name, made in _OWN.items()}
 # View (``view`` of what is rendered; "roofline" if it names none) -> its analysis.
 ANALYSES = {
     "roofline": Analysis("hierarchical", "FLOP/s over FLOPs per byte", {**_OWN, "nersc": "nersc"}),
-    "time": Analysis("time", "run time, complexity and launch overhead", {**_OWN, "md": "text"}),
+    "time": Analysis("time", "run time, complexity and launch overhead", _OWN),
     "instruction": Analysis("instruction", "warp instructions over transactions", _AS_ROOFLINE),
     "ranks": Analysis("ranks", "ranks of a run side by side", {**_DATA, "text": "text"}),
     "comparison": Analysis("compare", "before and after", {**_DATA, "md": "text", "text": "text", "junit": "junit"}),
     "portability": Analysis(
-        "portability", "one application on several platforms", dict.fromkeys(("csv", "json", "md", "text"), "text")
+        "portability",
+        "one application on several platforms",
+        {"csv": "rendering.data", **dict.fromkeys(("json", "md", "text"), "text")},
     ),
 }
 

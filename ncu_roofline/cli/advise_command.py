@@ -35,6 +35,7 @@ from ncu_roofline.nvrules import (
     plain_text,
     worth_telling,
 )
+from ncu_roofline.rendering.table import wrapped
 from ncu_roofline.report import RuleMessage, read_report
 from ncu_roofline.units import format_value
 
@@ -188,19 +189,7 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    """Lines of at most ``width`` (words are not broken); `textwrap` takes as long for that as three rules."""
-    lines = []
-    for part in text.splitlines():
-        line = ""
-        for word in printable(part).split():
-            if line and len(line) + 1 + len(word) > width - len(indent):
-                lines.append(indent + line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        if line:
-            lines.append(indent + line)
-    return lines
+    return wrapped("\n".join(map(printable, text.splitlines())), width, indent, first=indent, whole=True)
 
 
 def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:

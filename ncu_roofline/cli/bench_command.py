@@ -118,7 +118,7 @@ def _build(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     from ncu_roofline.bench.catalogue import rows
-    from ncu_roofline.bench.tables import columns
+    from ncu_roofline.rendering.table import listing
 
     variants, capabilities, note = _listed(args)
     listed = rows(variants, capabilities)
@@ -128,7 +128,7 @@ def _list(args: argparse.Namespace) -> int:
     shown = [
         {key: ", ".join(value) if isinstance(value, list) else value or "-" for key, value in row.items()} for row in listed
     ]
-    write_text("\n".join(columns(shown)))
+    write_text("\n".join(listing(shown)))
     if note:
         say(f"ncu-roofline: {note}")
     return 0

@@ -14,6 +14,7 @@ from ncu_roofline.check.section_rules import loading_releases
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import folder
+from ncu_roofline.rendering.table import listing
 from ncu_roofline.sectionfile.text_schema import RELEASES, Release, release_of, release_text
 
 SUFFIX = ".section"
@@ -125,10 +126,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    chips = list(next(iter(table.values())))
-    rows = [["", *chips]]
-    rows += [
-        [printable(os.path.basename(name)), *(str(one) if one else "-" for one in row.values())] for name, row in table.items()
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    names = [printable(os.path.basename(name)) for name in table]
+    passes = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
+    return listing([{"": name, **row} for name, row in zip(names, passes, strict=True)], header=str)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.files import REPORT_SUFFIXES
+from ncu_roofline.rendering.table import listing
 
 _OPCODES = "opcode counts of a report (section SourceCounters)"
 
@@ -25,14 +26,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         write_text(json.dumps(rows, indent=2))
     else:
-        write_text(_table(rows))
+        write_text("\n".join(listing(rows)))
     return 0
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    header = {name: name.upper() for name in rows[0]}
-    width = {name: max(len(row[name]) for row in [header, *rows]) for name in header}
-    return "\n".join("  ".join(row[name].ljust(width[name]) for name in row).rstrip() for row in [header, *rows])
 
 
 def _architectures() -> list[dict[str, str]]:

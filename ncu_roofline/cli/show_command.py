@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import textwrap
 
 from ncu_roofline.cli.instruction_view import counts_instructions
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, write_output, write_text
 from ncu_roofline.cli.rooflines import read_roofline
 from ncu_roofline.errors import printable
+from ncu_roofline.rendering.table import wrapped
 
 MINIMUM_WIDTH = 60
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Lines of ``width`` characters; a path that is longer stays whole."""
-    return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,10 +26,9 @@ def run(args: argparse.Namespace) -> int:
         width = args.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
         blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
         explain = "ncu-roofline explain" + (" --view instruction" if counts_instructions(args) else "")
-        blocks += [
-            _wrapped(f"{printable(one.report)}: {one.summary} `{explain}` gives the ncu command that adds it.", width)
-            for one in result.explanations
-            if one.missing
-        ]
+        for one in result.explanations:
+            if one.missing:
+                said = f"{printable(one.report)}: {one.summary} `{explain}` gives the ncu command that adds it."
+                blocks.append("\n".join(wrapped(said, width, whole=True)))
         write_text("\n\n".join(blocks))
     return result.exit_code
