@@ -146,7 +146,7 @@ def listing(rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = st
 
 
 def wrapped(text: str, width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
-    """Lines of at most ``width``: a line of ``text`` behind ``first``, then ``indent``; longer words are cut, or stay ``whole``.
+    """Lines of at most ``width``: a line of ``text`` behind ``first``, then ``indent``; longer words are cut or stay ``whole``.
 
     `textwrap` gives the same in nine times the time, which for the advice on a report is as long as three rules.
     """
@@ -169,17 +169,14 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
     return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
 
 
+_MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
 # Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
-_ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
-
-
-_BACKSLASH = re.compile(r"[\\*_{}\[\]()#!~^]|^[-+=]|^\d+(?=[.)])")
+_ENTITIES = '<>&@$|`":.'
 
 
 def escape(text: str) -> str:
     """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
-    text = _BACKSLASH.sub(lambda found: f"\\{found.group()}" if not found.group().isdigit() else found.group(), clean(text))
-    return _ENTITIES.sub(lambda found: f"&#{ord(found.group())};", text)
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", clean(text))
 
 
 def markdown(table: Table) -> str:

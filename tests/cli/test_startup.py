@@ -13,7 +13,7 @@ import pytest
 import ncu_roofline
 from tests.factory import complete, kernel, report
 
-HEAVY = ("numpy", "pandas", "matplotlib", "plotly", "google.protobuf", "jinja2", "tqdm", "pyarrow", "multiprocessing")
+HEAVY = ("numpy", "pandas", "matplotlib", "plotly", "google.protobuf", "jinja2", "rich", "tqdm", "pyarrow", "multiprocessing")
 DRAWING = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}
