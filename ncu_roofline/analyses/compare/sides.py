@@ -221,7 +221,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Binding:
+class BindingRoofs:
     """Of one precision by group: performance (FLOP/s), its share of the lowest attainable one, and what binds."""
 
     performance: FloatArray
@@ -327,11 +327,11 @@ class Totals:
             return Cell(performance / bandwidth, performance, mean("compute_roof"), mean("bandwidth_roof"))
 
     @cached_property
-    def bindings(self) -> dict[str, Binding]:
+    def bindings(self) -> dict[str, BindingRoofs]:
         """By precision: over all levels of the frame, what attains least."""
         return {precision: self._binding(precision) for precision in dict.fromkeys(name for name, _ in self.cells)}
 
-    def _binding(self, precision: str) -> Binding:
+    def _binding(self, precision: str) -> BindingRoofs:
         lowest, performance = np.full(self.count, np.nan), np.full(self.count, np.nan)
         binds: TextArray = np.full(self.count, "", dtype=object)
         roofs = self._compute_roof_ids(precision)
@@ -344,7 +344,7 @@ class Totals:
                 binds = np.where(better, np.where(cell.slope < cell.compute_roof, level, roofs), binds)
             lowest = np.where(better, cell.attainable, lowest)
         with np.errstate(all="ignore"):
-            return Binding(performance, performance / lowest, binds)
+            return BindingRoofs(performance, performance / lowest, binds)
 
     def _compute_roof_ids(self, precision: str) -> TextArray:
         """The compute roof of each group: what its rows name as binding, else the first of this precision."""

@@ -10,8 +10,8 @@ from itertools import groupby
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import ZERO
 from ncu_roofline.analyses.hierarchical.summary import (
+    RooflineSummary,
     Row,
-    Summary,
     intensity_text,
     intensity_unit,
     label_of,
@@ -60,7 +60,7 @@ def _launch(number: int) -> str:
     return str(number) if number >= 0 else ""
 
 
-def _columns(data: Summary, width: int = 0) -> tuple[list[TextColumn], list[TextColumn]]:
+def _columns(data: RooflineSummary, width: int = 0) -> tuple[list[TextColumn], list[TextColumn]]:
     """What is said of a kernel, its name first, and of its work in one precision, that first."""
 
     def cells(text: Callable[[Row], str]) -> list[str]:
@@ -161,7 +161,7 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     return blocks_text(blocks, ascii_only)
 
 
-def _parts(data: Summary, width: int, repeated: Sequence[bool]) -> list[Table]:
+def _parts(data: RooflineSummary, width: int, repeated: Sequence[bool]) -> list[Table]:
     """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each."""
     about, work = _columns(data, width)
     about = [
@@ -176,7 +176,7 @@ def _parts(data: Summary, width: int, repeated: Sequence[bool]) -> list[Table]:
     return [Table(tuple(columns), _STEPS).fitted(width) for columns in (about, (indented, *others))]
 
 
-def _short(data: Summary, work: Sequence[TextColumn]) -> list[TextColumn]:
+def _short(data: RooflineSummary, work: Sequence[TextColumn]) -> list[TextColumn]:
     """The columns of work with the unit of performance in the header."""
     units = [UNITS[f"{row.unit}/s"].symbol for row in data.rows]
     header = units[0] if len(set(units)) == 1 else "work/s"
@@ -188,7 +188,7 @@ def _short(data: Summary, work: Sequence[TextColumn]) -> list[TextColumn]:
     ]
 
 
-def _table(data: Summary, width: int, color: bool) -> list[str]:
+def _table(data: RooflineSummary, width: int, color: bool) -> list[str]:
     """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
     repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
     parts = _parts(data, width, repeated)
@@ -246,7 +246,7 @@ def _absent_table(absent: Sequence[Usage], width: int) -> Table:
     return Table(tuple(_absent_columns(absent, width, columns)))
 
 
-def _reasons(data: Summary, width: int) -> list[str]:
+def _reasons(data: RooflineSummary, width: int) -> list[str]:
     """Why the longest kernels are as fast as they are, and how many more there are."""
     said = reasons(data.usages)
     shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
@@ -254,7 +254,7 @@ def _reasons(data: Summary, width: int) -> list[str]:
     return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
 
 
-def _roofs(data: Summary, width: int, color: bool) -> list[str]:
+def _roofs(data: RooflineSummary, width: int, color: bool) -> list[str]:
     """The roofs of each GPU: measured beside theoretical where both are known."""
     known = [name for name in ("measured", "theoretical") if any(roof.text(name) for roof in data.roofs)]
     values = (TextColumn(f"{name:>14}", [roof.text(name) for roof in data.roofs]) for name in known)
@@ -294,7 +294,7 @@ def _markdown(columns: Sequence[TextColumn], first: Sequence[str], left: Sequenc
     return markdown(Table(tuple(replace(one, left=one.header in left) for one in ordered)))
 
 
-def _kernels_md(data: Summary) -> str:
+def _kernels_md(data: RooflineSummary) -> str:
     """One row per kernel and precision; what is said of a kernel stands on each of its rows."""
     about, work = _columns(data)
     left = ["kernel", "step", work[0].header, "launch", "verdict", "bound by"]
@@ -307,7 +307,7 @@ def _kernels_md(data: Summary) -> str:
     return _markdown(columns, [*left[:5], "gain", "bound by"], left)
 
 
-def _roofs_md(data: Summary) -> str:
+def _roofs_md(data: RooflineSummary) -> str:
     columns = [
         TextColumn("GPU", [roof.device for roof in data.roofs], left=True),
         TextColumn("roof", [roof.label for roof in data.roofs], left=True),

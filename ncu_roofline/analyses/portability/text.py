@@ -22,7 +22,7 @@ _HEADERS = ("application", "variant", "platform", "precision", "P", "I", "F", "B
 _LEFT = _HEADERS[:4]
 
 
-class Result(Protocol):
+class PortabilityFrames(Protocol):
     """What is rendered: frames with the columns PORTABILITY_PLATFORMS and PORTABILITY_SUMMARY, and sentences."""
 
     @property
@@ -33,7 +33,7 @@ class Result(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
-def render_json(result: Result) -> bytes:
+def render_json(result: PortabilityFrames) -> bytes:
     """Strict JSON: schema, schema_version, units, platforms, summary (one object per row) and warnings; NaN is null."""
     tables = {"platforms": (PORTABILITY_PLATFORMS, result.platforms), "summary": (PORTABILITY_SUMMARY, result.summary)}
     document: dict[str, Any] = {
@@ -57,20 +57,20 @@ def _json_value(value: Any, column: Column) -> Any:
     return int(value) if column.dtype == "int" else str(value)
 
 
-def render_text(result: Result) -> bytes:
+def render_text(result: PortabilityFrames) -> bytes:
     """A table per platform and variant, what it says, and the choices behind it."""
     table = _table(result)
     rule = "  ".join("-" * width for width in table.widths)
     return (blocks_text([[*table.head(), rule, *table.body()], _facts(result)]) + "\n").encode("utf-8", "replace")
 
 
-def render_md(result: Result, *, title: str = "") -> bytes:
+def render_md(result: PortabilityFrames, *, title: str = "") -> bytes:
     """The same as Markdown with a GitHub table."""
     facts = bullets([*_facts(result), *result.warnings])
     return markdown_document([f"# {escape(title or 'Performance portability')}", markdown(_table(result)), facts])
 
 
-def _table(result: Result) -> Table:
+def _table(result: PortabilityFrames) -> Table:
     """Columns that are empty throughout are left out."""
     rows = [dict(zip(_HEADERS, _cells(row), strict=True)) for row in _rows(result.platforms)]
     columns = [TextColumn(name, [row[name] for row in rows], left=name in _LEFT) for name in _HEADERS]
@@ -101,7 +101,7 @@ def format_percent(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"
 
 
-def _facts(result: Result) -> list[str]:
+def _facts(result: PortabilityFrames) -> list[str]:
     """Which FLOPs, ceilings, levels and files stand behind the table."""
     frame = result.platforms
     ran = frame[frame["status"] == "yes"]
