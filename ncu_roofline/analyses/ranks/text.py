@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -163,9 +164,7 @@ def _outlier_line(one: _Stands) -> str:
 def _standing_out(ranks: RankFrames) -> list[_Stands]:
     """Ranks that stand out, those that do in most kernels first; one entry per reason."""
     table = ranks.rank_columns
-    ran: dict[str, int] = {}
-    for rank in table["rank"].tolist():
-        ran[rank] = ran.get(rank, 0) + 1
+    ran = Counter(table["rank"].tolist())
     rows = [row for row in _rows({name: table[name][table["outlier"] != ""] for name in table}) if row["outlier"]]
     order = {name: place for place, name in enumerate(ranks.names)}
 
