@@ -17,10 +17,11 @@ from ncu_roofline.rendering.formats import FORMATS, Format
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.text import ComparisonFrames
+    from ncu_roofline.analyses.hierarchical.view import View
     from ncu_roofline.analyses.ranks.text import RankFrames
     from ncu_roofline.rendering.frames import Column, Frames
 
-__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table"]
+__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,16 @@ class Analysis:
     """One analysis: the folder of its code, what its chart shows, and the module of the folder that makes each format.
 
     A module makes a format by its function ``render_FORMAT``; a name with a dot is a module elsewhere in the package, such as
-    the kit's for tables as data, which writes what ``TABLES`` in the folder's ``columns`` declares.
+    the kit's for tables as data, which writes what ``TABLES`` in the folder's ``columns`` declares.  Commands that look at the
+    same reports in several ways have the option --view for those that name them; ``VIEW`` in the folder's ``view`` is how.
+    ``holds`` is what these can choose of its tables, said here as the model is too much to load for a help text.
     """
 
     folder: str
     about: str
     makers: Mapping[str, str]
+    commands: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
 
     @property
     def formats(self) -> dict[str, Format]:
@@ -45,6 +50,12 @@ class Analysis:
         """Its tables with their columns; the first is what csv and parquet hold if nobody says which."""
         tables: Mapping[str, tuple[Column, ...]] = self.module("columns").TABLES
         return tables
+
+    @property
+    def view(self) -> View:
+        """How its ``commands`` get its frames."""
+        made: View = self.module("view").VIEW
+        return made
 
     def module(self, name: str) -> Any:
         """A module of its folder, or of another one by its name below the package; imported now."""
@@ -65,11 +76,13 @@ _PICTURES = dict.fromkeys(("png", "svg", "pdf"), "picture")
 _OWN = {"html": "page", **_PICTURES, **_DATA, "md": "markdown", "text": "text"}
 # What another kind of work on the same axes looks like.
 _AS_ROOFLINE = {name: made if "." in made else f"analyses.hierarchical.{made}" for name, made in _OWN.items()}
+_DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
+_FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
 # View (``view`` of what is rendered; "roofline" if it names none) -> its analysis.
 ANALYSES = {
-    "roofline": Analysis("hierarchical", "FLOP/s over FLOPs per byte", {**_OWN, "nersc": "nersc"}),
-    "time": Analysis("time", "run time, complexity and launch overhead", {**_OWN, "md": "text"}),
-    "instruction": Analysis("instruction", "warp instructions over transactions", _AS_ROOFLINE),
+    "roofline": Analysis("hierarchical", "FLOP/s over FLOPs per byte", {**_OWN, "nersc": "nersc"}, _EXPLAINED, _FRAMES),
+    "time": Analysis("time", "run time, complexity and launch overhead", {**_OWN, "md": "text"}, _DRAWN, _TIMES),
+    "instruction": Analysis("instruction", "warp instructions over transactions", _AS_ROOFLINE, _EXPLAINED, _FRAMES),
     "ranks": Analysis("ranks", "ranks of a run side by side", {**_DATA, "text": "text"}),
     "comparison": Analysis("compare", "before and after", {**_DATA, "md": "text", "text": "text", "junit": "junit"}),
     "portability": Analysis(
@@ -81,6 +94,11 @@ ANALYSES = {
 def analysis_of(frames: object) -> Analysis:
     """The analysis that frames come from, by their ``view``."""
     return ANALYSES[getattr(frames, "view", "roofline")]
+
+
+def views(command: str) -> dict[str, Analysis]:
+    """The analyses that --view of a command names."""
+    return {name: row for name, row in ANALYSES.items() if command in row.commands}
 
 
 def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **options: Any) -> bytes:  # noqa: A002

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import dataclass
 
+from ncu_roofline.cli.options import Command, flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.errors import printable
 from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
 from ncu_roofline.machine.machine import this_machine
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """How to say it."""
+
+    json: bool = flag("the same as JSON on standard output")
+
+
+def run(request: Request) -> int:
     """Print every line; exit code 1 if something here does not work, 0 if things are merely absent."""
     lines = examine(this_machine())
-    if args.json:
+    if request.json:
         write_text(json.dumps([line.as_dict() for line in lines], indent=2))
     else:
         write_text("\n".join([*map(_text, lines), "", _verdict(lines)]))
@@ -33,3 +41,10 @@ def _verdict(lines: list[Line]) -> str:
     if any(line.status == ABSENT for line in lines):
         return "No problem: reports can be read and rendered here; what is absent is needed for measuring and profiling only."
     return "No problem."
+
+
+COMMAND = Command(
+    Request,
+    run,
+    epilog="Exit code 1 if something that is here does not work; what is absent is no problem for reading reports.",
+)

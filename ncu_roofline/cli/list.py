@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from ncu_roofline.cli.options import Command, argument, flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.files import REPORT_SUFFIXES
 
 _OPCODES = "opcode counts of a report (section SourceCounters)"
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print one list, as an aligned table or as JSON."""
-    tables = {
-        "architectures": _architectures,
-        "precisions": _precisions,
-        "levels": _levels,
-        "formats": _formats,
-        "inputs": _inputs,
-    }
-    rows = tables[args.what]()
-    if args.json:
-        write_text(json.dumps(rows, indent=2))
-    else:
-        write_text(_table(rows))
-    return 0
 
 
 def _table(rows: list[dict[str, str]]) -> str:
@@ -99,3 +83,24 @@ def _inputs() -> list[dict[str, str]]:
 
 def _words(items: Iterable[str], separator: str = " ") -> str:
     return separator.join(items)
+
+
+LISTS = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats, "inputs": _inputs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which list, and how."""
+
+    what: str = argument(choices=tuple(LISTS), help="what to list")
+    json: bool = flag("as JSON")
+
+
+def run(request: Request) -> int:
+    """Print one list, as an aligned table or as JSON."""
+    rows = LISTS[request.what]()
+    write_text(json.dumps(rows, indent=2) if request.json else _table(rows))
+    return 0
+
+
+COMMAND = Command(Request, run)

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses.instruction.explained import explain_instructions
-from ncu_roofline.cli.instruction_view import counts_instructions
-from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.cli.reading import check_kernels, for_each_report, no_launch, on_gpu, selection
+from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.cli.options import Command, Filters, Reports, flag, view_option
+from ncu_roofline.cli.outputs import warn, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.inputs import PointTable
-from ncu_roofline.model import closing_input, measurements_of
-from ncu_roofline.model.explanations import Availability, Explanation, explain
-from ncu_roofline.model.kernels import CORE_LEVELS, CORE_PRECISIONS
-from ncu_roofline.model.selection import Selection
+
+if TYPE_CHECKING:
+    from ncu_roofline.model import Selection
+    from ncu_roofline.model.explanations import Availability, Explanation
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to explain, and of which view."""
+
+    reports: Reports
+    filters: Filters
+    view: str = view_option("explain")
+    json: bool = flag("the same as JSON on standard output")
+
+
+def run(request: Request) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
-    explained, failed = for_each_report(
-        args, partial(_explain, select=selection(args), gpu=args.gpu, instructions=counts_instructions(args))
-    )
-    for warning in dict.fromkeys(warning for one in explained for warning in one.warnings):
-        say(f"ncu-roofline: {warning}")
+    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+
+    select = checked_selection(request.filters, view=request.view)
+    work = partial(_explain, select=select, gpu=request.filters.gpu, view=request.view)
+    explained, failed = for_each_report(request.reports, work)
+    warn(warning for one in explained for warning in one.warnings)
     explanations = [one.explanation for one in explained]
     if not any(one.launches for one in explanations):
-        raise no_launch(args)
-    if args.json:
+        raise no_launch(request.reports, request.filters.launches)
+    if request.json:
         write_text(json.dumps([one.as_dict() for one in explanations], indent=2))
     else:
-        write_text("\n\n".join(_text(one, counts_instructions(args)) for one in explanations))
+        write_text("\n\n".join(_text(one, ANALYSES[request.view].view.more) for one in explanations))
     return 1 if failed else 0
 
 
@@ -45,22 +54,21 @@ class _Explained:
     warnings: tuple[str, ...] = ()
 
 
-def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | None, instructions: bool) -> _Explained:
-    with closing_input(path) as opened:
-        if isinstance(opened, PointTable):
+def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str) -> _Explained:
+    from ncu_roofline.cli.reading import opened
+    from ncu_roofline.inputs import PointTable
+    from ncu_roofline.model import measurements_of
+
+    made = ANALYSES[view].view
+    with opened(path, gpu) as (report, warnings):
+        if isinstance(report, PointTable):
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
             raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
-        report, warnings = on_gpu(opened, gpu)
-        check_kernels(report)
-        measurements = select.launches(measurements_of(report, instructions=instructions, label=name))
-        if instructions:
-            wanted = select.levels or CORE_LEVELS
-            return _Explained(explain_instructions(report, measurements, wanted, select.kernel), warnings)
-        precisions, levels = select.precisions or CORE_PRECISIONS, select.levels or CORE_LEVELS
-        return _Explained(explain(report, measurements, precisions, levels, select.kernel), warnings)
+        measurements = select.launches(measurements_of(report, instructions=made.instructions, label=name))
+        return _Explained(made.explain(report, measurements, select), warnings)
 
 
-def _text(one: Explanation, instructions: bool) -> str:
+def _text(one: Explanation, more: str) -> str:
     devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
     lines = [f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
     for title, rows in (("work", one.precisions), ("traffic", one.levels)):
@@ -72,7 +80,6 @@ def _text(one: Explanation, instructions: bool) -> str:
     if one.command:
         lines += [f"To {' and '.join(gains)}, run:", f"  {one.command}"]
     elif not one.missing and (one.precisions or one.levels):
-        more = "" if instructions else "; --precision tensor or --level shared,system asks for more"
         lines.append(f"Nothing is missing for what was asked{more}.")
     return "\n".join(map(printable, lines))
 
@@ -82,3 +89,6 @@ def _row(row: Availability, launches: int) -> str:
         return f"{row.label:12} missing"
     note = f"; {row.notes}" if row.notes else ""
     return f"{row.label:12} {row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"
+
+
+COMMAND = Command(Request, run)

@@ -1,0 +1,76 @@
+"""`ncu-roofline render`: pictures, pages, tables and data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
+from ncu_roofline.cli.options import Command, Filters, Model, Reports, View, flag, option
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say
+from ncu_roofline.errors import UsageError
+from ncu_roofline.rendering.frames import column
+
+if TYPE_CHECKING:
+    from ncu_roofline.rendering.frames import Frames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to draw, and into which file."""
+
+    reports: Reports
+    output: str = option(
+        "-o", required=True, metavar="FILE", help="file to write; its suffix says the format; - is standard output"
+    )
+    format: str = option(default="", metavar="FORMAT", help="format, where the suffix does not say it")
+    force: bool = flag("overwrite FILE")
+    title: str = option(default="", metavar="TEXT", help="title of the picture or page")
+    theme: str | None = option(choices=("light", "dark"), help="colours (default: light; a page follows the reader's system)")
+    table: str | None = option(
+        choices=tuple(dict.fromkeys(table for view in views("render").values() for table in view.holds)),
+        help="what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
+        "(default: points, or kernels where no kernel has any)",
+    )
+    filters: Filters
+    model: Model
+    view: View
+
+
+def run(request: Request) -> int:
+    """Render to a file; exit code 1 if some report had to be left out."""
+    from ncu_roofline.cli.rooflines import read_roofline
+
+    analysis = ANALYSES[request.view.view]
+    output_format = chosen_format(request.output, request.format, analysis.formats, "no format known ({})")
+    tables = analysis.tables
+    if request.table and request.table not in tables:
+        reason = f"--view {request.view.view} has the tables {', '.join(tables)}"
+        raise UsageError("Cannot use --table", request.table, reason, "Name one of those.")
+    check_output(request.output, request.force)
+    advice = analysis.takes(output_format, "advice")
+    result = read_roofline(request.reports, request.filters, request.model, request.view, advice)
+    options: dict[str, object] = {"title": request.title}
+    if request.theme:
+        options["theme"] = request.theme
+    if output_format == "html":
+        options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
+        options["advice"] = result.advice
+    if output_format in ("csv", "parquet"):
+        options["table"] = request.table or _table_with_rows(result.roofline, request.output)
+    deliver(request.output, render(result.roofline, output_format, **options), request.force)
+    return result.exit_code
+
+
+def _table_with_rows(roofline: Frames, output: str) -> str:
+    """The points, or where there are none the kernels: they say why, and what limits them."""
+    if column(roofline, "points", "kernel"):
+        return "points"
+    table = "kernels" if "kernels" in analysis_of(roofline).tables else "absent"
+    verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
+    what = "the standard output" if output == STANDARD_OUTPUT else output
+    say(f"No dots: {what} holds the kernels{verdicts}; --table points keeps the header alone.")
+    return table
+
+
+COMMAND = Command(Request, run, epilog="Formats: see `ncu-roofline list formats`.")

@@ -1,0 +1,57 @@
+"""`ncu-roofline show`: the roofline as a table in the terminal, or as JSON."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from dataclasses import dataclass
+
+from ncu_roofline.analyses import views
+from ncu_roofline.cli.options import Command, Filters, Model, Reports, View, flag, option, positive
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, write_output, write_text
+from ncu_roofline.errors import printable
+
+MINIMUM_WIDTH = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to show, and how."""
+
+    reports: Reports
+    filters: Filters
+    model: Model
+    view: View
+    json: bool = flag("all tables of the view as JSON on standard output")
+    width: int | None = option(type=positive, metavar="COLUMNS", help="width of the table (default: the terminal's)")
+
+
+def run(request: Request) -> int:
+    """Print the table (or JSON); exit code 1 if some report had to be left out."""
+    from ncu_roofline.analyses import render, text_table
+    from ncu_roofline.cli.rooflines import read_roofline
+
+    result = read_roofline(request.reports, request.filters, request.model, request.view)
+    if request.json:
+        write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
+        return result.exit_code
+    width = request.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
+    blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
+    view = request.view.view
+    explain = "ncu-roofline explain" + (f" --view {view}" if view != "roofline" and view in views("explain") else "")
+    blocks += [
+        _wrapped(f"{printable(one.report)}: {one.summary} `{explain}` gives the ncu command that adds it.", width)
+        for one in result.explanations
+        if one.missing
+    ]
+    write_text("\n\n".join(blocks))
+    return result.exit_code
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Lines of ``width`` characters; a path that is longer stays whole."""
+    return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
+
+
+COMMAND = Command(Request, run)
