@@ -5,38 +5,35 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.cli.options import Command, Launches, Measured, Reports, flag, option
-from ncu_roofline.cli.outputs import progress, warn, write_text
+from ncu_roofline.cli.options import Launches, Measured, Reports, flag, option
+from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.errors import UsageError
 
 if TYPE_CHECKING:
-    from ncu_roofline.model import Selection
     from ncu_roofline.nvrules import RuleSet
     from ncu_roofline.nvrules.text import ReportAdvice
-
-_MINIMUM_WIDTH = 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Which reports, which rules, and how much of what they say."""
 
+    EPILOG: ClassVar[str] = "Rules are Python programs and run with your rights: name only folders that you trust."
     reports: Reports
     launches: Launches
     rules: tuple[str, ...] = option(
+        "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
+        "DIR",
         action="append",
-        metavar="DIR",
-        help="folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
     )
     all_rules: bool = flag("also rules of sections that the report was not made with")
     all_findings: bool = flag("also what concerns less than 1 %% of the run time of the report's launches")
@@ -46,7 +43,7 @@ class Request:
 
 def run(request: Request) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
-    from ncu_roofline.cli.reading import expand, for_each_report, launches, no_launch
+    from ncu_roofline.cli.reading import expand, for_each_report, no_launch
     from ncu_roofline.model.roofline import check_ceilings
     from ncu_roofline.nvrules.text import as_dict, as_text
 
@@ -58,11 +55,9 @@ def run(request: Request) -> int:
     rules = _Rules.of(request.rules, ceilings)
     with rules.loaded():  # says at once what is wrong with a folder
         pass
-    collected_only = bool(request.rules) and not request.all_rules
-    # With several reports there is a bar over these.
+    # A bar over the launches; with several reports there is one over these.
     watched = len(expand(request.reports.reports)) == 1 and not request.reports.dask
-    asked = _Asked(launches(request.launches), rules, collected_only, request.all_findings, watched)
-    found, failed = for_each_report(request.reports, partial(_advise, asked=asked))
+    found, failed = for_each_report(request.reports, partial(_advise, request=request, rules=rules, watched=watched))
     if not any(one.kernels for one in found):
         raise no_launch(request.reports, request.launches)
     check_ceilings(ceilings, [device for one in found for device in one.devices])
@@ -70,8 +65,7 @@ def run(request: Request) -> int:
     if request.json:
         write_text(json.dumps([as_dict(one) for one in found], indent=2))
     else:
-        width = max(shutil.get_terminal_size((100, 24)).columns, _MINIMUM_WIDTH)
-        write_text("\n\n".join(as_text(one, width) for one in found))
+        write_text("\n\n".join(as_text(one, terminal_width(100)) for one in found))
     return 1 if failed else 0
 
 
@@ -122,19 +116,8 @@ def _state(folder: str) -> object:
     return None
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What the command line asks for; ``watched`` shows a bar over the launches."""
-
-    select: Selection
-    rules: _Rules
-    collected_only: bool
-    all_findings: bool
-    watched: bool
-
-
-def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
-    from ncu_roofline.cli.reading import check_kernels
+def _advise(path: str, name: str, request: Request, rules: _Rules, watched: bool) -> ReportAdvice:
+    from ncu_roofline.cli.reading import check_kernels, launches
     from ncu_roofline.inputs import check_report
     from ncu_roofline.model import measurements_of
     from ncu_roofline.nvrules import advise, worth_telling
@@ -142,20 +125,18 @@ def _advise(path: str, name: str, asked: _Asked) -> ReportAdvice:
     from ncu_roofline.report import read_report
 
     check_report(path, "rules read more of a report than its metrics")
-    with read_report(path) as report, asked.rules.loaded() as rules:
+    with read_report(path) as report, rules.loaded() as loaded:
         check_kernels(report)
-        measurements = asked.select.launches(measurements_of(report, label=name))
-        watch = partial(progress, what="running rules", total=len(measurements)) if asked.watched else iter
-        found = advise(report, rules, measurements, collected_only=asked.collected_only, watch=watch)
-        kept, left_out = (found, 0) if asked.all_findings else worth_telling(found)
+        measurements = launches(request.launches).launches(measurements_of(report, label=name))
+        watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
+        collected_only = bool(request.rules) and not request.all_rules
+        found = advise(report, loaded, measurements, collected_only=collected_only, watch=watch)
+        kept, left_out = (found, 0) if request.all_findings else worth_telling(found)
         return ReportAdvice(
             report=name,
             ncu_version=report.ncu_version,
             devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
             kernels=kept,
-            problems=rules.problems,
+            problems=loaded.problems,
             left_out=left_out,
         )
-
-
-COMMAND = Command(Request, run, epilog="Rules are Python programs and run with your rights: name only folders that you trust.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.cli.options import Command, Measured, argument, flag, option
+from ncu_roofline.cli.options import Measured, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Request:
     """What to copy, to where, and what goes in."""
 
-    report: str = argument(metavar="REPORT", help="report file (.ncu-rep, .ncu-repz); it is not changed")
-    output: str = option("-o", required=True, metavar="FILE", help="the copy to write, a .ncu-rep; .ncu-repz is compressed")
+    report: str = argument("report file (.ncu-rep, .ncu-repz); it is not changed", "REPORT")
+    output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
     measured: Measured
     no_rules: bool = flag("charts only, no advice")
     force: bool = flag("overwrite FILE")
@@ -95,6 +95,3 @@ def _level(row: Availability, launches: int) -> str:
 
 def _origin(row: Availability) -> str:
     return f"{row.source}: {compact(row.metrics)}" + (f"; {row.notes}" if row.notes else "")
-
-
-COMMAND = Command(Request, run)

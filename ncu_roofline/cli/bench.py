@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ncu_roofline.cli.options import Command, argument, flag, option, words
+from ncu_roofline.cli.options import argument, choice, flag, option, words
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, say, write_output, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 
@@ -40,7 +40,7 @@ def _seconds(text: str) -> float:
 
 
 def _nvcc() -> Any:
-    return option(default="", metavar="PATH", help="compiler (default: of NVCC, PATH, CUDA_HOME)")
+    return option("compiler (default: of NVCC, PATH, CUDA_HOME)", "PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Program:
 
     TITLE: ClassVar[str] = "how"
     nvcc: str = _nvcc()
-    runner: str = option(default="", metavar="PATH", help="a benchmark program that is built already")
+    runner: str = option("a benchmark program that is built already", "PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +57,11 @@ class How:
     """How long it measures, and on what."""
 
     TITLE: ClassVar[str] = "how"
-    data: str = option(
-        choices=("random", "zeros"), default="random", help="what is computed on; zeros flatter (default: %(default)s)"
-    )
-    trials: int | None = option(type=_count, metavar="N", help="trials per session (default: 31, quick 11)")
-    sessions: int | None = option(type=_count, metavar="N", help="sessions per ceiling (default: 3, quick 1)")
-    budget: float | None = option(type=_seconds, metavar="SECONDS", help="time for each GPU (default: 170, quick 27)")
-    seed: int = option(type=_count, default=1, metavar="N", help="of the random data (default: %(default)s)")
+    data: str = choice("what is computed on; zeros flatter (default: %(default)s)", ("random", "zeros"))
+    trials: int | None = option("trials per session (default: 31, quick 11)", "N", type=_count, default=None)
+    sessions: int | None = option("sessions per ceiling (default: 3, quick 1)", "N", type=_count, default=None)
+    budget: float | None = option("time for each GPU (default: 170, quick 27)", "SECONDS", type=_seconds, default=None)
+    seed: int = option("of the random data (default: %(default)s)", "N", type=_count, default=1)
     program: Program
 
 
@@ -71,17 +69,16 @@ class How:
 class Run:
     """What to measure, on which GPUs."""
 
+    EPILOG: ClassVar[str] = "Everything about how it measures, and what a number means, is in the file it writes."
     device: str = option(
+        "index, UUID or its beginning, or all (default: the first GPU; under srun or mpirun the rank's own)",
+        "GPU,...",
         default="auto",
-        metavar="GPU,...",
-        help="index, UUID or its beginning, or all (default: the first GPU; under srun or mpirun the rank's own)",
     )
-    only: tuple[str, ...] = option(
-        type=words, default=(), metavar="ID,...", help="only these ceilings, as dram,fp64.fma,tensor"
-    )
-    skip: tuple[str, ...] = option(type=words, default=(), metavar="ID,...", help="all but these ceilings")
+    only: tuple[str, ...] = option("only these ceilings, as dram,fp64.fma,tensor", "ID,...", type=words, default=())
+    skip: tuple[str, ...] = option("all but these ceilings", "ID,...", type=words, default=())
     quick: bool = flag("under 30 s: the main ceilings, one session (default: under 3 min)")
-    output: str = option("-o", default="", metavar="FILE", help="file to write, or a folder where there are several")
+    output: str = option("file to write, or a folder where there are several", "FILE", short="-o")
     force: bool = flag("overwrite FILE")
     json: bool = flag("print what is written instead of a table")
     how: How
@@ -170,9 +167,7 @@ def _program(program: Program, arch: str = "native") -> Built:
 class Build:
     """What to compile for, and with what."""
 
-    arch: str = option(
-        default="native", metavar="LIST", help="native, or compute capabilities as 8.0,9.0 (default: %(default)s)"
-    )
+    arch: str = option("native, or compute capabilities as 8.0,9.0 (default: %(default)s)", "LIST", default="native")
     nvcc: str = _nvcc()
     force: bool = flag("compile even if it was compiled before")
 
@@ -190,8 +185,8 @@ def _build(request: Build) -> int:
 class List:
     """For which GPU or compute capabilities, and how."""
 
-    device: str = option(default="", metavar="GPU", help="say which apply to this GPU (index or UUID)")
-    arch: str = option(default="", metavar="LIST", help="say which apply to compute capabilities, as 9.0")
+    device: str = option("say which apply to this GPU (index or UUID)", "GPU")
+    arch: str = option("say which apply to compute capabilities, as 9.0", "LIST")
     json: bool = flag("as JSON")
     program: Program
 
@@ -238,7 +233,7 @@ def _listed(request: List) -> tuple[Any, tuple[str, ...], str]:
 class Theory:
     """Of which GPUs, and how."""
 
-    gpu: str = option(default="", metavar="NAME", help="only GPUs whose name contains NAME (default: all)")
+    gpu: str = option("only GPUs whose name contains NAME (default: all)", "NAME")
     json: bool = flag("as JSON, in SI units, by ceiling")
 
 
@@ -271,8 +266,8 @@ def _theory_facts(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
 class Merge:
     """Which files, into what."""
 
-    files: tuple[str, ...] = argument(nargs="+", metavar="FILE", help="ceilings files (JSON) of GPUs of one model")
-    output: str = option("-o", default="", metavar="FILE", help="file to write the merged ceilings to")
+    files: tuple[str, ...] = argument("ceilings files (JSON) of GPUs of one model", "FILE", nargs="+")
+    output: str = option("file to write the merged ceilings to", "FILE", short="-o")
     force: bool = flag("overwrite FILE")
     json: bool = flag("print the merged ceilings instead of a table")
 
@@ -297,7 +292,7 @@ def _merge(request: Merge) -> int:
 class Verify:
     """Which file, and how it is told."""
 
-    file: str = argument(metavar="FILE", help="ceilings file (JSON)")
+    file: str = argument("ceilings file (JSON)", "FILE")
     json: bool = flag("findings as JSON")
 
 
@@ -314,16 +309,11 @@ def _verify(request: Verify) -> int:
     return 1 if errors else 0
 
 
-COMMAND = {
-    "run": Command(
-        Run,
-        _run,
-        "measure the ceilings of the GPUs here and write them as JSON",
-        epilog="Everything about how it measures, and what a number means, is in the file it writes.",
-    ),
-    "build": Command(Build, _build, "compile the benchmark with nvcc, for the GPU here or any list, and print its path"),
-    "list": Command(List, _list, "list ceilings and variants, where they apply, and what is unproven on hardware"),
-    "theory": Command(Theory, _theory, "print data-sheet peaks and their sources; needs no GPU"),
-    "merge": Command(Merge, _merge, "combine files of several nodes or MPI ranks; names slow GPUs"),
-    "verify": Command(Verify, _verify, "check a ceilings file: form, shares of theory, spread"),
+ACTIONS = {
+    "run": ("measure the ceilings of the GPUs here and write them as JSON", Run, _run),
+    "build": ("compile the benchmark with nvcc, for the GPU here or any list, and print its path", Build, _build),
+    "list": ("list ceilings and variants, where they apply, and what is unproven on hardware", List, _list),
+    "theory": ("print data-sheet peaks and their sources; needs no GPU", Theory, _theory),
+    "merge": ("combine files of several nodes or MPI ranks; names slow GPUs", Merge, _merge),
+    "verify": ("check a ceilings file: form, shares of theory, spread", Verify, _verify),
 }

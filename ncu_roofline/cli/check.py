@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ncu_roofline.cli.options import Command, argument, flag, names, option
+from ncu_roofline.cli.options import argument, flag, names, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import folder
@@ -30,15 +30,15 @@ class Request:
     """Which section files, for what, and how it is told."""
 
     files: tuple[str, ...] = argument(
-        nargs="*", metavar="FILE", help="section files, globs or folders (default: the sections that come with ncu-roofline)"
+        "section files, globs or folders (default: the sections that come with ncu-roofline)", "FILE", nargs="*"
     )
     chip: tuple[str, ...] = option(
-        type=names,
+        "chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
+        "CHIP,...",
         action="extend",
-        metavar="CHIP,...",
-        help="chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
+        type=names,
     )
-    ncu: str = option(default="", metavar="VERSION", help="release to check for, as 2024.2 (default: every one from 2020.3 on)")
+    ncu: str = option("release to check for, as 2024.2 (default: every one from 2020.3 on)", "VERSION")
     passes: bool = flag("print the replay passes of each file and of all together")
     json: bool = flag("the same as JSON on standard output")
 
@@ -165,6 +165,3 @@ def _rows(table: Table) -> list[str]:
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-COMMAND = Command(Request, run)

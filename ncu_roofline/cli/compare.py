@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Command, Filters, Reports, Roofs, flag, option, positive
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say, warn
+from ncu_roofline.cli.options import Filters, Reports, Roofs, choice, flag, option, positive
+from ncu_roofline.cli.outputs import (
+    STANDARD_OUTPUT,
+    check_output,
+    chosen_format,
+    deliver,
+    say,
+    terminal_width,
+    without_warnings,
+)
 from ncu_roofline.errors import RooflineError, UsageError
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.model import Measurements
 
-MINIMUM_WIDTH = 60
 _EPILOG = """\
 REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
 together; if it is the only argument, each of its reports is a state.
@@ -80,25 +86,21 @@ class How:
     """What is compared with what, and which differences count."""
 
     TITLE: ClassVar[str] = "comparison"
-    against: str = option(
-        choices=("baseline", "previous", "both"),
+    against: str = choice(
+        "of three reports or more, what each is compared with (default: %(default)s)",
+        ("baseline", "previous", "both"),
         default="both",
-        help="of three reports or more, what each is compared with (default: %(default)s)",
     )
-    match: str = option(
-        choices=("aggregate", "order"),
-        default="aggregate",
-        help="launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)",
+    match: str = choice(
+        "launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)",
+        ("aggregate", "order"),
     )
-    times: str = option(
-        choices=("auto", "raw", "normalised"),
-        default="auto",
-        help="times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
+    times: str = choice(
+        "times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
         "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)",
+        ("auto", "raw", "normalised"),
     )
-    tolerance: float = option(
-        type=_ratio, default=0.02, metavar="RATIO", help="changes of time up to this are none (default: 2%%)"
-    )
+    tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=_ratio, default=0.02)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +109,10 @@ class Thresholds:
 
     TITLE: ClassVar[str] = "thresholds"
     fail_if: tuple[str, ...] = option(
-        action="append",
-        metavar="EXPRESSION",
-        help="exit code 1 if it is true of a kernel against the baseline; may be repeated; see below",
+        "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below", "EXPRESSION", action="append"
     )
     strict: bool = flag("also if a number it needs is missing")
-    junit: str | None = option(metavar="FILE", help="write the thresholds as JUnit XML")
+    junit: str = option("write the thresholds as JUnit XML", "FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,15 +121,11 @@ class Output:
 
     TITLE: ClassVar[str] = "output"
     json: bool = flag("all tables as JSON on standard output")
-    width: int | None = option(type=positive, metavar="COLUMNS", help="width of the text")
-    output: str = option(
-        "-o", default="", metavar="FILE", help="write to a file: .md, .csv, .json, .parquet or .txt; - is standard output"
-    )
-    format: str = option(default="", metavar="FORMAT", help="format of FILE, where the suffix does not say it")
-    table: str = option(
-        choices=tuple(ANALYSES["comparison"].tables), default="kernels", help="what csv and parquet hold (default: %(default)s)"
-    )
-    title: str = option(default="", metavar="TEXT", help="title of Markdown")
+    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
+    output: str = option("write to a file: .md, .csv, .json, .parquet or .txt; - is standard output", "FILE", short="-o")
+    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
+    table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["comparison"].tables, default="kernels")
+    title: str = option("title of Markdown", "TEXT")
     force: bool = flag("overwrite FILE")
 
 
@@ -137,21 +133,13 @@ class Output:
 class Request:
     """Which states of an application, and how they are compared."""
 
+    EPILOG: ClassVar[str] = _EPILOG
     reports: Reports
     how: How
     thresholds: Thresholds
     filters: Filters
     roofs: Roofs
     output: Output
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What a worker brings back of one report."""
-
-    path: str
-    measurements: Measurements
-    warnings: tuple[str, ...]
 
 
 def run(request: Request) -> int:
@@ -167,7 +155,7 @@ def run(request: Request) -> int:
     states = _states(request.reports.reports)
     result, failed = _compared(request, states)
     result = evaluate(result, conditions)
-    width = how.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
+    width = how.width or terminal_width()
     data = render(result, output_format, table=how.table, title=how.title, width=width)
     deliver(how.output, data, how.force, text=output_format == "text")
     if thresholds.junit:
@@ -220,13 +208,13 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     ceilings = [open_ceilings(path) for path in request.roofs.ceilings]
     reports = replace(request.reports, reports=tuple(path for state in states for path in state.paths))
     found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu))
-    warn(warning for one in found for warning in one.warnings)
-    measurements = Measurements.joined([one.measurements for one in found])
+    read = without_warnings(found)
+    measurements = Measurements.joined([one for _, one in read])
     launches = replace(select, top=0, precisions=(), levels=())
     if not len(launches.launches(measurements)):
         raise no_launch(request.reports, request.filters.launches)
     whole = roofline(measurements, ceilings, clock=request.roofs.clock, select=launches)
-    called = {os.path.realpath(one.path): set(one.measurements.report) for one in found}
+    called = {os.path.realpath(path): set(one.report) for path, one in read}
     kept = [(state, names) for state in states if (names := _names(state, called))]
     if kept[0][0] is not states[0]:
         raise RooflineError("Cannot compare", states[0].label, "the baseline could not be read", "See the messages above.")
@@ -247,12 +235,12 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     return compare(*(of_reports(whole, names) for _, names in kept), settings=settings, labels=labels), failed
 
 
-def _read(path: str, name: str, gpu: tuple[int, int] | None) -> _Read:
+def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:
     from ncu_roofline.cli.reading import opened
     from ncu_roofline.model import measurements_of
 
     with opened(path, gpu) as (report, warnings):
-        return _Read(name, measurements_of(report, label=name), warnings)
+        return (name, measurements_of(report, label=name)), warnings
 
 
 def _names(state: _State, called: Mapping[str, set[str]]) -> set[str]:
@@ -283,6 +271,3 @@ def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
         for line in threshold_lines(result):
             say(f"ncu-roofline: {line}")
     return any(one in bad for one in result.threshold_columns["result"])
-
-
-COMMAND = Command(Request, run, epilog=_EPILOG)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from ncu_roofline.cli.options import Command, flag, option
-from ncu_roofline.cli.outputs import check_output, write_output, write_text
+from ncu_roofline.cli.options import flag, option
+from ncu_roofline.cli.outputs import check_output, terminal_width, write_output, write_text
 from ncu_roofline.errors import RooflineError
 
 REPORT = "gpp-v100.ncu-rep"
@@ -22,7 +21,7 @@ PICTURES = {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "tex
 class Request:
     """Where to write to."""
 
-    out: str = option("-o", default="ncu-roofline-demo", metavar="DIR", help="folder to write to (default: %(default)s)")
+    out: str = option("folder to write to (default: %(default)s)", "DIR", short="-o", default="ncu-roofline-demo")
     force: bool = flag("overwrite files of an earlier run")
 
 
@@ -47,9 +46,8 @@ def run(request: Request) -> int:
     title = "GPP on a V100: the published hierarchical roofline"
     for name, output_format in PICTURES.items():
         write_output(str(folder / name), render(result, output_format, title=title), request.force)
-    width = max(shutil.get_terminal_size((100, 24)).columns, 80)
     lines = [
-        text_table(result, width=width),
+        text_table(result, width=max(terminal_width(100), 80)),
         f"\nThe GPP kernel on a V100, nw = 1 to 6, as published by Yang, Kurth and Williams (2019); written to {folder}:",
         f"  {folder / 'roofline.html'}   interactive page: open it in a browser",
         f"  {folder / 'roofline.png'}    the same as a picture; roofline.txt as text",
@@ -58,6 +56,3 @@ def run(request: Request) -> int:
     ]
     write_text("\n".join(lines))
     return 0
-
-
-COMMAND = Command(Request, run)

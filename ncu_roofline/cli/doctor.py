@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ncu_roofline.cli.options import Command, flag
+from ncu_roofline.cli.options import flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.errors import printable
 from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
@@ -16,6 +17,9 @@ from ncu_roofline.machine.machine import this_machine
 class Request:
     """How to say it."""
 
+    EPILOG: ClassVar[str] = (
+        "Exit code 1 if something that is here does not work; what is absent is no problem for reading reports."
+    )
     json: bool = flag("the same as JSON on standard output")
 
 
@@ -41,10 +45,3 @@ def _verdict(lines: list[Line]) -> str:
     if any(line.status == ABSENT for line in lines):
         return "No problem: reports can be read and rendered here; what is absent is needed for measuring and profiling only."
     return "No problem."
-
-
-COMMAND = Command(
-    Request,
-    run,
-    epilog="Exit code 1 if something that is here does not work; what is absent is no problem for reading reports.",
-)

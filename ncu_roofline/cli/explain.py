@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
-from ncu_roofline.cli.options import Command, Filters, Reports, flag, view_option
-from ncu_roofline.cli.outputs import warn, write_text
+from ncu_roofline.cli.options import Filters, Reports, flag, view_option
+from ncu_roofline.cli.outputs import without_warnings, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
 
@@ -34,9 +34,8 @@ def run(request: Request) -> int:
 
     select = checked_selection(request.filters, view=request.view)
     work = partial(_explain, select=select, gpu=request.filters.gpu, view=request.view)
-    explained, failed = for_each_report(request.reports, work)
-    warn(warning for one in explained for warning in one.warnings)
-    explanations = [one.explanation for one in explained]
+    found, failed = for_each_report(request.reports, work)
+    explanations = without_warnings(found)
     if not any(one.launches for one in explanations):
         raise no_launch(request.reports, request.filters.launches)
     if request.json:
@@ -46,15 +45,9 @@ def run(request: Request) -> int:
     return 1 if failed else 0
 
 
-@dataclass(frozen=True)
-class _Explained:
-    """What a worker brings back of one report."""
-
-    explanation: Explanation
-    warnings: tuple[str, ...] = ()
-
-
-def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str) -> _Explained:
+def _explain(
+    path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
+) -> tuple[Explanation, tuple[str, ...]]:
     from ncu_roofline.cli.reading import opened
     from ncu_roofline.inputs import PointTable
     from ncu_roofline.model import measurements_of
@@ -65,7 +58,7 @@ def _explain(path: str, name: str, select: Selection, gpu: tuple[int, int] | Non
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
             raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
         measurements = select.launches(measurements_of(report, instructions=made.instructions, label=name))
-        return _Explained(made.explain(report, measurements, select), warnings)
+        return made.explain(report, measurements, select), warnings
 
 
 def _text(one: Explanation, more: str) -> str:
@@ -89,6 +82,3 @@ def _row(row: Availability, launches: int) -> str:
         return f"{row.label:12} missing"
     note = f"; {row.notes}" if row.notes else ""
     return f"{row.label:12} {row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"
-
-
-COMMAND = Command(Request, run)

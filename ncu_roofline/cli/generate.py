@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_roofline import files as pack
-from ncu_roofline.cli.options import Command, flag, option
+from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import UsageError
 
@@ -17,14 +17,12 @@ DEFAULT_TYPE = "fp16"
 class Request:
     """What to generate, for whom and where."""
 
-    out: str | None = option("-o", metavar="DIR", help="write DIR/sections and DIR/rules (default: the pack's own)")
-    ncu: str = option(
-        default="", metavar="VERSION", help="for this Nsight Compute (default: what every release from 2020.3 loads)"
-    )
-    ceilings: str | None = option(metavar="FILE", help="draw these measured ceilings beside the theoretical roofs")
+    out: str = option("write DIR/sections and DIR/rules (default: the pack's own)", "DIR", short="-o")
+    ncu: str = option("for this Nsight Compute (default: what every release from 2020.3 loads)", "VERSION")
+    ceilings: str = option("draw these measured ceilings beside the theoretical roofs", "FILE")
     clock_consistent: bool = flag("measured roofs follow the clock that a kernel is profiled at")
     tensor: str = option(
-        default=DEFAULT_TYPE, metavar="TYPE", help="source type of the tensor section with few passes (default: %(default)s)"
+        "source type of the tensor section with few passes (default: %(default)s)", "TYPE", default=DEFAULT_TYPE
     )
     check: bool = flag("write nothing; exit 1 and name every file that differs")
     force: bool = flag("overwrite files that were not generated")
@@ -78,6 +76,3 @@ def _render(request: Request) -> dict[str, dict[str, str]]:
     ceilings = read_ceilings(request.ceilings) if request.ceilings else None
     sections = render_sections(dialect, ceilings, clock_consistent=request.clock_consistent, light_type=request.tensor)
     return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}
-
-
-COMMAND = Command(Request, run)

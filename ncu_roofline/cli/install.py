@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.cli.options import Command, flag, option
+from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import Bar, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
@@ -33,7 +33,7 @@ class Roofs:
     """Measured ceilings, or that none are to be measured."""
 
     EXCLUSIVE: ClassVar[bool] = True
-    ceilings: str = option(default="", metavar="FILE", help="measured ceilings (JSON) to draw, and to keep for their GPU")
+    ceilings: str = option("measured ceilings (JSON) to draw, and to keep for their GPU", "FILE")
     no_bench: bool = flag("measure nothing; ceilings kept from before are used all the same")
 
 
@@ -41,12 +41,10 @@ class Roofs:
 class Request:
     """What to install, and where."""
 
-    dest: str = option(
-        default="", metavar="DIR", help="folder to put sections and rules into, instead of where Nsight Compute looks"
-    )
-    ncu: str = option(default="", metavar="PATH", help="the ncu to install for (default: every one on this machine)")
+    dest: str = option("folder to put sections and rules into, instead of where Nsight Compute looks", "DIR")
+    ncu: str = option("the ncu to install for (default: every one on this machine)", "PATH")
     roofs: Roofs
-    device: str = option(default="", metavar="GPU", help="index or UUID of the GPU to measure (default: the first)")
+    device: str = option("index or UUID of the GPU to measure (default: the first)", "GPU")
     force: bool = flag("also replace installed files that were changed since")
     dry_run: bool = flag("say what would be done, and do nothing")
     json: bool = flag("what was done, as JSON on standard output")
@@ -246,6 +244,3 @@ def _json(done: list[Done], chosen: Chosen) -> str:
     ]
     ceilings = chosen.ceilings.path if chosen.ceilings else None
     return json.dumps({"roofs": chosen.why, "ceilings": ceilings, "installed": rows}, indent=2)
-
-
-COMMAND = Command(Request, run)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ncu_roofline.cli.options import Command, argument, flag
+from ncu_roofline.cli.options import argument, flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.files import REPORT_SUFFIXES
 
@@ -92,7 +92,7 @@ LISTS = {"architectures": _architectures, "precisions": _precisions, "levels": _
 class Request:
     """Which list, and how."""
 
-    what: str = argument(choices=tuple(LISTS), help="what to list")
+    what: str = argument("what to list", choices=tuple(LISTS))
     json: bool = flag("as JSON")
 
 
@@ -101,6 +101,3 @@ def run(request: Request) -> int:
     rows = LISTS[request.what]()
     write_text(json.dumps(rows, indent=2) if request.json else _table(rows))
     return 0
-
-
-COMMAND = Command(Request, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
@@ -16,35 +16,33 @@ Container = argparse.ArgumentParser | argparse._ArgumentGroup
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
 
 
-@dataclass(frozen=True)
-class Command:
-    """What the file of a command gives: the class of its request, what runs it, and more help than its line."""
-
-    request: type[Any]
-    run: Callable[[Any], int]
-    about: str = ""
-    description: str = ""
-    epilog: str = ""
-
-
-def option(short: str = "", *, default: Any = None, **how: Any) -> Any:
+def option(about: str, metavar: str | None = None, *, short: str = "", default: Any = "", **how: Any) -> Any:
     """A field that is the option called like it, and ``short``; ``how`` is what `argparse` takes."""
     given = MISSING if how.get("required") else () if how.get("action") in ("append", "extend") else default
-    return field(default=given, metadata={"names": [short] if short else [], **how})
+    return field(default=given, metadata={"names": [short] if short else [], "help": about, "metavar": metavar, **how})
 
 
-def flag(help_text: str) -> Any:
+def choice(about: str, names: Iterable[str], *, default: str | None = "") -> Any:
+    """A field that is one of ``names``, the first of them unless another is named or none."""
+    choices = tuple(names)
+    return option(about, choices=choices, default=choices[0] if default == "" else default)
+
+
+def flag(about: str) -> Any:
     """A field that is True where the option called like it is given."""
-    return option(default=False, action="store_true", help=help_text)
+    return field(default=False, metadata={"names": [], "help": about, "action": "store_true"})
 
 
-def argument(**how: Any) -> Any:
+def argument(about: str, metavar: str | None = None, **how: Any) -> Any:
     """A field that is given by position; "+" and "*" values of ``nargs`` are a tuple."""
-    return field(default=() if how.get("nargs") == "*" else MISSING, metadata=how)
+    return field(default=() if how.get("nargs") == "*" else MISSING, metadata={"help": about, "metavar": metavar, **how})
 
 
 def add_options(parser: Container, request: type) -> None:
-    """The options that a class of requests declares; a part of it with a TITLE is a group of its own in the help."""
+    """The options that a class of requests declares; a part of it with a TITLE is a group of its own in the help.
+
+    A request may have a DESCRIPTION, in the place of the line on its command, and an EPILOG, lines that stay as they are.
+    """
     for item, part in _fields(request):
         how = dict(item.metadata)
         if part:
@@ -151,7 +149,7 @@ def view_option(command: str) -> Any:
     """The field of the view that a command is to give."""
     known = views(command)
     text = "; ".join(f"{name}: {row.about}" for name, row in known.items())
-    return option(choices=tuple(known), default="roofline", help=f"{text} (default: %(default)s)")
+    return choice(f"{text} (default: %(default)s)", known, default="roofline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +157,14 @@ class Reports:
     """The reports, what to do with those that can't be read, and where to read them."""
 
     reports: tuple[str, ...] = argument(
-        nargs="+", metavar="REPORT", help="report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders"
+        "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders", "REPORT", nargs="+"
     )
     keep_going: bool = flag("go on with the other reports when one can't be read (exit code 1 all the same)")
     dask: str | None = option(
+        "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)",
+        "ADDRESS",
         type=scheduler,
-        metavar="ADDRESS",
-        help="read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)",
+        default=None,
     )
 
 
@@ -174,12 +173,10 @@ class Launches:
     """Which launches."""
 
     TITLE: ClassVar[str] = "filters"
-    kernel: str = option(type=regex, default="", metavar="REGEX", help="kernels whose name matches (searched anywhere in it)")
-    launch: tuple[tuple[int, int], ...] = option(
-        type=ranges, default=(), metavar="N,N-M", help="launches by position in the report, from 0"
-    )
-    nvtx: str = option(type=regex, default="", metavar="REGEX", help="launches inside NVTX ranges that match")
-    top: int = option(type=positive, default=0, metavar="N", help="only the N with the longest run time")
+    kernel: str = option("kernels whose name matches (searched anywhere in it)", "REGEX", type=regex)
+    launch: tuple[tuple[int, int], ...] = option("launches by position in the report, from 0", "N,N-M", type=ranges, default=())
+    nvtx: str = option("launches inside NVTX ranges that match", "REGEX", type=regex)
+    top: int = option("only the N with the longest run time", "N", type=positive, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,15 +184,16 @@ class Filters:
     """Which launches, precisions and levels."""
 
     TITLE: ClassVar[str] = "filters"
-    launches: Launches
+    launches: Launches = field(default_factory=Launches)
     precision: tuple[str, ...] = option(
-        type=words, default=(), metavar="ID,...", help="precisions, as `list precisions` names them; tensor is all tensor types"
+        "precisions, as `list precisions` names them; tensor is all tensor types", "ID,...", type=words, default=()
     )
-    level: tuple[str, ...] = option(type=words, default=(), metavar="ID,...", help="memory levels, as `list levels` names them")
+    level: tuple[str, ...] = option("memory levels, as `list levels` names them", "ID,...", type=words, default=())
     gpu: tuple[int, int] | None = option(
+        "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases",
+        "X.Y",
         type=capability,
-        metavar="X.Y",
-        help="compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases",
+        default=None,
     )
 
 
@@ -204,13 +202,9 @@ class Roofs:
     """At which clock the roofs stand, and measured ones."""
 
     TITLE: ClassVar[str] = "model"
-    clock: str = option(
-        choices=("profiled", "max"), default="profiled", help="clock the theoretical roofs stand at (default: %(default)s)"
-    )
+    clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
     ceilings: tuple[str, ...] = option(
-        action="append",
-        metavar="FILE",
-        help="measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable",
+        "measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable", "FILE", action="append"
     )
 
 
@@ -219,15 +213,15 @@ class Model:
     """How the roofline is built; ``by`` None is as the view has it."""
 
     TITLE: ClassVar[str] = "model"
-    by: str | None = option(
-        choices=("launch", "kernel", "application"),
-        help="what one row or dot is (default: launch; kernel in --view time and in a sweep)",
+    by: str | None = choice(
+        "what one row or dot is (default: launch; kernel in --view time and in a sweep)",
+        ("launch", "kernel", "application"),
+        default=None,
     )
-    roofs: Roofs
-    source: str = option(
-        choices=("auto", "embedded"),
-        default="auto",
-        help="embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
+    roofs: Roofs = field(default_factory=Roofs)
+    source: str = choice(
+        "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
+        ("auto", "embedded"),
     )
 
 
@@ -238,21 +232,21 @@ class View:
     TITLE: ClassVar[str] = "view"
     view: str = view_option("show")
     launch_latency: float | None = option(
-        type=latency,
-        metavar="TIME",
-        help="what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
+        "what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
         "--ceilings, else no overhead is shown)",
+        "TIME",
+        type=latency,
+        default=None,
     )
     trajectory: bool = flag(
         "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
     )
     label: str = option(
-        type=step_label,
-        default="",
-        metavar="PATTERN",
-        help="what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
+        "what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
         "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
         "names apart); implies --trajectory",
+        "PATTERN",
+        type=step_label,
     )
 
 
@@ -260,6 +254,4 @@ class View:
 class Measured:
     """Measured ceilings of a command that draws nothing itself."""
 
-    ceilings: tuple[str, ...] = option(
-        action="append", metavar="FILE", help="measured ceilings (JSON) of the GPU; may be repeated"
-    )
+    ceilings: tuple[str, ...] = option("measured ceilings (JSON) of the GPU; may be repeated", "FILE", action="append")

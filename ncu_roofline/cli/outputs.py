@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -62,6 +63,11 @@ def deliver(path: str, data: bytes, force: bool, *, text: bool = False) -> None:
         say(f"Wrote {path}")
 
 
+def terminal_width(unknown: int = 120) -> int:
+    """Characters of a line of the terminal, or ``unknown``; what is narrower than 60 wraps by itself."""
+    return max(shutil.get_terminal_size((unknown, 24)).columns, 60)
+
+
 def write_text(text: str) -> None:
     """Print ``text`` and a line end to standard output.  Raises RooflineError."""
     with _standard_output() as stream:
@@ -76,9 +82,16 @@ def say(message: str) -> None:
 
 
 def warn(messages: Iterable[str]) -> None:
-    """A line for each message, whatever it repeats."""
+    """A line for each message, said once."""
     for message in dict.fromkeys(messages):
         say(f"ncu-roofline: {message}")
+
+
+def without_warnings(found: Iterable[tuple[T, Iterable[str]]]) -> list[T]:
+    """What was found with warnings, which are said."""
+    pairs = list(found)
+    warn(warning for _, warnings in pairs for warning in warnings)
+    return [value for value, _ in pairs]
 
 
 @contextmanager

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 from ncu_roofline import __version__
-from ncu_roofline.cli.options import Command, add_options, taken
+from ncu_roofline.cli.options import add_options, taken
 
-# Each has a file of its name here, which says in COMMAND what its options are and what runs it.
+# Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
+# where it consists of several, these are in ACTIONS by name, each with its line of help.
 COMMANDS = {
     "demo": "render the bundled sample report (html, png, text): the first thing to run",
     "show": "print each kernel's intensity, performance, share of the roof and what binds it",
@@ -49,7 +52,7 @@ def parse(argv: Sequence[str] | None) -> Callable[[], int]:
     for name, about in COMMANDS.items():
         one = _add(commands, name, about)
         if name == meant:
-            _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}").COMMAND)
+            _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
     args = parser.parse_args(words)
     return partial(args.run, taken(args.request, args))
 
@@ -58,15 +61,19 @@ def _add(commands: Commands[argparse.ArgumentParser], name: str, about: str) -> 
     return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
 
 
-def _complete(parser: argparse.ArgumentParser, command: Command | Mapping[str, Command]) -> None:
-    """Options and the rest of the help; a command may consist of several."""
-    if not isinstance(command, Command):
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-        for name, action in command.items():
-            _complete(_add(actions, name, action.about), action)
+def _complete(parser: argparse.ArgumentParser, module: ModuleType) -> None:
+    if not hasattr(module, "ACTIONS"):
+        _add_options(parser, module.Request, module.run)
         return
-    parser.description, parser.epilog = command.description or parser.description, command.epilog
-    if "\n" in command.epilog:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (about, request, run) in module.ACTIONS.items():
+        _add_options(_add(actions, name, about), request, run)
+
+
+def _add_options(parser: argparse.ArgumentParser, request: Any, run: Callable[[Any], int]) -> None:
+    parser.description = getattr(request, "DESCRIPTION", parser.description)
+    parser.epilog = getattr(request, "EPILOG", "")
+    if "\n" in parser.epilog:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add_options(parser, command.request)
-    parser.set_defaults(request=command.request, run=command.run)
+    add_options(parser, request)
+    parser.set_defaults(request=request, run=run)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Command, Launches, argument, flag, names, option, step_label
+from ncu_roofline.cli.options import Launches, argument, choice, flag, names, option, step_label
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, warn
 from ncu_roofline.errors import UsageError
 
@@ -51,33 +51,31 @@ class Compared:
 
     TITLE: ClassVar[str] = "what is compared"
     ceilings: tuple[tuple[str, str], ...] = option(
+        "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
+        "repeated (default: the roofs of the inputs, theoretical ones as the last resort)",
+        "[PLATFORM=]FILE",
         action="append",
         type=_assigned,
-        metavar="[PLATFORM=]FILE",
-        help="measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
-        "repeated (default: the roofs of the inputs, theoretical ones as the last resort)",
     )
-    ceiling: str = option(
-        choices=("fma", "nofma", "divide", "divide_nofma", "mix"),
-        default="fma",
-        help="compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)",
+    ceiling: str = choice(
+        "compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)",
+        ("fma", "nofma", "divide", "divide_nofma", "mix"),
     )
-    flops: str = option(
-        choices=("executed", "canonical"),
-        default="executed",
-        help="executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)",
+    flops: str = choice(
+        "executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)",
+        ("executed", "canonical"),
     )
     canonical_flops: tuple[tuple[str, float], ...] = option(
+        "canonical operations, where no table gives them; may be repeated; implies --flops canonical",
+        "[VARIANT=]N",
         action="append",
         type=_operations,
-        metavar="[VARIANT=]N",
-        help="canonical operations, where no table gives them; may be repeated; implies --flops canonical",
     )
     level: tuple[tuple[str, str], ...] = option(
+        "memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)",
+        "[PLATFORM=]LEVEL",
         action="append",
         type=_assigned,
-        metavar="[PLATFORM=]LEVEL",
-        help="memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)",
     )
 
 
@@ -86,29 +84,22 @@ class Runs:
     """What is a run, and which count."""
 
     TITLE: ClassVar[str] = "runs"
-    precision: str = option(default="", metavar="ID", help="precision of the work (default: the one with the most)")
+    precision: str = option("precision of the work (default: the one with the most)", "ID")
     platforms: tuple[str, ...] = option(
+        "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)",
+        "NAME,...",
         type=names,
         default=(),
-        metavar="NAME,...",
-        help="the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)",
     )
-    application: str = option(default="", metavar="NAME", help="what files that name no application are of")
-    by: str = option(
-        choices=("application", "kernel"),
-        default="application",
-        help="kernel: each kernel is a variant of its own (default: %(default)s)",
-    )
+    application: str = option("what files that name no application are of", "NAME")
+    by: str = choice("kernel: each kernel is a variant of its own (default: %(default)s)", ("application", "kernel"))
     label: str = option(
-        type=step_label,
-        default="",
-        metavar="PATTERN",
-        help="variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
+        "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
         "NVTX ranges, or nvtx:PATTERN searched in them",
+        "PATTERN",
+        type=step_label,
     )
-    clock: str = option(
-        choices=("profiled", "max"), default="profiled", help="clock the theoretical roofs stand at (default: %(default)s)"
-    )
+    clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +108,9 @@ class Output:
 
     TITLE: ClassVar[str] = "output"
     json: bool = flag("as JSON on standard output")
-    output: str = option("-o", default="", metavar="FILE", help="write a .csv, .md, .json or .txt file instead")
-    format: str = option(default="", metavar="FORMAT", help="text, csv, md or json, where the suffix does not say it")
-    title: str = option(default="", metavar="TEXT", help="title of a Markdown file")
+    output: str = option("write a .csv, .md, .json or .txt file instead", "FILE", short="-o")
+    format: str = option("text, csv, md or json, where the suffix does not say it", "FORMAT")
+    title: str = option("title of a Markdown file", "TEXT")
     force: bool = flag("overwrite FILE")
 
 
@@ -127,10 +118,11 @@ class Output:
 class Request:
     """Which files of which platforms, and how they are compared."""
 
+    DESCRIPTION: ClassVar[str] = _DESCRIPTION
     inputs: tuple[str, ...] = argument(
+        "reports, other tools' files and plain tables (CSV, JSON); PLATFORM= says what the machine is called",
+        "[PLATFORM=]FILE",
         nargs="+",
-        metavar="[PLATFORM=]FILE",
-        help="reports, other tools' files and plain tables (CSV, JSON); PLATFORM= says what the machine is called",
     )
     compared: Compared
     runs: Runs
@@ -194,6 +186,3 @@ def _choices(asked: Compared, platforms: tuple[str, ...]) -> Choices:
         canonical=dict(asked.canonical_flops),
         platforms=platforms,
     )
-
-
-COMMAND = Command(Request, run, description=_DESCRIPTION)

@@ -8,25 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from ncu_roofline import __version__
 from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli import render
-from ncu_roofline.cli.options import (
-    Command,
-    Filters,
-    Launches,
-    Model,
-    Reports,
-    Roofs,
-    View,
-    argument,
-    flag,
-    option,
-    regex,
-    words,
-)
+from ncu_roofline.cli.options import Model, Reports, Roofs, argument, choice, flag, option, regex, words
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
@@ -47,28 +35,27 @@ from ncu_roofline.machine.profile import application_code, explain, find_failure
 class Request:
     """What to run, what to count, and where the results go."""
 
+    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled."
     precision: tuple[str, ...] = option(
-        type=words, default=(), metavar="ID,...", help="count only these: fp64, fp32, fp16, tensor (default: all)"
+        "count only these: fp64, fp32, fp16, tensor (default: all)", "ID,...", type=words, default=()
     )
     light: bool = flag("fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all")
-    kernel: str = option(type=regex, default="", metavar="REGEX", help="only kernels whose name matches")
+    kernel: str = option("only kernels whose name matches", "REGEX", type=regex)
     output: str = option(
-        "-o",
-        default="",
-        metavar="NAME",
-        help="write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
+        "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
+        "NAME",
+        short="-o",
     )
-    ceilings: str = option(default="", metavar="FILE", help="measured ceilings (JSON) (default: those kept for this GPU)")
-    clock_control: str | None = option(
-        choices=("base", "boost", "none"),
-        help="as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
+    ceilings: str = option("measured ceilings (JSON) (default: those kept for this GPU)", "FILE")
+    clock_control: str | None = choice(
+        "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
+        ("base", "boost", "none"),
+        default=None,
     )
-    ncu: str = option(default="", metavar="PATH", help="the ncu to use (default: the first found)")
+    ncu: str = option("the ncu to use (default: the first found)", "PATH")
     force: bool = flag("overwrite an earlier report and page")
     dry_run: bool = flag("print the command of ncu, and run nothing")
-    application: tuple[str, ...] = argument(
-        nargs="+", metavar="-- APPLICATION", help="the application and its arguments, after --"
-    )
+    application: tuple[str, ...] = argument("the application and its arguments, after --", "-- APPLICATION", nargs="+")
 
 
 @dataclass(frozen=True)
@@ -218,15 +205,6 @@ def _finish(machine: Machine, request: Request, setting: Setting, outcome: profi
 
 
 def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
-    request = render.Request(
-        reports=Reports(reports=(str(report),)),
-        output=str(page),
-        force=force,
-        filters=Filters(launches=Launches()),
-        model=Model(roofs=Roofs(ceilings=(setting.ceilings.path,) if setting.ceilings else ())),
-        view=View(),
-    )
-    return render.run(request)
-
-
-COMMAND = Command(Request, run, epilog="Exit code: the application's; 1 if it could not be profiled.")
+    reports = Reports(reports=(str(report),))
+    model = Model(roofs=Roofs(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
+    return render.run(render.Request(reports=reports, output=str(page), force=force, model=model))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Command, Filters, Reports, Roofs, flag, option, positive, regex
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, warn
+from ncu_roofline.cli.options import Filters, Reports, Roofs, choice, flag, option, positive, regex
+from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.ranks.parts import RankPart
     from ncu_roofline.model import Selection
 
-MINIMUM_WIDTH = 60
 _EPILOG = (
     "Without --rank the rank is a number after a word such as rank in every path, else the one number in which all paths "
     "differ, else host and process id, else the file name."
@@ -28,14 +26,10 @@ class Output:
 
     TITLE: ClassVar[str] = "output"
     json: bool = flag("all tables as JSON on standard output")
-    width: int | None = option(type=positive, metavar="COLUMNS", help="width of the text")
-    output: str = option(
-        "-o", default="", metavar="FILE", help="write to a file: .csv, .parquet, .json or .txt; - is standard output"
-    )
-    format: str = option(default="", metavar="FORMAT", help="format of FILE, where the suffix does not say it")
-    table: str = option(
-        choices=tuple(ANALYSES["ranks"].tables), default="kernels", help="what csv and parquet hold (default: %(default)s)"
-    )
+    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
+    output: str = option("write to a file: .csv, .parquet, .json or .txt; - is standard output", "FILE", short="-o")
+    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
+    table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["ranks"].tables, default="kernels")
     force: bool = flag("overwrite FILE")
 
 
@@ -43,25 +37,15 @@ class Output:
 class Request:
     """Which reports of which ranks."""
 
+    EPILOG: ClassVar[str] = _EPILOG
     reports: Reports
     rank: str = option(
-        type=regex,
-        default="",
-        metavar="REGEX",
-        help="tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'",
+        "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'", "REGEX", type=regex
     )
-    by: str = option(choices=("kernel", "application"), default="kernel", help="what one row is (default: %(default)s)")
+    by: str = choice("what one row is (default: %(default)s)", ("kernel", "application"))
     filters: Filters
     roofs: Roofs
     output: Output
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What a worker brings back of one report."""
-
-    part: RankPart
-    warnings: tuple[str, ...] = ()
 
 
 def run(request: Request) -> int:
@@ -77,23 +61,19 @@ def run(request: Request) -> int:
     select = checked_selection(request.filters, request.by)
     ceilings = [open_ceilings(path) for path in request.roofs.ceilings]
     found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu))
-    warn(warning for one in found for warning in one.warnings)
-    if not any(len(one.part.measurements) for one in found):
+    parts = without_warnings(found)
+    if not any(len(part.measurements) for part in parts):
         raise no_launch(request.reports, request.filters.launches)
-    parts = [one.part for one in found]
     result = ranks(parts, ceilings, rank=request.rank, clock=request.roofs.clock, by=request.by, select=select)
-    width = how.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
+    width = how.width or terminal_width()
     data = render(result, output_format, table=how.table, width=width)
     deliver(how.output, data, how.force, text=output_format == "text")
     return 1 if failed else 0
 
 
-def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> _Read:
+def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> tuple[RankPart, tuple[str, ...]]:
     from ncu_roofline.analyses.ranks.parts import rank_part
     from ncu_roofline.cli.reading import opened
 
     with opened(path, gpu) as (report, warnings):
-        return _Read(rank_part(report, name, select), warnings)
-
-
-COMMAND = Command(Request, run, epilog=_EPILOG)
+        return rank_part(report, name, select), warnings

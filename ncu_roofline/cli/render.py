@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
-from ncu_roofline.cli.options import Command, Filters, Model, Reports, View, flag, option
+from ncu_roofline.cli.options import Filters, Model, Reports, View, choice, flag, option
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say
 from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.frames import column
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 class Request:
     """What to draw, and into which file."""
 
+    EPILOG: ClassVar[str] = "Formats: see `ncu-roofline list formats`."
     reports: Reports
-    output: str = option(
-        "-o", required=True, metavar="FILE", help="file to write; its suffix says the format; - is standard output"
-    )
-    format: str = option(default="", metavar="FORMAT", help="format, where the suffix does not say it")
+    output: str = option("file to write; its suffix says the format; - is standard output", "FILE", short="-o", required=True)
+    format: str = option("format, where the suffix does not say it", "FORMAT")
     force: bool = flag("overwrite FILE")
-    title: str = option(default="", metavar="TEXT", help="title of the picture or page")
-    theme: str | None = option(choices=("light", "dark"), help="colours (default: light; a page follows the reader's system)")
-    table: str | None = option(
-        choices=tuple(dict.fromkeys(table for view in views("render").values() for table in view.holds)),
-        help="what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
+    title: str = option("title of the picture or page", "TEXT")
+    theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
+    table: str | None = choice(
+        "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
         "(default: points, or kernels where no kernel has any)",
+        dict.fromkeys(table for view in views("render").values() for table in view.holds),
+        default=None,
     )
-    filters: Filters
-    model: Model
-    view: View
+    filters: Filters = field(default_factory=Filters)
+    model: Model = field(default_factory=Model)
+    view: View = field(default_factory=View)
 
 
 def run(request: Request) -> int:
@@ -71,6 +71,3 @@ def _table_with_rows(roofline: Frames, output: str) -> str:
     what = "the standard output" if output == STANDARD_OUTPUT else output
     say(f"No dots: {what} holds the kernels{verdicts}; --table points keeps the header alone.")
     return table
-
-
-COMMAND = Command(Request, run, epilog="Formats: see `ncu-roofline list formats`.")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
 
 from ncu_roofline.analyses import views
-from ncu_roofline.cli.options import Command, Filters, Model, Reports, View, flag, option, positive
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, write_output, write_text
+from ncu_roofline.cli.options import Filters, Model, Reports, View, flag, option, positive
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, terminal_width, write_output, write_text
 from ncu_roofline.errors import printable
-
-MINIMUM_WIDTH = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +21,7 @@ class Request:
     model: Model
     view: View
     json: bool = flag("all tables of the view as JSON on standard output")
-    width: int | None = option(type=positive, metavar="COLUMNS", help="width of the table (default: the terminal's)")
+    width: int | None = option("width of the table (default: the terminal's)", "COLUMNS", type=positive, default=None)
 
 
 def run(request: Request) -> int:
@@ -36,7 +33,7 @@ def run(request: Request) -> int:
     if request.json:
         write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
         return result.exit_code
-    width = request.width or max(shutil.get_terminal_size((120, 24)).columns, MINIMUM_WIDTH)
+    width = request.width or terminal_width()
     blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
     view = request.view.view
     explain = "ncu-roofline explain" + (f" --view {view}" if view != "roofline" and view in views("explain") else "")
@@ -52,6 +49,3 @@ def run(request: Request) -> int:
 def _wrapped(text: str, width: int) -> str:
     """Lines of ``width`` characters; a path that is longer stays whole."""
     return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
-
-
-COMMAND = Command(Request, run)

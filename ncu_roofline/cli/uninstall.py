@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_roofline.cli.options import Command, flag, option
+from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.deploy import Removal, remove
@@ -19,7 +19,7 @@ from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, one_at
 class Request:
     """What to take away."""
 
-    dest: str = option(default="", metavar="DIR", help="only from this folder (default: from everywhere)")
+    dest: str = option("only from this folder (default: from everywhere)", "DIR")
     forget_ceilings: bool = flag("also remove the measured ceilings that were kept")
     dry_run: bool = flag("say what would be removed, and remove nothing")
     json: bool = flag("what was removed, as JSON on standard output")
@@ -80,6 +80,3 @@ def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
 def _json(removals: list[Removal], ceilings: list[str]) -> str:
     rows = [{"folder": str(one.folder), "removed": one.removed, "kept": one.kept} for one in removals]
     return json.dumps({"folders": rows, "ceilings": ceilings}, indent=2)
-
-
-COMMAND = Command(Request, run)
