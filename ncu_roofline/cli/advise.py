@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.cli.options import Launches, Measured, Reports, flag, option
+from ncu_roofline.cli.options import CeilingsOption, LaunchOptions, ReportOptions, flag, option
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.errors import UsageError
 
@@ -28,8 +28,8 @@ class Request:
     """Which reports, which rules, and how much of what they say."""
 
     EPILOG: ClassVar[str] = "Rules are Python programs and run with your rights: name only folders that you trust."
-    reports: Reports
-    launches: Launches
+    reports: ReportOptions
+    launches: LaunchOptions
     rules: tuple[str, ...] = option(
         "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
         "DIR",
@@ -37,7 +37,7 @@ class Request:
     )
     all_rules: bool = flag("also rules of sections that the report was not made with")
     all_findings: bool = flag("also what concerns less than 1 %% of the run time of the report's launches")
-    measured: Measured
+    measured: CeilingsOption
     json: bool = flag("the same as JSON on standard output")
 
 

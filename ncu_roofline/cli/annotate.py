@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.cli.options import Measured, argument, flag, option
+from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
@@ -24,7 +24,7 @@ class Request:
 
     report: str = argument("report file (.ncu-rep, .ncu-repz); it is not changed", "REPORT")
     output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
-    measured: Measured
+    measured: CeilingsOption
     no_rules: bool = flag("charts only, no advice")
     force: bool = flag("overwrite FILE")
 

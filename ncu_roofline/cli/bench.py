@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ncu_roofline.bench.device import Device
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
-    from ncu_roofline.facts.gpus import Gpu
+    from ncu_roofline.facts import Gpu
 
 
 def _count(text: str) -> int:
@@ -44,7 +44,7 @@ def _nvcc() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ProgramOptions:
     """The benchmark: built, or built before."""
 
     TITLE: ClassVar[str] = "how"
@@ -53,7 +53,7 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class Effort:
     """How long it measures, and on what."""
 
     TITLE: ClassVar[str] = "how"
@@ -62,11 +62,11 @@ class How:
     sessions: int | None = option("sessions per ceiling (default: 3, quick 1)", "N", type=_count, default=None)
     budget: float | None = option("time for each GPU (default: 170, quick 27)", "SECONDS", type=_seconds, default=None)
     seed: int = option("of the random data (default: %(default)s)", "N", type=_count, default=1)
-    program: Program
+    program: ProgramOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class MeasureRequest:
     """What to measure, on which GPUs."""
 
     EPILOG: ClassVar[str] = "Everything about how it measures, and what a number means, is in the file it writes."
@@ -81,10 +81,10 @@ class Run:
     output: str = option("file to write, or a folder where there are several", "FILE", short="-o")
     force: bool = flag("overwrite FILE")
     json: bool = flag("print what is written instead of a table")
-    how: How
+    how: Effort
 
 
-def _run(request: Run) -> int:
+def _run(request: MeasureRequest) -> int:
     from ncu_roofline.bench.catalogue import select
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.runner import Runner
@@ -144,14 +144,14 @@ def _targets(output: str, devices: Sequence[Device], is_rank: bool) -> list[Path
     return [given]
 
 
-def _settings(how: How, quick: bool) -> Settings:
+def _settings(how: Effort, quick: bool) -> Settings:
     from ncu_roofline.bench.settings import FULL, QUICK
 
     given = {name: value for name in ("trials", "sessions", "budget") if (value := getattr(how, name)) is not None}
     return replace(QUICK if quick else FULL, data=how.data, seed=how.seed, **given)
 
 
-def _program(program: Program, arch: str = "native") -> Built:
+def _program(program: ProgramOptions, arch: str = "native") -> Built:
     from ncu_roofline.bench.build import build, describe
 
     runner = program.runner
@@ -164,7 +164,7 @@ def _program(program: Program, arch: str = "native") -> Built:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Build:
+class BuildRequest:
     """What to compile for, and with what."""
 
     arch: str = option("native, or compute capabilities as 8.0,9.0 (default: %(default)s)", "LIST", default="native")
@@ -172,7 +172,7 @@ class Build:
     force: bool = flag("compile even if it was compiled before")
 
 
-def _build(request: Build) -> int:
+def _build(request: BuildRequest) -> int:
     from ncu_roofline.bench.build import build
 
     built = build(request.arch, request.nvcc, force=request.force, say=say)
@@ -182,16 +182,16 @@ def _build(request: Build) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class List:
+class ListRequest:
     """For which GPU or compute capabilities, and how."""
 
     device: str = option("say which apply to this GPU (index or UUID)", "GPU")
     arch: str = option("say which apply to compute capabilities, as 9.0", "LIST")
     json: bool = flag("as JSON")
-    program: Program
+    program: ProgramOptions
 
 
-def _list(request: List) -> int:
+def _list(request: ListRequest) -> int:
     from ncu_roofline.bench.catalogue import rows
     from ncu_roofline.bench.tables import columns
 
@@ -209,7 +209,7 @@ def _list(request: List) -> int:
     return 0
 
 
-def _listed(request: List) -> tuple[Any, tuple[str, ...], str]:
+def _listed(request: ListRequest) -> tuple[Any, tuple[str, ...], str]:
     """Variants (None where there is no program to ask), the capabilities meant, and what else to say."""
     from ncu_roofline.bench.build import parse_architectures
     from ncu_roofline.bench.device import choose
@@ -220,7 +220,7 @@ def _listed(request: List) -> tuple[Any, tuple[str, ...], str]:
     try:
         runner = Runner(_program(request.program, request.arch or "native").path)
     except RooflineError as error:
-        if request.program != Program() or request.device:
+        if request.program != ProgramOptions() or request.device:
             raise
         return None, wanted, f"variants are known when the benchmark is built, and it is not. {error}"
     variants = list_variants(runner)
@@ -230,14 +230,14 @@ def _listed(request: List) -> tuple[Any, tuple[str, ...], str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Theory:
+class TheoryRequest:
     """Of which GPUs, and how."""
 
     gpu: str = option("only GPUs whose name contains NAME (default: all)", "NAME")
     json: bool = flag("as JSON, in SI units, by ceiling")
 
 
-def _theory(request: Theory) -> int:
+def _theory(request: TheoryRequest) -> int:
     from ncu_roofline.bench.catalogue import catalogue
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
@@ -263,7 +263,7 @@ def _theory_facts(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merge:
+class MergeRequest:
     """Which files, into what."""
 
     files: tuple[str, ...] = argument("ceilings files (JSON) of GPUs of one model", "FILE", nargs="+")
@@ -272,7 +272,7 @@ class Merge:
     json: bool = flag("print the merged ceilings instead of a table")
 
 
-def _merge(request: Merge) -> int:
+def _merge(request: MergeRequest) -> int:
     from ncu_roofline.bench.document import as_text
     from ncu_roofline.bench.merging import merge, read_source
     from ncu_roofline.bench.tables import measured
@@ -289,14 +289,14 @@ def _merge(request: Merge) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify:
+class VerifyRequest:
     """Which file, and how it is told."""
 
     file: str = argument("ceilings file (JSON)", "FILE")
     json: bool = flag("findings as JSON")
 
 
-def _verify(request: Verify) -> int:
+def _verify(request: VerifyRequest) -> int:
     from ncu_roofline.bench.verifying import verify
 
     found = verify(request.file)
@@ -310,10 +310,10 @@ def _verify(request: Verify) -> int:
 
 
 ACTIONS = {
-    "run": ("measure the ceilings of the GPUs here and write them as JSON", Run, _run),
-    "build": ("compile the benchmark with nvcc, for the GPU here or any list, and print its path", Build, _build),
-    "list": ("list ceilings and variants, where they apply, and what is unproven on hardware", List, _list),
-    "theory": ("print data-sheet peaks and their sources; needs no GPU", Theory, _theory),
-    "merge": ("combine files of several nodes or MPI ranks; names slow GPUs", Merge, _merge),
-    "verify": ("check a ceilings file: form, shares of theory, spread", Verify, _verify),
+    "run": ("measure the ceilings of the GPUs here and write them as JSON", MeasureRequest, _run),
+    "build": ("compile the benchmark with nvcc, for the GPU here or any list, and print its path", BuildRequest, _build),
+    "list": ("list ceilings and variants, where they apply, and what is unproven on hardware", ListRequest, _list),
+    "theory": ("print data-sheet peaks and their sources; needs no GPU", TheoryRequest, _theory),
+    "merge": ("combine files of several nodes or MPI ranks; names slow GPUs", MergeRequest, _merge),
+    "verify": ("check a ceilings file: form, shares of theory, spread", VerifyRequest, _verify),
 }

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Filters, Reports, Roofs, choice, flag, option, positive
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     check_output,
@@ -82,7 +82,7 @@ def _ratio(text: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class Comparing:
     """What is compared with what, and which differences count."""
 
     TITLE: ClassVar[str] = "comparison"
@@ -104,7 +104,7 @@ class How:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thresholds:
+class ThresholdOptions:
     """What fails the command."""
 
     TITLE: ClassVar[str] = "thresholds"
@@ -116,7 +116,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class ComparisonOutput:
     """How the comparison is told, and where."""
 
     TITLE: ClassVar[str] = "output"
@@ -134,12 +134,12 @@ class Request:
     """Which states of an application, and how they are compared."""
 
     EPILOG: ClassVar[str] = _EPILOG
-    reports: Reports
-    how: How
-    thresholds: Thresholds
-    filters: Filters
-    roofs: Roofs
-    output: Output
+    reports: ReportOptions
+    how: Comparing
+    thresholds: ThresholdOptions
+    filters: FilterOptions
+    roofs: RoofOptions
+    output: ComparisonOutput
 
 
 def run(request: Request) -> int:
@@ -164,7 +164,7 @@ def run(request: Request) -> int:
     return 1 if _tripped(result, thresholds.strict, said=output_format == "text") or failed or disjoint else 0
 
 
-def _check_outputs(how: Output, thresholds: Thresholds) -> None:
+def _check_outputs(how: ComparisonOutput, thresholds: ThresholdOptions) -> None:
     junit = thresholds.junit
     if junit and not thresholds.fail_if:
         raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")

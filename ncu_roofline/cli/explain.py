@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
-from ncu_roofline.cli.options import Filters, Reports, flag, view_option
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
 from ncu_roofline.cli.outputs import without_warnings, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Request:
     """What to explain, and of which view."""
 
-    reports: Reports
-    filters: Filters
+    reports: ReportOptions
+    filters: FilterOptions
     view: str = view_option("explain")
     json: bool = flag("the same as JSON on standard output")
 
@@ -41,7 +41,7 @@ def run(request: Request) -> int:
     if request.json:
         write_text(json.dumps([one.as_dict() for one in explanations], indent=2))
     else:
-        write_text("\n\n".join(_text(one, ANALYSES[request.view].view.more) for one in explanations))
+        write_text("\n\n".join(_text(one, ANALYSES[request.view].viewer.more) for one in explanations))
     return 1 if failed else 0
 
 
@@ -52,7 +52,7 @@ def _explain(
     from ncu_roofline.inputs import PointTable
     from ncu_roofline.model import measurements_of
 
-    made = ANALYSES[view].view
+    made = ANALYSES[view].viewer
     with opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"

@@ -29,7 +29,7 @@ NEWEST_TRIED = (2025, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roofs:
+class InstalledRoofs:
     """Measured ceilings, or that none are to be measured."""
 
     EXCLUSIVE: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Request:
 
     dest: str = option("folder to put sections and rules into, instead of where Nsight Compute looks", "DIR")
     ncu: str = option("the ncu to install for (default: every one on this machine)", "PATH")
-    roofs: Roofs
+    roofs: InstalledRoofs
     device: str = option("index or UUID of the GPU to measure (default: the first)", "GPU")
     force: bool = flag("also replace installed files that were changed since")
     dry_run: bool = flag("say what would be done, and do nothing")

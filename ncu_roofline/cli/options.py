@@ -153,7 +153,7 @@ def view_option(command: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reports:
+class ReportOptions:
     """The reports, what to do with those that can't be read, and where to read them."""
 
     reports: tuple[str, ...] = argument(
@@ -169,7 +169,7 @@ class Reports:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launches:
+class LaunchOptions:
     """Which launches."""
 
     TITLE: ClassVar[str] = "filters"
@@ -180,11 +180,11 @@ class Launches:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
+class FilterOptions:
     """Which launches, precisions and levels."""
 
     TITLE: ClassVar[str] = "filters"
-    launches: Launches = field(default_factory=Launches)
+    launches: LaunchOptions = field(default_factory=LaunchOptions)
     precision: tuple[str, ...] = option(
         "precisions, as `list precisions` names them; tensor is all tensor types", "ID,...", type=words, default=()
     )
@@ -198,7 +198,7 @@ class Filters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roofs:
+class RoofOptions:
     """At which clock the roofs stand, and measured ones."""
 
     TITLE: ClassVar[str] = "model"
@@ -209,7 +209,7 @@ class Roofs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class ModelOptions:
     """How the roofline is built; ``by`` None is as the view has it."""
 
     TITLE: ClassVar[str] = "model"
@@ -218,7 +218,7 @@ class Model:
         ("launch", "kernel", "application"),
         default=None,
     )
-    roofs: Roofs = field(default_factory=Roofs)
+    roofs: RoofOptions = field(default_factory=RoofOptions)
     source: str = choice(
         "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
         ("auto", "embedded"),
@@ -226,7 +226,7 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ViewOptions:
     """Another model than the hierarchical roofline, and points of a sweep joined."""
 
     TITLE: ClassVar[str] = "view"
@@ -251,7 +251,7 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class CeilingsOption:
     """Measured ceilings of a command that draws nothing itself."""
 
     ceilings: tuple[str, ...] = option("measured ceilings (JSON) of the GPU; may be repeated", "FILE", action="append")

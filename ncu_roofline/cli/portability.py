@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Launches, argument, choice, flag, names, option, step_label
+from ncu_roofline.cli.options import LaunchOptions, argument, choice, flag, names, option, step_label
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, warn
 from ncu_roofline.errors import UsageError
 
@@ -46,7 +46,7 @@ def _operations(text: str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class EfficiencyOptions:
     """What goes into the efficiency of a platform."""
 
     TITLE: ClassVar[str] = "what is compared"
@@ -80,7 +80,7 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs:
+class RunOptions:
     """What is a run, and which count."""
 
     TITLE: ClassVar[str] = "runs"
@@ -103,7 +103,7 @@ class Runs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class PortabilityOutput:
     """How the result is told, and where."""
 
     TITLE: ClassVar[str] = "output"
@@ -124,10 +124,10 @@ class Request:
         "[PLATFORM=]FILE",
         nargs="+",
     )
-    compared: Compared
-    runs: Runs
-    launches: Launches
-    output: Output
+    compared: EfficiencyOptions
+    runs: RunOptions
+    launches: LaunchOptions
+    output: PortabilityOutput
 
 
 def run(request: Request) -> int:
@@ -174,7 +174,7 @@ def _ceilings(given: Sequence[tuple[str, str]]) -> dict[str, str] | list[str]:
     return named or plain
 
 
-def _choices(asked: Compared, platforms: tuple[str, ...]) -> Choices:
+def _choices(asked: EfficiencyOptions, platforms: tuple[str, ...]) -> Choices:
     from ncu_roofline.analyses.portability.frames import Choices
 
     levels = {name: level.lower() for name, level in asked.level}

@@ -14,7 +14,7 @@ from ncu_roofline import __version__
 from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli import render
-from ncu_roofline.cli.options import Model, Reports, Roofs, argument, choice, flag, option, regex, words
+from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
@@ -205,6 +205,6 @@ def _finish(machine: Machine, request: Request, setting: Setting, outcome: profi
 
 
 def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
-    reports = Reports(reports=(str(report),))
-    model = Model(roofs=Roofs(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
+    reports = ReportOptions(reports=(str(report),))
+    model = ModelOptions(roofs=RoofOptions(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
     return render.run(render.Request(reports=reports, output=str(page), force=force, model=model))

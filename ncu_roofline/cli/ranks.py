@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import Filters, Reports, Roofs, choice, flag, option, positive, regex
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, regex
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _EPILOG = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class RanksOutput:
     """How the ranks are told, and where."""
 
     TITLE: ClassVar[str] = "output"
@@ -38,14 +38,14 @@ class Request:
     """Which reports of which ranks."""
 
     EPILOG: ClassVar[str] = _EPILOG
-    reports: Reports
+    reports: ReportOptions
     rank: str = option(
         "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'", "REGEX", type=regex
     )
     by: str = choice("what one row is (default: %(default)s)", ("kernel", "application"))
-    filters: Filters
-    roofs: Roofs
-    output: Output
+    filters: FilterOptions
+    roofs: RoofOptions
+    output: RanksOutput
 
 
 def run(request: Request) -> int:

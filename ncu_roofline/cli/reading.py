@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.executors import Work, executor_for
-from ncu_roofline.cli.options import Filters, Launches, Reports
+from ncu_roofline.cli.options import FilterOptions, LaunchOptions, ReportOptions
 from ncu_roofline.cli.outputs import progress, say
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES, natural_order
@@ -64,21 +64,21 @@ def _reports_below(folder: str) -> list[str]:
     return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)
 
 
-def launches(chosen: Launches) -> Selection:
+def launches(chosen: LaunchOptions) -> Selection:
     """The launches that a command line chooses."""
     return Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch, top=chosen.top)
 
 
-def selection(filters: Filters, by: str = "launch") -> Selection:
+def selection(filters: FilterOptions, by: str = "launch") -> Selection:
     """The filters of a command line, of whose names nobody knows yet whether there is such a thing."""
     top_by = "kernel" if by == "kernel" else "launch"
     return replace(launches(filters.launches), top_by=top_by, precisions=filters.precision, levels=filters.level)
 
 
-def checked_selection(filters: Filters, by: str = "launch", view: str = "roofline") -> Selection:
+def checked_selection(filters: FilterOptions, by: str = "launch", view: str = "roofline") -> Selection:
     """The same; precisions and levels that the view does not know are refused by name."""
     select = selection(filters, by)
-    ANALYSES[view].view.check_names(select)
+    ANALYSES[view].viewer.check_names(select)
     return select
 
 
@@ -115,7 +115,7 @@ def check_kernels(report: Report | MetricTable) -> None:
         raise RooflineError("Cannot use", report.path, "its kernels carry no metrics", next_step)
 
 
-def no_launch(reports: Reports, chosen: Launches) -> RooflineError:
+def no_launch(reports: ReportOptions, chosen: LaunchOptions) -> RooflineError:
     """The error where filters leave nothing."""
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
     given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
@@ -123,7 +123,7 @@ def no_launch(reports: Reports, chosen: Launches) -> RooflineError:
     return RooflineError("Cannot use", " ".join(reports.reports), reason, "Loosen the filters.")
 
 
-def for_each_report(reports: Reports, work: Work[T]) -> tuple[list[T], bool]:
+def for_each_report(reports: ReportOptions, work: Work[T]) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
     ``work`` takes the path to open and the name to call the report by.  It may run in another process, or with --dask on

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
-from ncu_roofline.cli.options import Filters, Model, Reports, View, choice, flag, option
+from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, choice, flag, option
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say
 from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.frames import column
@@ -20,7 +20,7 @@ class Request:
     """What to draw, and into which file."""
 
     EPILOG: ClassVar[str] = "Formats: see `ncu-roofline list formats`."
-    reports: Reports
+    reports: ReportOptions
     output: str = option("file to write; its suffix says the format; - is standard output", "FILE", short="-o", required=True)
     format: str = option("format, where the suffix does not say it", "FORMAT")
     force: bool = flag("overwrite FILE")
@@ -32,9 +32,9 @@ class Request:
         dict.fromkeys(table for view in views("render").values() for table in view.holds),
         default=None,
     )
-    filters: Filters = field(default_factory=Filters)
-    model: Model = field(default_factory=Model)
-    view: View = field(default_factory=View)
+    filters: FilterOptions = field(default_factory=FilterOptions)
+    model: ModelOptions = field(default_factory=ModelOptions)
+    view: ViewOptions = field(default_factory=ViewOptions)
 
 
 def run(request: Request) -> int:

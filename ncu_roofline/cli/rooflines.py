@@ -9,7 +9,7 @@ from typing import Any
 from ncu_roofline import files as pack
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.analyses.hierarchical.view import Asked
-from ncu_roofline.cli.options import Filters, Model, Reports, View
+from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import for_each_report, no_launch, opened, selection
 from ncu_roofline.inputs import PointTable, joined, open_ceilings
@@ -42,9 +42,11 @@ class ReadReport:
     table: PointTable | None = None
 
 
-def read_roofline(reports: Reports, filters: Filters, model: Model, view: View, advice: bool = False) -> Result:
+def read_roofline(
+    reports: ReportOptions, filters: FilterOptions, model: ModelOptions, view: ViewOptions, advice: bool = False
+) -> Result:
     """Read every report of the command line and build the view it asks for; with ``advice``, what our rules say."""
-    sweep, made = view.trajectory or bool(view.label), ANALYSES[view.view].view
+    sweep, made = view.trajectory or bool(view.label), ANALYSES[view.view].viewer
     by = model.by or made.by
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
     select, roofs = selection(filters, by), model.roofs
@@ -84,7 +86,7 @@ def _completed(reports: list[ReadReport]) -> list[ReadReport]:
 
 def _read(path: str, name: str, view: str, charts: bool, gpu: tuple[int, int] | None, advised: Selection | None) -> ReadReport:
     """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on the longest of these launches."""
-    made = ANALYSES[view].view
+    made = ANALYSES[view].viewer
     with opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             return ReadReport(measurements_of(report, label=name), None, warnings=warnings, table=report)

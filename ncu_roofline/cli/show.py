@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 from ncu_roofline.analyses import views
-from ncu_roofline.cli.options import Filters, Model, Reports, View, flag, option, positive
+from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, terminal_width, write_output, write_text
 from ncu_roofline.errors import printable
 
@@ -16,10 +16,10 @@ from ncu_roofline.errors import printable
 class Request:
     """What to show, and how."""
 
-    reports: Reports
-    filters: Filters
-    model: Model
-    view: View
+    reports: ReportOptions
+    filters: FilterOptions
+    model: ModelOptions
+    view: ViewOptions
     json: bool = flag("all tables of the view as JSON on standard output")
     width: int | None = option("width of the table (default: the terminal's)", "COLUMNS", type=positive, default=None)
 

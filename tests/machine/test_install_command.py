@@ -192,7 +192,7 @@ def test_changed_file_is_kept_aloud(machine: Machine, run: Command, bin_folder: 
 KILLED = """
 import os, sys
 from pathlib import Path
-import ncu_roofline.install.deploy as deploy
+import ncu_roofline.machine.deploy as deploy
 from ncu_roofline.cli import main
 real, calls = os.replace, 0
 def deadly(*args):

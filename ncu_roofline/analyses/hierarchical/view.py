@@ -28,7 +28,7 @@ class Asked:
     launch_latency: float | None
 
 
-class View:
+class Viewer:
     """The hierarchical roofline; other views say where they differ."""
 
     name = "roofline"
@@ -75,4 +75,4 @@ def _check_known(option: str, given: Sequence[str], known: Collection[str], what
             raise RooflineError(f"Cannot use {option}", one, reason, f"See `ncu-roofline list {what}`.")
 
 
-VIEW = View()
+VIEWER = Viewer()

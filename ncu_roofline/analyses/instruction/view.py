@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_roofline.analyses.hierarchical.view import Asked, View
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.instruction.explained import explain_instructions
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
 from ncu_roofline.ceilings import Ceilings
@@ -17,7 +17,7 @@ from ncu_roofline.model.kernels import CORE_LEVELS
 from ncu_roofline.report import Report
 
 
-class _Instruction(View):
+class _Instruction(Viewer):
     name = "instruction"
     instructions = True
     more = ""
@@ -42,4 +42,4 @@ class _Instruction(View):
         return instruction_roofline(measurements, ceilings, clock=asked.clock, by=asked.by, select=asked.select)
 
 
-VIEW = _Instruction()
+VIEWER = _Instruction()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncu_roofline.analyses.hierarchical.view import Asked, View
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
@@ -14,7 +14,7 @@ from ncu_roofline.model import Measurements
 _LEVEL = "dram"
 
 
-class _Time(View):
+class _Time(Viewer):
     name = "time"
     by = "kernel"
 
@@ -34,4 +34,4 @@ class _Time(View):
         return time_roofline(ordinary, level=level, launch_latency=asked.launch_latency, ceilings=ceilings)
 
 
-VIEW = _Time()
+VIEWER = _Time()
