@@ -62,6 +62,6 @@ def __getattr__(name: str) -> Any:
 
 
 def _html(result: Any) -> str:
-    from ncu_roofline.analyses.hierarchical.notebook import notebook_html
+    from ncu_roofline.analyses import notebook_html
 
     return notebook_html(result)

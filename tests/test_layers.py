@@ -28,7 +28,7 @@ LAYERS = (
     ("__main__",),
 )
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
-ANALYSES = (("hierarchical",), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
+ANALYSES = (("formats", "hierarchical"), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
 # What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
     "facts": ("numpy", "pandas", "google.protobuf"),
@@ -38,6 +38,21 @@ FORBIDDEN = {
     "generate": ("numpy", "pandas", f"{PACKAGE}.report", f"{PACKAGE}.model"),
     "rendering": (f"{PACKAGE}.facts", f"{PACKAGE}.report"),
 }
+# Who opens files: readers each the files of their own format, the package its own data, and whoever deals with the machine.
+OPENING = {
+    "files": "writes results",
+    "report": "reports",
+    "inputs": "files of other tools",
+    "ceilings": "ceilings files",
+    "facts": "the package's data files",
+    "rendering": "the package's page scripts, plotly's script",
+    "generate": "generated files, compared or written; ceilings as they were given",
+    "check": "section files",
+    "machine": "what is installed",
+    "bench": "sources, programs, ceilings files",
+    "cli": "the demo's sample, temporary rules, a scheduler's address",
+}
+_OPENS = {"open", "fdopen", "read_text", "write_text", "read_bytes", "write_bytes", "mkstemp"}
 HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow", "rich")
 
 
@@ -60,9 +75,9 @@ def upward(graph: grimp.ImportGraph, layers: tuple[tuple[str, ...], ...], parent
             continue
         for target in graph.find_modules_directly_imported_by(module):
             other = target.split(".")
-            if target.startswith(f"{parent}.") and other[depth] in place and other[depth] != words[depth]:
-                if place[other[depth]] >= place[words[depth]]:
-                    wrong.append(f"{module} -> {target}")
+            peer = target.startswith(f"{parent}.") and other[depth] in place and other[depth] != words[depth]
+            if peer and place[other[depth]] >= place[words[depth]]:
+                wrong.append(f"{module} -> {target}")
     return wrong
 
 
@@ -106,6 +121,16 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [name for name in names if name.split(".")[0] in HEAVY], path
+
+
+def test_who_opens_files() -> None:
+    opening = {
+        path.relative_to(ROOT).with_suffix("").parts[0]
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _OPENS
+    }
+    assert opening == set(OPENING)
 
 
 @pytest.mark.parametrize(

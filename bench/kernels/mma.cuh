@@ -54,7 +54,7 @@ BENCH_FN void mma_body(const Args& args) {
   X(mma_bf16, "tensor.bf16.mma", "m16n8k16_c8", "tensor.bf16", Bf16K16, 8, "FLOP/s", 80, 0, "", bf16, fp32, 1e-5)             \
   X(mma_tf32, "tensor.tf32.mma", "m16n8k8_c8", "tensor.tf32", Tf32K8, 8, "FLOP/s", 80, 0, "", tf32, fp32, 1e-5)               \
   X(mma_s8, "tensor.int8.mma", "m16n8k32_c8", "tensor.int8", S8K32, 8, "OP/s", 80, 0, "", int8, bits, 0)                      \
-  X(mma_e4m3, "tensor.fp8.mma", "m16n8k32_c8", "tensor.fp8", E4m3K32, 8, "FLOP/s", kFp8Since, 0, "9.0 10.0 10.3 11.0", fp8,   \
+  X(mma_e4m3, "tensor.fp8.mma", "m16n8k32_c8", "tensor.fp8", E4m3K32, 8, "FLOP/s", kFp8Since, 0, "9.0 10.x 11.0", fp8,        \
     fp32, 1e-2)                                                                                                               \
   X(mma_f64_k16, "tensor.fp64.mma", "m16n8k16_c4", "tensor.fp64", F64K16, 4, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13) \
   X(mma_f64_k8, "tensor.fp64.mma", "m16n8k8_c8", "tensor.fp64", F64K8, 8, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13)    \

@@ -55,7 +55,7 @@ struct Row {
   Result result;
   double tolerance;       // relative to the largest result; 0 with Result::bits
   int since, until;       // compute capabilities x 10, inclusive; until 0: no end
-  const char* emulated;   // capabilities where the compiler emulates it ("9.0 10.0"): listed, no ceiling there
+  const char* emulated;   // capabilities where the compiler emulates it ("9.0 10.x"): listed, no ceiling there
   int threads;            // per block
   int blocks;             // per SM; 0: as many as are resident
   int shared_bytes;       // dynamic shared memory per block
@@ -85,8 +85,6 @@ struct Args {
   uint32_t stride;       // < tiles
   uint64_t block_bytes;  // distance of two blocks' windows
 };
-
-constexpr int kCapabilities[] = {70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
 
 constexpr bool exists(const Row& row, int capability) {
   return capability >= row.since && (row.until == 0 || capability <= row.until);

@@ -1,4 +1,4 @@
-// Ceilings of the tensor cores of data-center Blackwell: tcgen05.mma, accumulators in tensor memory (sm_100a, sm_103a only).
+// Ceilings of the tensor cores of data-center Blackwell: tcgen05.mma, accumulators in tensor memory (sm_100a, sm_103a and on).
 #pragma once
 #include "base.cuh"
 
@@ -68,15 +68,15 @@ BENCH_FN void tcgen05_body(const Args& args) {
   stamp_end(args);
 }
 
-// kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  sm_103a has no integer kind.
+// kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  From sm_103a on there is no integer kind.
 #define BENCH_TCGEN05_KERNELS(X)                                                                                      \
-  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 103, fp16, fp32, 1e-5)   \
-  X(tcgen05_f16acc16, "tensor.fp16_acc16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16Acc16, "FLOP/s", 103, fp16, \
+  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 109, fp16, fp32, 1e-5)   \
+  X(tcgen05_f16acc16, "tensor.fp16_acc16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16Acc16, "FLOP/s", 109, fp16, \
     fp16, 2e-2)                                                                                                       \
-  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 103, bf16, fp32, 1e-5) \
-  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 103, tf32, fp32, 1e-5)  \
+  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 109, bf16, fp32, 1e-5) \
+  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 109, tf32, fp32, 1e-5)  \
   X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)          \
-  X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 103, fp8, fp32, 1e-2)
+  X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 109, fp8, fp32, 1e-2)
 
 #define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, ...)      \
   BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                               \

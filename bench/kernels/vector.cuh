@@ -84,7 +84,7 @@ BENCH_FN void mix_body(const Args& args) {
   X(fp32_fma_xxb, "fp32.fma", "xxb_c8", "fp32", float, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)               \
   X(fp32_fma_xxb_long, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)      \
   X(fp32_fma_xab, "fp32.fma", "xab_c8", "fp32", float, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)                \
-  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 103, "", chaos_fp32, fp32)   \
+  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 109, "", chaos_fp32, fp32)   \
   X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)          \
   X(fp16_fma_xxb, "fp16.fma", "xxb_c8", "fp16", Half2Value, SquareAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)        \
   X(fp16_fma_xab, "fp16.fma", "xab_c8", "fp16", Half2Value, ScaleAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)         \

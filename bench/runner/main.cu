@@ -1,10 +1,12 @@
 // ncu-roofline-bench: measures ceilings of one GPU, variant by variant, and prints JSON lines (SI units).
-//   list | device --device I | run --device I --ceiling ID --variant V --trials N --min-time-ms T
+//   list [--capabilities 90,100] | device --device I | run --device I --ceiling ID --variant V --trials N --min-time-ms T
 //   [--data random|zeros] [--seed S] [--trips N: just so many, for a profiler, instead of what the time asks for]
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "runner.hpp"
 
@@ -42,7 +44,8 @@ std::string capability_text(int capability) { return std::to_string(capability /
 
 bool emulated(const bench::Row& row, int capability) {
   const std::string list = std::string(" ") + row.emulated + " ";
-  return list.find(" " + capability_text(capability) + " ") != std::string::npos;
+  const std::string any_minor = " " + std::to_string(capability / 10) + ".x ";
+  return list.find(" " + capability_text(capability) + " ") != std::string::npos || list.find(any_minor) != std::string::npos;
 }
 
 const char* reason(const bench::Row& row, int capability) {
@@ -50,9 +53,9 @@ const char* reason(const bench::Row& row, int capability) {
 }
 
 // Where the compiler only emulates it, a row of its own says so.
-void print_row(const bench::Row& row, bool imitated) {
+void print_row(const bench::Row& row, bool imitated, const std::vector<int>& asked) {
   std::string capabilities;
-  for (int one : bench::kCapabilities)
+  for (int one : asked)
     if (exists(row, one) && emulated(row, one) == imitated)
       capabilities += (capabilities.empty() ? "\"" : ", \"") + capability_text(one) + "\"";
   if (capabilities.empty()) return;
@@ -62,9 +65,20 @@ void print_row(const bench::Row& row, bool imitated) {
       row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, imitated ? "emulated" : "");
 }
 
-void list() {
+// --capabilities 90,100: which to tell of; those that this program is compiled for unless said.
+std::vector<int> asked_capabilities(const Arguments& arguments) {
+  std::vector<int> found;
+  std::stringstream list(text(arguments, "capabilities", ""));
+  for (std::string word; std::getline(list, word, ',');) found.push_back(std::atoi(word.c_str()));
+  if (found.empty())
+    for (int one : {__CUDA_ARCH_LIST__}) found.push_back(one / 10);
+  return found;
+}
+
+void list(const Arguments& arguments) {
+  const std::vector<int> asked = asked_capabilities(arguments);
   for (const bench::Measurable& item : bench::measurables())
-    for (bool imitated : {false, true}) print_row(item.row, imitated);
+    for (bool imitated : {false, true}) print_row(item.row, imitated, asked);
 }
 
 void print_trial(int index, const bench::Trial& trial) {
@@ -109,7 +123,7 @@ void command(int count, char** texts) {
   const std::string name = count > 1 ? texts[1] : "";
   const Arguments arguments = parse(count > 2 ? count - 2 : 0, texts + 2);
   if (name == "list")
-    list();
+    list(arguments);
   else if (name == "device")
     print_device(bench::open_device(static_cast<int>(number(arguments, "device", "0"))));
   else if (name == "run")

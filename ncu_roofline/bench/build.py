@@ -12,12 +12,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ncu_roofline import files as pack
 from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import parse_capability
 
 
 def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -127,14 +129,13 @@ _SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What build.json says: sources, flags, and nvcc's targets for each compute capability, best first."""
+    """What build.json says: sources and flags."""
 
     folder: Path
     output: str
     sources: tuple[str, ...]
     flags: tuple[str, ...]
     link_flags: tuple[str, ...]
-    targets: Mapping[str, Sequence[str]] = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,6 @@ def read_recipe(folder: Path) -> Recipe:
             sources=tuple(map(str, content["sources"])),
             flags=tuple(map(str, content["flags"])),
             link_flags=tuple(map(str, content.get("link_flags", []))),
-            targets={str(key): [str(target) for target in value] for key, value in content.get("targets", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(getattr(error, "strerror", None) or error)
@@ -188,7 +188,7 @@ def build(
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
     compiler = find_compiler(nvcc)
     recipe = read_recipe(folder or pack.folder("bench"))
-    targets = [choose_target(compiler, recipe, capability) for capability in wanted]
+    targets = [choose_target(compiler, capability) for capability in wanted]
     place = (cache or cache_folder()) / "bench" / _hash(recipe, compiler, targets)
     found = None if force else _kept(place, recipe.output)
     if found is not None:
@@ -214,15 +214,15 @@ def parse_architectures(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def choose_target(compiler: Compiler, recipe: Recipe, capability: str) -> str:
+def choose_target(compiler: Compiler, capability: str) -> str:
     """The best target of a compute capability that the compiler knows.  Raises RooflineError."""
-    possible = recipe.targets.get(capability, [capability.replace(".", "")])
-    for target in possible:
+    architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
+    for target in architecture.targets if architecture else (capability.replace(".", ""),):
         if compiler.compiles_for(target):
             return target
     reason = f"{compiler.text} does not compile for compute capability {capability}"
-    older = capability in ("7.0", "7.2")
-    next_step = "Name an nvcc of CUDA 12 with --nvcc." if older else "Name a newer nvcc with --nvcc, or leave that one out."
+    last = architecture.cuda_until if architecture else 0
+    next_step = f"Name an nvcc of CUDA {last} with --nvcc." if last else "Name a newer nvcc with --nvcc, or leave that one out."
     raise RooflineError("Cannot build", "the benchmark", reason, next_step)
 
 

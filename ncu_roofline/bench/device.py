@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts.gpus import Capability, Gpu, capability, find_gpu
+from ncu_roofline.facts import Gpu
+from ncu_roofline.facts.fields import Capability, capability
+from ncu_roofline.facts.gpus import find_gpu
 
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK",

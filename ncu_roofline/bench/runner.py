@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ncu_roofline.facts.gpus import capability
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import capability
 
 _QUICK_CALL = 60.0
 HANGS = "it said nothing for"
@@ -77,7 +78,8 @@ class Runner:
 
     def variants(self) -> tuple[Variant, ...]:
         """All variants it was built with.  Raises RunnerFailed."""
-        rows = list(self._lines(["list"], _QUICK_CALL))
+        known = (10 * major + minor for major, minor in (a.compute_capability for a in load_spec().architectures))
+        rows = list(self._lines(["list", "--capabilities", ",".join(map(str, known))], _QUICK_CALL))
         try:
             return tuple(_variant(row) for row in rows)
         except (KeyError, TypeError, ValueError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.facts.gpus import Gpu
+from ncu_roofline.facts import Gpu
 from ncu_roofline.rendering.table import listing
 from ncu_roofline.units import format_value
 

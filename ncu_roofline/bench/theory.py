@@ -8,15 +8,9 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.facts import Architecture, load_spec
+from ncu_roofline.facts import Architecture, Gpu, load_spec
 from ncu_roofline.facts.description import ROOF_FACTORS
-from ncu_roofline.facts.gpus import Gpu, find_rate, link_rates
-
-# The instruction family that reaches the tensor peak of a generation; older and smaller chips have mma.sync only.
-_FULL_RATE = {(9, 0): "wgmma", (10, 0): "tcgen05", (10, 3): "tcgen05", (11, 0): "tcgen05"}
-_LEVELS = {"l1": "l1", "smem": "shared", "l2": "l2", "dram": "dram"}
-# Chips whose host link is NVLink-C2C: the PCI Express link that the driver reports does not carry the copies.
-_COHERENT = ("GH200", "GB200", "GB300", "GB10")
+from ncu_roofline.facts.gpus import link_rates
 
 
 @dataclass(frozen=True)
@@ -101,8 +95,8 @@ def theory(kind: CeilingKind, units: Units) -> Theory | None:
 
 
 def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
-    level = _LEVELS.get(kind.level)
-    if units.architecture is None or level is None or level not in units.architecture.bandwidth:
+    level = load_spec().level_of_ceiling(kind.id)
+    if units.architecture is None or level not in units.architecture.bandwidth:
         return None
     product, per = units.architecture.bandwidth[level]
     if per == "sm":
@@ -117,7 +111,8 @@ def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
 
 
 def _link(kind: CeilingKind, units: Units) -> Theory | None:
-    if units.link is None or units.is_mig or any(name in units.name for name in _COHERENT):
+    coherent = (name for architecture in load_spec().architectures for name in architecture.coherent)
+    if units.link is None or units.is_mig or any(name in units.name for name in coherent):
         return None
     generation, lanes = units.link
     if generation not in link_rates():
@@ -138,10 +133,10 @@ def _compute(kind: CeilingKind, units: Units) -> Theory | None:
         return None
     peak, uncertain = units.architecture.peak(f"{family}.fma", units.name), False
     if peak is None:
-        rate = find_rate(family, units.architecture.compute_capability)
-        if rate is None:
+        rates = units.architecture.rates
+        if family not in rates and kind.id not in rates:
             return None
-        peak, uncertain = rate
+        peak, uncertain = rates.get(kind.id) or rates[family]
     if mix == "nofma" and family in ("fp16", "bf16"):
         slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
         return _per_sm(peak * factor, units, units.core_clock, True, slow)
@@ -153,9 +148,9 @@ def _tensor(ceiling: str, units: Units) -> Theory | None:
     architecture = units.architecture
     if architecture is None or not name:
         return None
-    if family != "mma" and family != _FULL_RATE.get(architecture.compute_capability):
+    best = architecture.tensor
+    if family not in ("mma", best):
         return None
-    best = _FULL_RATE.get(architecture.compute_capability, "mma")
     ids = [f"tensor.{name}.{family}", *_roof_ids(name)]
     found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
     if found is None:

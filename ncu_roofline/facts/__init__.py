@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_roofline.facts.description import Architecture, Binding, BoardRule, Level, Precision, Spec
+from ncu_roofline.facts.description import Architecture, Binding, BoardRule, Gpu, Level, Precision, Spec
 from ncu_roofline.facts.fields import SpecError
 from ncu_roofline.facts.hardware import Gauge, Rate, TensorActivity, Unit, Units, load_units
 from ncu_roofline.facts.instruction import InstructionSpec, load_instructions
@@ -14,6 +14,7 @@ __all__ = [
     "Binding",
     "BoardRule",
     "Gauge",
+    "Gpu",
     "InstructionSpec",
     "Level",
     "OpcodeTable",

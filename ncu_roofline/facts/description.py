@@ -6,11 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ncu_roofline.facts.fields import Capability
+from ncu_roofline.facts.fields import Capability, Release
 from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.palette import WALL, Color
 
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
+ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+"""The same for people."""
+
+TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart"
+"""The section of all types of the tensor cores, and that of one type in few passes; precisions of CUDA cores name their own."""
+INSTRUCTION_SECTION = "InstructionRooflineChart"
+"""The section of the instruction roofline."""
 
 _UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"
 
@@ -67,6 +75,9 @@ class Precision:
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
     roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
+    ``section`` is the identifier of its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in
+    whose chart it is drawn, too; ``replacements`` are tensor types that could take over its matrix products, closest first.
+    ``standard``: the tensor type that stands for all where one has to be chosen.  ``aliases``: what else people call it.
     """
 
     id: str
@@ -81,6 +92,22 @@ class Precision:
     pipes: tuple[tuple[Capability, Capability, str], ...] = ()
     on_request: bool = False
     opcodes: bool = False
+    section: str = ""
+    beside: str = ""
+    replacements: tuple[str, ...] = ()
+    standard: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def together(self) -> str:
+        """The counter of its adds, multiplies and FMAs together, "" where there is none."""
+        names = (name for binding in self.bindings for name in binding.counters.counters())
+        return next((name for name in names if name.startswith("smsp__") and "_ops_" in name), "")
+
+    @property
+    def packed(self) -> bool:
+        """Whether even an add is several operations: two numbers in a register."""
+        return bool(self.roofs and self.bindings) and min(weight for _, weight in self.bindings[0].counters.terms) > 1
 
     def pipe(self, compute_capability: Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
@@ -96,7 +123,11 @@ class Precision:
 class Level:
     """A level of the memory hierarchy; ``order`` counts outwards from 0.
 
-    ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.
+    ``short`` is its label where room is scarce, ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets
+    what the one before it could not serve.  ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with
+    it, "memory" and "link" others that the profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best
+    first.  ``aliases``: what else people call it.  ``on_request``: it is drawn where it is asked for by name, or where its
+    traffic matters.
     """
 
     id: str
@@ -104,6 +135,22 @@ class Level:
     order: int
     bindings: tuple[Binding, ...]
     on_request: bool = False
+    short: str = ""
+    color: Color = WALL
+    chain: bool = False
+    domain: str = "sm"
+    ceilings: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def has_own_clock(self) -> bool:
+        """Whether its bandwidth does not depend on the SM clock."""
+        return self.domain in ("memory", "link")
+
+    @property
+    def has_roof(self) -> bool:
+        """Whether counters give it a roof; without one only a measurement can."""
+        return any(binding.clock for binding in self.bindings)
 
 
 Item = TypeVar("Item", Precision, Level)
@@ -124,6 +171,29 @@ class BoardRule:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.
+
+    ``names``: parts of the name that the driver reports, the first is what board rules see; ``sm_count`` tells apart cards of
+    like names.  Clocks in Hz: those behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S
+    use two), and the memory's as the driver reports it; two bits per pin and cycle, so that ``bus_bits`` / 4 bytes move per
+    cycle.  ``dram``: bandwidth as the vendor prints it, in B/s.  ``l2_slices``: 0 where unknown.
+    """
+
+    id: str
+    names: tuple[str, ...]
+    compute_capability: Capability
+    sm_count: int
+    core_clock: float
+    tensor_clock: float
+    memory_clock: float
+    bus_bits: int
+    dram: float
+    l2_slices: int
+    source: str
+
+
+@dataclass(frozen=True)
 class Architecture:
     """A compute capability: identity, what its chips lack, and vendor peaks.
 
@@ -134,6 +204,13 @@ class Architecture:
     ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
     ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
     ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
+    ``numbers``: (number in sections, first and last release of Nsight Compute that writes it so); empty: none can name it.
+    ``left_out``: ids of what our sections don't count here, as it would cost a replay pass of its own.
+    ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc, best first, and ``cuda_until`` the
+    last CUDA that has them, 0 for all.  ``rates``: operations per SM and cycle of arithmetic (``bf16``, ``int32.mad``) that no
+    counter tells apart, and whether the figure is uncertain: then a measurement above disproves it.
+    ``coherent``: parts of names of GPUs whose host link is NVLink-C2C, so that no PCI Express link carries copies.
+    ``gpus``: some as they are sold.
     """
 
     compute_capability: Capability
@@ -150,6 +227,18 @@ class Architecture:
     launching: Mapping[str, float] = field(default_factory=dict, hash=False)
     caveat: str = ""
     tensor_passes: int = 0
+    numbers: tuple[tuple[int, Release, Release], ...] = ()
+    left_out: frozenset[str] = frozenset()
+    tensor: str = "mma"
+    targets: tuple[str, ...] = ()
+    cuda_until: int = 0
+    rates: Mapping[str, tuple[float, bool]] = field(default_factory=dict, hash=False)
+    coherent: tuple[str, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+
+    def number(self, release: Release) -> int | None:
+        """The number that sections of a release of Nsight Compute know it by: 90, None if by none."""
+        return next((number for number, since, until in self.numbers if since <= release <= until), None)
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""
@@ -181,6 +270,27 @@ class Spec:
     architectures: tuple[Architecture, ...]
     precisions: tuple[Precision, ...]
     levels: tuple[Level, ...]
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """Ids of the levels of which each serves what the one before it could not: L1, L2, DRAM."""
+        return tuple(level.id for level in self.levels if level.chain)
+
+    @property
+    def sections(self) -> Mapping[str, str]:
+        """Identifiers of the charts of our sections, by precision id; "tensor" for all types of the tensor cores."""
+        return {**{p.id: p.section for p in self.precisions if p.section}, "tensor": TENSOR_SECTION}
+
+    @property
+    def standard_tensor(self) -> Precision:
+        """The tensor type that stands for all where one has to be chosen."""
+        return next(p for p in self.precisions if p.standard)
+
+    def level_of_ceiling(self, ceiling: str) -> str:
+        """The level that a bandwidth ceiling (``smem.read``) is of, "" if it is of none."""
+        head = ceiling.partition(".")[0]
+        found = (level.id for level in self.levels if any(one.partition(".")[0] == head for one in level.ceilings))
+        return next(found, "")
 
     def architecture(self, compute_capability: Capability) -> Architecture | None:
         """The architecture of a compute capability, None if unknown."""

@@ -16,9 +16,31 @@ Capability = tuple[int, int]
 LAST: Capability = (99, 9)
 """The end of a range that is open."""
 
+ANY_MINOR = 99
+"""The minor version of an end that reads ``10.x``: later than all there will be."""
+
+Release = tuple[int, int]
+LAST_RELEASE: Release = (9999, 9)
+"""The end of a range of releases that is open."""
+
 _COUNTER = re.compile(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*")
-_CAPABILITY = re.compile(r"([1-9][0-9]?)\.([0-9])")
+_CAPABILITY = re.compile(r"([1-9][0-9]?)\.([0-9])", re.ASCII)
+_RELEASE = re.compile(r"(20\d\d)\.(\d)", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def parse_capability(text: str) -> Capability | None:
+    """``"9.0"`` as (9, 0), None for anything else."""
+    match = _CAPABILITY.fullmatch(text)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def capability(text: str) -> Capability:
+    """``"9.0"`` as (9, 0); ValueError for anything else."""
+    found = parse_capability(text)
+    if found is None:
+        raise ValueError(f"a compute capability reads like 9.0, not {text!r}")
+    return found
 
 
 class SpecError(RooflineError, ValueError):
@@ -103,12 +125,15 @@ class Fields:
         return self._capability(key, self.text(key))
 
     def ranges(self, key: str) -> tuple[tuple[Capability, Capability], ...]:
-        """Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 12.0-"``; all if absent."""
+        """Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 10.x, 12.0-"``; all if absent.
+
+        ``10.x`` is every chip of major version 10, at the end of a range the last of them.
+        """
         found: list[tuple[Capability, Capability]] = []
         for part in self.text(key, "7.0-").split(","):
             first, dash, last = part.strip().partition("-")
-            since = self._capability(key, first)
-            until = self._capability(key, last) if last else LAST if dash else since
+            since = self._capability(key, first.replace(".x", ".0"))
+            until = self._end(key, last) if last else LAST if dash else self._end(key, first)
             if since > until:
                 self.fail(key, f"{part.strip()}: since is later than until")
             if found and since <= found[-1][1]:
@@ -116,8 +141,20 @@ class Fields:
             found.append((since, until))
         return tuple(found)
 
+    def releases(self, key: str) -> tuple[Release, Release]:
+        """Releases of Nsight Compute, both included: ``"2021.3-2022.4"``, ``"2024.1-"`` or ``"2023.2"``."""
+        text = self.text(key)
+        first, dash, last = text.partition("-")
+        ends = [_RELEASE.fullmatch(end) for end in (first, last or first)]
+        if not ends[0] or not ends[1]:
+            self.fail(key, f'must be like "2021.3-2022.4" or "2024.1-", not {text!r}')
+        since, until = ((int(end[1]), int(end[2])) for end in ends if end)
+        return since, LAST_RELEASE if dash and not last else until
+
     def numbers(self, key: str) -> dict[str, float]:
         """A table of positive finite numbers, empty if absent."""
+        if not self.has(key):
+            return {}
         return {name: self._positive(f"{key}.{name}", value) for name, value in self._mapping(key).items()}
 
     def weights(self, key: str, *, required: bool) -> WeightedSum | None:
@@ -172,11 +209,15 @@ class Fields:
             self.fail(key, f"must be a table, not {value!r}")
         return value
 
+    def _end(self, key: str, text: str) -> Capability:
+        major, _ = self._capability(key, text.replace(".x", ".0"))
+        return (major, ANY_MINOR) if text.endswith(".x") else self._capability(key, text)
+
     def _capability(self, key: str, text: str) -> Capability:
-        match = _CAPABILITY.fullmatch(text)
-        if match is None:
+        found = parse_capability(text)
+        if found is None:
             self.fail(key, f'must be a compute capability like "9.0", not {text!r}')
-        return int(match[1]), int(match[2])
+        return found
 
     def _positive(self, key: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):

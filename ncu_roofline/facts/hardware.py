@@ -39,16 +39,29 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A metric (full name) that gives bytes per second as percent of a level's bandwidth roof, on some compute capabilities."""
+class OnSome:
+    """A metric (full name) that only chips of some compute capabilities have, or that means something on them only."""
 
-    level: str
     metric: str
     ranges: tuple[tuple[Capability, Capability], ...]
 
     def applies(self, compute_capability: Capability) -> bool:
         """Whether it holds for chips of this compute capability."""
         return any(since <= compute_capability <= until for since, until in self.ranges)
+
+
+@dataclass(frozen=True)
+class Rate(OnSome):
+    """A metric that gives bytes per second as percent of a level's bandwidth roof."""
+
+    level: str
+
+
+@dataclass(frozen=True)
+class TensorInstructions(OnSome):
+    """A metric that counts one kind of instruction of the tensor pipe."""
+
+    label: str
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,14 @@ class Gauge:
 
 @dataclass(frozen=True)
 class TensorActivity:
-    """Metrics (without suffix) of the tensor pipe's activity: the first of ``whole`` that is there, else the largest part."""
+    """Metrics (without suffix) of the tensor pipe's activity: the first of ``whole`` that is there, else the largest part.
+
+    ``instructions``: its kinds, and which chips have a counter of each.  The first of ``whole`` is on every chip.
+    """
 
     whole: tuple[str, ...]
     parts: tuple[str, ...]
+    instructions: tuple[TensorInstructions, ...]
 
     def spellings(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Full names, best first: shares of elapsed cycles or, where those are not there, of active ones."""
@@ -75,12 +92,14 @@ class TensorActivity:
 
 @dataclass(frozen=True)
 class Units:
-    """All of it."""
+    """All of it; of a counter of ``slices`` in any of ``slice_forms`` sum over average is the number of L2 slices."""
 
     units: tuple[Unit, ...]
     rates: tuple[Rate, ...]
     gauges: tuple[Gauge, ...]
     tensor: TensorActivity
+    slices: tuple[str, ...]
+    slice_forms: tuple[str, ...]
 
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
@@ -103,14 +122,21 @@ def read_units(folder: Traversable) -> Units:
     file = read_fields(folder / FILE, FILE)
     units = [_unit(fields, group=False) for fields in file.tables("unit")]
     units += [_unit(fields, group=True) for fields in file.tables("group")]
-    gauges, tensor = file.table("gauges"), file.table("tensor")
+    gauges, tensor, slices = (file.table(key) for key in ("gauges", "tensor", "slices"))
+    pipe = next(unit for unit in units if unit.id == "tensor")
     found = Units(
         tuple(units),
         tuple(_rate(fields) for fields in file.tables("rate")),
         tuple(_gauge(name, gauges.table(name)) for name in gauges.names()),
-        TensorActivity(tensor.texts("whole"), tensor.texts("parts")),
+        TensorActivity(
+            (*pipe.metrics, *tensor.texts("besides")),
+            tensor.texts("parts"),
+            tuple(_instructions(fields) for fields in tensor.tables("instructions")),
+        ),
+        slices.texts("counters"),
+        slices.texts("forms"),
     )
-    for one in (file, tensor):
+    for one in (file, tensor, slices):
         one.finish()
     ids = [unit.id for unit in units]
     if len(set(ids)) < len(ids):
@@ -132,9 +158,15 @@ def _unit(fields: Fields, *, group: bool) -> Unit:
 
 
 def _rate(fields: Fields) -> Rate:
-    rate = Rate(fields.text("level"), fields.text("metric"), fields.ranges("capabilities"))
+    rate = Rate(fields.text("metric"), fields.ranges("capabilities"), fields.text("level"))
     fields.finish()
     return rate
+
+
+def _instructions(fields: Fields) -> TensorInstructions:
+    kind = TensorInstructions(fields.text("metric"), fields.ranges("capabilities"), fields.text("label"))
+    fields.finish()
+    return kind
 
 
 def _gauge(name: str, fields: Fields) -> Gauge:

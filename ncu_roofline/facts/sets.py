@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from ncu_roofline.facts.fields import Fields
+from ncu_roofline.facts.fields import LAST_RELEASE, Fields, Release
 from ncu_roofline.facts.loading import read_fields
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 FILE = "sets.toml"
-Release = tuple[int, int]
-LAST: Release = (9999, 9)
-_RELEASE = re.compile(r"(20\d\d)\.(\d)")
+LAST = LAST_RELEASE
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,11 @@ def read_sets(folder: Traversable) -> SectionSets:
 
 
 def _set(fields: Fields) -> SectionSet:
-    since, dash, until = fields.text("releases").partition("-")
+    since, until = fields.releases("releases")
     found = SectionSet(
         name=fields.text("name"),
-        since=_release(fields, since),
-        until=_release(fields, until) if until else LAST if dash else _release(fields, since),
+        since=since,
+        until=until,
         sections=frozenset(fields.texts("sections")),
         only=frozenset(fields.texts("only", required=False)),
         work=fields.texts("work", required=False),
@@ -91,10 +88,3 @@ def _set(fields: Fields) -> SectionSet:
     )
     fields.finish()
     return found
-
-
-def _release(fields: Fields, text: str) -> Release:
-    match = _RELEASE.fullmatch(text)
-    if match is None:
-        fields.fail("releases", f'must be like "2021.3-2022.4" or "2024.1-", not {fields.text("releases")!r}')
-    return int(match[1]), int(match[2])

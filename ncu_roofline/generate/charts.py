@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ncu_roofline.facts import Level, Precision, load_instructions
+from ncu_roofline.facts.palette import PLAIN, TENSOR, WALL
 from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
 from ncu_roofline.generate.measured import Measured
-
-# Measured roofs of a level are a lighter tone of its colour.  The same palette as the rest of the program draws with.
-LEVEL_COLORS = {
-    "l1": ("#0072B2", "#3FA7E6"),
-    "shared": ("#3B9CCB", "#8AD0F7"),
-    "l2": ("#00875F", "#1FC494"),
-    "dram": ("#C65100", "#FF8642"),
-    "system": ("#B4578C", "#E59ACB"),
-}
-_OTHER_LEVEL = ("#8A6D00", "#E6B800")
-_NO_FMA_COLOR = "#6B6B6B"
-_TENSOR_COLOR = "#7A4FBF"
-_VARIANT_COLOR = "#B79BEF"
-_WALL_COLOR = "#8A6D00"
 
 
 class ChartMaker:
@@ -35,10 +22,10 @@ class ChartMaker:
         """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
         label = precision.label
         # What comes later is drawn over what came before, and each level's line has to show its colour.
-        roofs = self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", _NO_FMA_COLOR)
+        roofs = self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", PLAIN.light)
         points = self._points(precision, self.levels)
         if tensor:
-            roofs += self._flat_roofs(tensor, tensor.id, tensor.label, _TENSOR_COLOR)
+            roofs += self._flat_roofs(tensor, tensor.id, tensor.label, TENSOR.light)
             points += self._points(tensor, self.levels, lighter=True)
         patched = [level for level in self.levels if self.lowering.patched(level)]
         roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
@@ -51,7 +38,7 @@ class ChartMaker:
         points: tuple[Point, ...] = ()
         for precision in sorted(precisions, key=lambda one: not one.part_of):
             if precision.part_of:
-                roofs += self._flat_roofs(precision, precision.id, precision.label, _VARIANT_COLOR)
+                roofs += self._flat_roofs(precision, precision.id, precision.label, TENSOR.dark)
             else:
                 roofs += self._level_roofs(precision, levels, precision.label)
             if not precision.part_of or (precision.disjoint and self.lowering.dialect.exact):
@@ -68,7 +55,7 @@ class ChartMaker:
         self.lowering.collect(f"{executed}.sum")
         roofs, points = [], []
         for level in _without_patching(self.lowering, self.levels):
-            color = _color(level)
+            color = level.color.light
             label = f"{level.label} transactions, instruction issue"
             roofs += [Roof(peak, one.value, label, color) for one in self.lowering.bandwidth(level, 1 / counted.transaction)]
             traffic = self.lowering.traffic(level, 1 / counted.transaction)
@@ -77,8 +64,8 @@ class ChartMaker:
             self._value(f"{ways[0].counters.counters()[0]}.sum.per_second")
             for ways in (global_loads.instructions, global_loads.transactions)
         )
-        points.append(Point(loads, sectors, "Global loads alone, at the sectors they ask for", _TENSOR_COLOR))
-        walls = tuple(Wall(wall.intensity, wall.label, _WALL_COLOR) for wall in counted.walls_of(global_loads.id))
+        points.append(Point(loads, sectors, "Global loads alone, at the sectors they ask for", TENSOR.light))
+        walls = tuple(Wall(wall.intensity, wall.label, WALL.light) for wall in counted.walls_of(global_loads.id))
         return Chart(
             "Instruction roofline",
             "Warp instructions per memory transaction of 32 bytes",
@@ -97,7 +84,7 @@ class ChartMaker:
         roof_id = precision.roof_ids()[0]
         roofs = []
         for level in levels:
-            color, lighter = LEVEL_COLORS.get(level.id, _OTHER_LEVEL)
+            color, lighter = level.color  # what is measured: a lighter tone
             peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
             roofs += self._pairs(peaks, bandwidths, f"{level.label} bandwidth, {what} peak", color, precision)
             works = self.measured.compute(self.lowering, precision, roof_id)
@@ -120,7 +107,7 @@ class ChartMaker:
 
     def _pairs(self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision) -> list[Roof]:
         conditions: list[tuple[Value | None, Chips]] = [(None, self.lowering.chips)]
-        if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and precision.id != "tensor.fp16":
+        if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and not precision.standard:
             conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
         return [
             Roof(work.value, traffic.value, label, color, condition)
@@ -133,7 +120,7 @@ class ChartMaker:
     def _points(self, precision: Precision, levels: Iterable[Level], *, lighter: bool = False) -> tuple[Point, ...]:
         points: list[Point] = []
         for level in levels:
-            color = LEVEL_COLORS.get(level.id, _OTHER_LEVEL)[lighter]
+            color = level.color[lighter]
             for work in self.lowering.work(precision):
                 points += self._cross(work, self.lowering.traffic(level), f"{precision.label} at {level.label}", color)
         return tuple(points)
@@ -141,10 +128,6 @@ class ChartMaker:
     @staticmethod
     def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Point]:
         return [Point(work.value, one.value, label, color) for one in traffics if work.chips & one.chips]
-
-
-def _color(level: Level) -> str:
-    return LEVEL_COLORS.get(level.id, _OTHER_LEVEL)[0]
 
 
 def _without_patching(lowering: Lowering, levels: Iterable[Level]) -> list[Level]:

@@ -1,6 +1,6 @@
 """What a release of Nsight Compute understands in a section: fields, architecture names, metrics.
 
-Everything that differs between releases is a row of `FEATURES` or `ARCHITECTURES`; generators ask a `Dialect`.
+Everything that differs between releases is a row of `FEATURES`, or in the file of an architecture; generators ask a `Dialect`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts.fields import Capability
-
-Release = tuple[int, int]
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import Capability, Release
 
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
@@ -28,17 +27,6 @@ FEATURES: dict[str, tuple[Release, str]] = {
     "nested_expressions": ((2025, 1), "MetricDefinition.Expression with more than one operator, and parentheses"),
 }
 """Feature: the first release that has it, and what it is.  Sources: the .proto files that releases ship, release notes."""
-
-ARCHITECTURES: tuple[tuple[Release, tuple[int, ...], tuple[int, ...]], ...] = (
-    ((2020, 3), (70, 72, 75, 80, 86), ()),
-    ((2022, 3), (87, 89, 90), ()),
-    ((2025, 1), (100, 101, 120), ()),
-    ((2025, 3), (103, 110, 121), (101,)),
-)
-"""Release, and the architecture numbers it added and removed; the release is the first that is known to have them."""
-
-_RENAMED = {(11, 0): 101}
-"""Thor was 10.1 in releases that do not know 11.0."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class Dialect:
     @property
     def architectures(self) -> tuple[int, ...]:
         """Architecture numbers that may be written, in order."""
-        return _architectures(self.release)
+        return tuple(sorted(_numbers(self.release).values()))
 
     @property
     def top_arch(self) -> int:
@@ -119,9 +107,7 @@ class Dialect:
 
     def number(self, capability: Capability) -> int | None:
         """How a compute capability is written; None if it can't be."""
-        own = 10 * capability[0] + capability[1]
-        candidates = (own, _RENAMED.get(capability, own))
-        return next((number for number in candidates if number in self.architectures), None)
+        return _numbers(self.release).get(capability)
 
     def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
         """The shortest ranges that hold on the ``wanted`` compute capabilities ``among`` all that there are.
@@ -156,12 +142,9 @@ class Dialect:
 
 
 @cache
-def _architectures(release: Release) -> tuple[int, ...]:
-    known = set[int]()
-    for since, added, removed in ARCHITECTURES:
-        if since <= release:
-            known = (known | set(added)) - set(removed)
-    return tuple(sorted(known))
+def _numbers(release: Release) -> dict[Capability, int]:
+    named = ((a.compute_capability, a.number(release)) for a in load_spec().architectures)
+    return {capability: number for capability, number in named if number is not None}
 
 
 def _holds(ranges: Iterable[Range], number: int) -> bool:

@@ -27,14 +27,6 @@ DERIVED = "derived__rl_"
 _ONE_PER_SM = "l1tex__lsu_writeback_active"
 # The DRAM clock costs Volta and Turing a replay pass; the nominal one is a device attribute in kHz, of the driver.
 _NOMINAL_CLOCK = {"dram": ("device__attribute_max_mem_frequency_khz", 1000.0)}
-# What costs a replay pass of its own on a chip (asked of the metric library) and is left out there.
-_COSTLY = {
-    ("system", (7, 0)),
-    ("dram", (8, 7)),
-    ("dram", (12, 1)),
-    ("tensor.fp8.sparse", (10, 3)),
-    ("tensor.fp8.sparse", (10, 7)),  # sections of old releases can not tell it from 10.3
-}
 # Clocks that every chip has: they need no filter.
 _CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "l1tex", "lts")}
 _OPS_PATH = "sm__ops_path_tensor_"
@@ -266,13 +258,18 @@ class Lowering:
     def _usable(self, item: Precision | Level, chip: Capability) -> list[Binding]:
         architecture = self.spec.architecture(chip)
         lacking = architecture is not None and item.id in architecture.lacks
-        if (item.id, chip) in _COSTLY or (lacking and not self.dialect.exact):
+        if self._left_out(item.id, chip) or (lacking and not self.dialect.exact):
             return []
         return [one for one in self.spec.bindings(item, chip) if self._may_use(one, chip)]
 
+    def _left_out(self, item: str, chip: Capability) -> bool:
+        """Whether counting it would cost a replay pass of its own (asked of the metric library)."""
+        architecture = self.spec.architecture(chip)
+        return architecture is not None and item in architecture.left_out
+
     def _may_use(self, binding: Binding, chip: Capability) -> bool:
         alike = [chip] if self.dialect.number(chip) else [one for one in self.chips if not self.dialect.number(one)]
-        if binding.source == "embedded" or any((part, one) in _COSTLY for part in binding.includes for one in alike):
+        if binding.source == "embedded" or any(self._left_out(part, one) for part in binding.includes for one in alike):
             return False
         return self.dialect.ops_path or not any(_OPS_PATH in name for name in binding.counters.counters())
 

@@ -4,48 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncu_roofline.facts import Level, Precision
-from ncu_roofline.facts.fields import LAST
+from ncu_roofline.facts import Level, Precision, load_units
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.generate.document import Metric, Table
 from ncu_roofline.generate.lower import Chips, Lowering
 
-_LETTERS = {"fp64": "d", "fp32": "f", "fp16": "h"}
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
-_INST = "sm__inst_executed_pipe_"
-# Tensor instructions by kind, and the capabilities whose chips have the counter (asked of the metric library).
-_PIPES = (
-    (
-        "Tensor pipe busy, all kinds [% of cycles]",
-        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-        (7, 0),
-        LAST,
-    ),
-    ("HMMA instructions", f"{_INST}tensor_op_hmma.sum", (7, 0), (9, 0)),
-    ("IMMA instructions", f"{_INST}tensor_op_imma.sum", (7, 5), (9, 0)),
-    ("DMMA instructions", f"{_INST}tensor_op_dmma.sum", (8, 0), (8, 0)),
-    ("DMMA instructions, FP64 pipe", f"{_INST}fp64_op_dmma.sum", (8, 6), (8, 9)),
-    ("DMMA instructions", f"{_INST}tensor_op_dmma.sum", (9, 0), (9, 0)),
-    ("GMMA instructions (wgmma)", f"{_INST}tensor_op_gmma.sum", (9, 0), (9, 0)),
-    ("HMMA subpipe instructions", f"{_INST}tensor_subpipe_hmma.sum", (10, 0), LAST),
-    ("IMMA subpipe instructions", f"{_INST}tensor_subpipe_imma.sum", (10, 0), LAST),
-)
 
 
 def pipe_table(lowering: Lowering) -> Table:
     """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
-    rows = []
-    for label, name, since, until in _PIPES:
-        chips = frozenset(chip for chip in lowering.chips if since <= chip <= until)
+    tensor = load_units().tensor
+    busy = f"{tensor.whole[0]}.avg.pct_of_peak_sustained_active"
+    rows = [lowering.metric({busy: lowering.chips}, "Tensor pipe busy, all kinds [% of cycles]")]
+    for kind in tensor.instructions:
+        chips = frozenset(filter(kind.applies, lowering.chips))
         if lowering.ranges(chips):
-            rows.append(lowering.metric({name: chips}, label))
+            rows.append(lowering.metric({kind.metric: chips}, kind.label))
     return Table("Tensor instructions", tuple(rows))
 
 
 def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
     """The precisions of CUDA cores that the library counts together."""
-    return tuple(lowering.spec.precision(name) for name in _LETTERS)
+    return tuple(precision for precision in lowering.spec.precisions if precision.together)
 
 
 def time_and_clock(lowering: Lowering) -> tuple[Metric, ...]:
@@ -80,16 +62,18 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[Metric, ...]:
             name = f"{precision.id}_{variant}_flop_per_second"
             names[lowering.define(name, _expression(work), _inputs(work), chips)] = chips
         return (lowering.metric(names, f"{precision.label} [FLOP/s]"),)
+    if not precision.together:
+        return ()
     # The library counts add, multiply and fused instructions together: with the fused ones once more it is operations.
-    together, fused = _together(precision), _fused(precision)
+    together, fused = _together_and_fused(precision)
     name = lowering.define(f"{precision.id}_flop_per_second", f"{together} + {fused}", [together, fused])
-    unit = "FLOP/s, to be doubled: packed" if precision.id == "fp16" else "FLOP/s"
+    unit = "FLOP/s, to be doubled: packed" if precision.packed else "FLOP/s"
     return (lowering.metric({name: lowering.chips}, f"{precision.label} [{unit}]"),)
 
 
 def fused_share(lowering: Lowering, precision: Precision) -> Metric:
     """Fused multiply-adds as a share of add, multiply and fused instructions."""
-    together, fused = _together(precision), _fused(precision)
+    together, fused = _together_and_fused(precision)
     name = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
     return lowering.metric({name: lowering.chips}, f"{precision.label} fused share of add, multiply and FMA instructions")
 
@@ -104,7 +88,7 @@ def intensities(lowering: Lowering, precision: Precision) -> Table:
 
 
 def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: Level) -> list[Metric]:
-    together = _together(precision)
+    together, _ = _together_and_fused(precision)
     rows = []
     for sums, chips in lowering.sums(level).items():
         (counter, weight), *more = sums.terms
@@ -128,13 +112,10 @@ def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[M
     return [lowering.metric(found, label)] if found else []
 
 
-def _together(precision: Precision) -> str:
-    letter = _LETTERS[precision.id]
-    return f"smsp__sass_thread_inst_executed_ops_{letter}add_{letter}mul_{letter}fma_pred_on.sum.per_second"
-
-
-def _fused(precision: Precision) -> str:
-    return f"smsp__sass_thread_inst_executed_op_{_LETTERS[precision.id]}fma_pred_on.sum.per_second"
+def _together_and_fused(precision: Precision) -> list[str]:
+    """Adds, multiplies and FMAs per second, each one, and the FMAs alone: the one binding that has the former has both."""
+    binding = next(one for one in precision.bindings if precision.together in one.counters.counters())
+    return _inputs(binding.counters)
 
 
 def _inputs(sums: WeightedSum) -> list[str]:

@@ -12,38 +12,18 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.facts import Binding, Level, Precision, Spec, load_spec, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE
+from ncu_roofline.facts.description import INSTRUCTION_SECTION, ROOF_NAMES, TENSOR_SECTION
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.hardware import SHARES
+from ncu_roofline.facts.thresholds import CLOCK_WARNING, MIXED_SHARE, ROOFLESS_SHARE, SHORT_LAUNCH
 from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
-from ncu_roofline.model.counters import SHORT_LAUNCH
-from ncu_roofline.model.points import CLOCK_WARNING
-from ncu_roofline.model.roofs import ROOF_NAMES
-from ncu_roofline.model.verdicts import ROOFLESS_SHARE
-from ncu_roofline.model.work import MIXED_SHARE
 
 if TYPE_CHECKING:
     from ncu_roofline.ceilings import Ceilings
     from ncu_roofline.generate.dialects import Dialect
 
-# Tensor types that could take over matrix products of a precision, closest first.
-_REPLACEMENTS = {
-    "fp64": ("tensor.fp64",),
-    "fp32": ("tensor.tf32", "tensor.bf16", "tensor.fp16"),
-    "fp16": ("tensor.fp16", "tensor.bf16"),
-}
-# Counters whose sum over average is the number of L2 slices, and forms of them; the model looks at the same.
-_SLICE_COUNTERS = (
-    "lts__cycles_elapsed",
-    "lts__cycles_active",
-    "lts__t_sectors",
-    "lts__t_sectors_srcunit_tex",
-    "lts__lts2xbar_cycles_active",
-    "lts__t_bytes",
-    "lts__d_sectors",
-)
-_SLICE_FORMS = ("", ".per_second", ".peak_sustained", ".per_cycle_elapsed")
 # Attributes that rules read, the compute capability first; every report has them.
 _DEVICE_ATTRIBUTES = tuple(
     f"device__attribute_{name}"
@@ -64,7 +44,6 @@ _DEVICE_ATTRIBUTES = tuple(
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+__[\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
-_CHAIN = ("l1", "l2", "dram")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 
 
@@ -131,7 +110,7 @@ _GENERAL_RULES = (
         "NcuRooflineTensor",
         "Tensor Core Use",
         "Work that tensor cores could do, or do with older instructions",
-        "HierarchicalTensorRooflineChart",
+        TENSOR_SECTION,
         "tensor.py.j2",
         "all",
     ),
@@ -157,33 +136,29 @@ _GENERAL_RULES = (
         "NcuRooflineAccessPattern",
         "Access Pattern",
         "Sectors per request, bank conflicts and lanes without work",
-        "InstructionRooflineChart",
+        INSTRUCTION_SECTION,
         "access_pattern.py.j2",
     ),
 )
 
 
 def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
-    """All rules; the tensor chart's precisions follow the spec."""
-    tensor = tuple(p.id for p in _adding(spec) if p.kind == "tensor" and p.id != "tensor.fp64")
-    charts = (
-        ("Double", "FP64", ("fp64", "tensor.fp64")),
-        ("Single", "FP32", ("fp32",)),
-        ("Half", "FP16", ("fp16",)),
-        ("Tensor", "Tensor", tensor),
-    )
+    """All rules; those of the charts follow the spec."""
+    tensor = tuple(p.id for p in _adding(spec) if p.kind == "tensor" and not p.beside)
+    own = ((p, (p.id, *(other.id for other in spec.precisions if other.beside == p.id))) for p in spec.precisions if p.section)
+    charts = (*((p.section, p.label, shown) for p, shown in own), (TENSOR_SECTION, "Tensor", tensor))
     bound = (
         RuleTemplate(
-            f"NcuRooflineBound{chart}",
+            f"NcuRooflineBound{section.removeprefix('Hierarchical').removesuffix('RooflineChart')}",
             f"{label} Roofline Bound",
             f"What binds the {label} work of a kernel, level by level, and what it would gain",
-            f"Hierarchical{chart}RooflineChart",
+            section,
             "bound.py.j2",
             "all",
             "all",
             shown,
         )
-        for chart, label, shown in charts
+        for section, label, shown in charts
     )
     return (*bound, *_GENERAL_RULES)
 
@@ -224,12 +199,12 @@ def _constants(spec: Spec) -> dict[str, object]:
         "clock_warning": repr(CLOCK_WARNING),
         "clocks_by_release": BY_RELEASE,
         "tensor_active": repr(TENSOR_ACTIVE),
-        "replacements": _literal(_REPLACEMENTS, 1),
+        "replacements": _literal({p.id: p.replacements for p in spec.precisions if p.replacements}, 1),
         "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
         "families": _literal(_families(spec), 1),
         "short_launch": repr(SHORT_LAUNCH),
-        "slice_counters": _literal(_SLICE_COUNTERS, 1),
-        "slice_forms": _literal(_SLICE_FORMS, 0),
+        "slice_counters": _literal(load_units().slices, 1),
+        "slice_forms": _literal(load_units().slice_forms, 0),
         **_verdict_tables(spec),
     }
 
@@ -294,7 +269,7 @@ def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
         "all": list(spec.precisions),
     }
     precisions = chosen[rule.precisions]
-    levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.id in _CHAIN)]
+    levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.chain)]
     roofs = {roof for p in precisions for roof in p.roof_ids()[:1]}
     return {
         "precisions": _literal(tuple(_precision(p) for p in precisions)),

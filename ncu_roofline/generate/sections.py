@@ -9,6 +9,7 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import Spec, load_spec
 from ncu_roofline.facts.clocks import BY_RELEASE
+from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, TENSOR_SECTION
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
 from ncu_roofline.generate.document import Chart, Document, Metric, Table
@@ -43,7 +44,7 @@ class Options:
 
     dialect: Dialect = BASE
     measured: Measured = field(default_factory=Measured)
-    light_type: str = "fp16"
+    light_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,20 @@ def render_sections(
     ceilings: Ceilings | None = None,
     *,
     clock_consistent: bool = False,
-    light_type: str = "fp16",
+    light_type: str = "",
     spec: Spec | None = None,
 ) -> dict[str, str]:
     """The text of every section file by file name.
 
     With ``ceilings`` measured roofs stand beside the theoretical ones, as constants or, ``clock_consistent``, as the measured
-    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes.  Raises
-    RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
+    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes, "" for the one that
+    every chip has.  Raises RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
     """
     spec = spec or load_spec()
+    light_type = light_type or spec.standard_tensor.id.removeprefix("tensor.")
     _check_light_type(light_type, spec)
     options = Options(dialect, measured(ceilings, clock_consistent), light_type)
-    documents = [_document(recipe, 20 + position, spec, options) for position, recipe in enumerate(RECIPES)]
+    documents = [_document(recipe, 20 + position, spec, options) for position, recipe in enumerate(recipes(spec))]
     shared = {"dialect": dialect, "sets": SETS, "header": _header(options)}
     return {one.file: render("sections/section.j2", section=one, **shared) for one in documents}
 
@@ -124,10 +126,9 @@ def _document(recipe: Recipe, order: int, spec: Spec, options: Options) -> Docum
 def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
     precision = lowering.spec.precision(recipe.precision)
     label = precision.label
-    # Of the matrix operations only FP64's cost no replay pass on any chip.
-    tensor = lowering.spec.precision("tensor.fp64") if precision.id == "fp64" else None
+    tensor = next((other for other in lowering.spec.precisions if other.beside == precision.id), None)
     work = f"Work is {label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
-    packed = ", a packed half instruction twice that" if precision.id == "fp16" else ""
+    packed = ", a packed half instruction twice that" if precision.packed else ""
     matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
     chart = ChartMaker(lowering, options.measured).core(precision, tensor)
     header = (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering))
@@ -175,12 +176,13 @@ def _overview(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  #
     return Parts(f"{text} {_TRAFFIC}", (*header, *traffic(lowering)), tables=tables)
 
 
-RECIPES = (
-    Recipe("RooflineOverview", "Roofline Overview", _overview),
-    Recipe("HierarchicalDoubleRooflineChart", "Hierarchical Roofline, FP64", _core, "fp64"),
-    Recipe("HierarchicalSingleRooflineChart", "Hierarchical Roofline, FP32", _core, "fp32"),
-    Recipe("HierarchicalHalfRooflineChart", "Hierarchical Roofline, FP16", _core, "fp16"),
-    Recipe("HierarchicalTensorRooflineChart", "Hierarchical Roofline, Tensor Cores", _tensor),
-    Recipe("HierarchicalTensorLightRooflineChart", "Hierarchical Roofline, Tensor Cores (few passes)", _light),
-    Recipe("InstructionRooflineChart", "Instruction Roofline", _instructions),
-)
+def recipes(spec: Spec) -> tuple[Recipe, ...]:
+    """All sections, in the order in which they stand."""
+    core = (Recipe(p.section, f"Hierarchical Roofline, {p.label}", _core, p.id) for p in spec.precisions if p.section)
+    return (
+        Recipe("RooflineOverview", "Roofline Overview", _overview),
+        *core,
+        Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor),
+        Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light),
+        Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions),
+    )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_roofline.facts import Architecture, Level, Precision, load_spec
-from ncu_roofline.facts.sets import LAST, Release
+from ncu_roofline.facts.fields import Release
+from ncu_roofline.facts.sets import LAST
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS

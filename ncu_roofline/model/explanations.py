@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.facts.clocks import clocks_text
+from ncu_roofline.facts.fields import Release
 from ncu_roofline.facts.instruction import Kind
-from ncu_roofline.facts.sets import LAST, Release, SectionSet, load_sets
+from ncu_roofline.facts.sets import LAST, SectionSet, load_sets
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import (
     OPS_PATH_SINCE,

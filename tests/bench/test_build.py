@@ -14,6 +14,7 @@ from tests.bench.conftest import ROOT
 
 BENCH = ROOT / "bench"
 RULES = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
+LIST = ("list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
 _WITHOUT_GPU = 3
 
 
@@ -48,7 +49,7 @@ def test_the_rules_name_every_source() -> None:
 
 
 def test_list_tells_every_kernel_and_what_needs_none(runner: Path, table: list[dict[str, Any]]) -> None:
-    code, rows = call(runner, "list")
+    code, rows = call(runner, *LIST)
     assert code == 0
     assert {row["ceiling"] for row in rows} == {row["ceiling"] for row in table} | {
         "host.h2d",
@@ -68,8 +69,12 @@ def table_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["kernel"] not in ("", "bench_empty")]
 
 
+def test_list_is_of_what_the_program_was_compiled_for_unless_told(runner: Path) -> None:
+    assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}
+
+
 def test_fp8_by_mma_sync_is_listed_as_emulated_where_it_is(runner: Path) -> None:
-    rows = [row for row in call(runner, "list")[1] if row["ceiling"] == "tensor.fp8.mma"]
+    rows = [row for row in call(runner, *LIST)[1] if row["ceiling"] == "tensor.fp8.mma"]
     by_reason = {row["reason"]: row["capabilities"] for row in rows}
     assert by_reason == {"": ["8.9", "12.0", "12.1"], "emulated": ["9.0", "10.0", "10.3", "11.0"]}
 

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ncu_roofline.bench.compiler import find_compiler, native_capabilities
-from ncu_roofline.bench.folders import cache_folder
 
-from ncu_roofline.bench.build import build, describe, parse_architectures
+from ncu_roofline.bench.build import build, cache_folder, describe, find_compiler, native_capabilities, parse_architectures
 from ncu_roofline.errors import RooflineError, UsageError
 
 NVCC = """
@@ -40,7 +38,6 @@ RECIPE = {
     "sources": ["a.cu", "b/c.cpp"],
     "flags": ["-O3", "-std=c++17"],
     "link_flags": ["-cudart", "static"],
-    "targets": {"9.0": ["90a", "90"], "7.0": ["70"]},
 }
 
 

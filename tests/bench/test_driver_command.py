@@ -19,7 +19,7 @@ from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.cli.bench_progress import Bar
+from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.errors import RooflineError, UsageError
 from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
 from tests.bench.test_driver_build import Toolkit
@@ -374,7 +374,7 @@ def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_a_killed_run_goes_on(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.bench import journal as journal_module
+    from ncu_roofline.bench import campaign as journal_module
 
     path = tmp_path / "here" / "x.json"
     words = bench(machine, "--only", "dram.read,fp64.fma,fp32.fma", "-o", path)
@@ -438,7 +438,7 @@ def test_theory_needs_nothing(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_build_prints_the_path_of_the_program(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline import pack
+    from ncu_roofline import files as pack
 
     toolkit = Toolkit(tmp_path)
     monkeypatch.setattr(pack, "folder", lambda _name: toolkit.folder)

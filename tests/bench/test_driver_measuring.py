@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu_roofline.bench.journal import Journal
 
-from ncu_roofline.bench.campaign import Campaign, Candidate, Outcome, Silent, candidates
+from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome, Silent, candidates
 from ncu_roofline.bench.catalogue import catalogue, kind_of
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document
 from ncu_roofline.bench.measuring import Bench, Record, after_warm_up

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu_roofline.bench.journal import Journal
 
-from ncu_roofline.bench.campaign import Campaign, Candidate, Silent
+from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Silent
 from ncu_roofline.bench.catalogue import kind_of
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.measuring import Bench

@@ -6,9 +6,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from ncu_roofline.bench.nvml import open_telemetry
 
-from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Watch, names, observe
+from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Watch, names, observe, open_telemetry
 from tests.bench.fakes import H200, FakeTelemetry, NvmlError, device, fake_nvml
 
 

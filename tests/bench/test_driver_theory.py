@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from ncu_roofline.bench.gpus import Gpu, find_gpu, gpus, named, rates
 
 from ncu_roofline.bench.catalogue import catalogue, kind_of, select
 from ncu_roofline.bench.tables import best
 from ncu_roofline.bench.theory import Theory, table, theory, units_of_device
 from ncu_roofline.errors import UsageError
+from ncu_roofline.facts import Gpu
+from ncu_roofline.facts.gpus import find_gpu, gpus, named
 from tests.bench.fakes import H200, MIG, device
 
 KINDS = {kind.id: kind for kind in catalogue()}
@@ -60,7 +61,6 @@ def test_peaks_are_the_published_ones_to_the_printed_digit(name: str) -> None:
 def test_the_table_covers_what_is_published() -> None:
     assert set(PUBLISHED) <= {gpu.id for gpu in gpus()}
     assert all(gpu.source for gpu in gpus())
-    assert all(rate.source for rate in rates())
 
 
 @pytest.mark.parametrize("gpu", gpus(), ids=lambda gpu: gpu.id)

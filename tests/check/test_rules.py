@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import ncu_roofline.lint
 import pytest
 
+import ncu_roofline.check
 from ncu_roofline.check import Finding, all_targets, check_files, check_section, targets_of
 from ncu_roofline.check.content import CODES
 from ncu_roofline.errors import RooflineError

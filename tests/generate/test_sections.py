@@ -8,8 +8,8 @@ import pytest
 
 from ncu_roofline import files as pack
 from ncu_roofline.analyses.hierarchical.style import LEVELS
+from ncu_roofline.facts import load_spec
 from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.generate.charts import LEVEL_COLORS
 from ncu_roofline.generate.dialects import FEATURES
 from ncu_roofline.sectionfile import evaluate_charts
 from ncu_roofline.sectionfile.definitions import parse_expression
@@ -146,7 +146,9 @@ def test_walls() -> None:
 
 
 def test_one_palette() -> None:
-    assert {name: (style.light, style.dark) for name, style in LEVELS.items()} == LEVEL_COLORS
+    assert {name: (style.light, style.dark) for name, style in LEVELS.items()} == {
+        level.id: level.color for level in load_spec().levels
+    }
 
 
 def test_light_type() -> None:

@@ -82,7 +82,7 @@ def test_a_full_disk_leaves_nothing(folder: Path, count: int, monkeypatch: pytes
 KILLED = """
 import os, sys
 from pathlib import Path
-from ncu_roofline.install import transaction
+from ncu_roofline.machine import manifest as transaction
 folder, name, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 calls, real = 0, getattr(os, name)
 def deadly(*args, **kwargs):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import load_spec
-from ncu_roofline.generate.rules import _SLICE_COUNTERS, _SLICE_FORMS, _collected, _model, render_rules, rule_templates
+from ncu_roofline.facts import load_spec, load_units
+from ncu_roofline.generate.rules import _collected, _model, render_rules, rule_templates
 from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.model import counters
 from ncu_roofline.report import read_report
@@ -88,7 +88,7 @@ def test_names_are_private_and_sections_are_ours(template: object) -> None:
 
 
 def test_constants_are_the_models() -> None:
-    pairs = [(f"{one}.sum{form}", f"{one}.avg{form}") for one in _SLICE_COUNTERS for form in _SLICE_FORMS]
+    pairs = [(f"{one}.sum{form}", f"{one}.avg{form}") for one in load_units().slices for form in load_units().slice_forms]
     assert tuple(pairs) == counters._SLICE_PAIRS
     assert _model("NVIDIA  Tesla V100-SXM2-16GB") == "v100-sxm2-16gb"
 

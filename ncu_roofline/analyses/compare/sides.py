@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.demangled import parse
@@ -372,3 +373,27 @@ class Totals:
             result[better] = precision
             most = np.where(better, binding.performance, most)
         return result
+
+
+def roof_spreads(whole: Roofline, ceilings: Sequence[Ceilings]) -> dict[str, float]:
+    """Relative spread of the measured roofs by what they can bind as: the largest where several files have one."""
+    result: dict[str, float] = {}
+    for binds in dict.fromkeys(whole.point_columns["binds"]):
+        found = [one.bandwidth(binds) or one.compute(binds) for one in ceilings]
+        spreads = [ceiling.spread for ceiling in found if ceiling and math.isfinite(ceiling.spread)]
+        if spreads:
+            result[binds] = max(spreads)
+    return result
+
+
+def of_reports(whole: Roofline, reports: set[str]) -> Roofline:
+    """The rows of some reports."""
+    kernels = [report in reports for report in whole.kernel_columns["report"]]
+    points = [report in reports for report in whole.point_columns["report"]]
+    return Roofline(
+        {name: values[points] for name, values in whole.point_columns.items()},
+        whole.roof_columns,
+        {name: values[kernels] for name, values in whole.kernel_columns.items()},
+        traffic={name: values[kernels] for name, values in whole.traffic.items()},
+        work={name: values[kernels] for name, values in whole.work.items()},
+    )

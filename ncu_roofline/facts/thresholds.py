@@ -1,0 +1,25 @@
+"""From where on a measured number means something: each limit once.  Those of the verdict stand with it in `verdict`."""
+
+from __future__ import annotations
+
+MIXED_SHARE = 0.01
+"""Below this share of a kernel's work a second pipe is noise (an index computed in floating point), not a mixed kernel."""
+
+ROOFLESS_SHARE = 0.01
+"""Work without a roof that is less than this share of all says nothing against the verdict."""
+
+MIX_TOLD = 1.05
+"""A mix of instructions that are not all fused is told beside a roof that is this many times what it can reach."""
+
+CLOCK_WARNING = 0.9
+"""Share of the maximum clock below which a profiled clock is warned of."""
+
+SHORT_LAUNCH = 20e-6
+"""Seconds below which a duration is launching as much as running, and cycles / duration is no clock.
+
+612 MHz stood beside 1.29 GHz of longer launches in one report (V100), for the memory likewise.
+"""
+
+MATTERS, PCIE = 0.01, 31.5e9
+"""A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
+link of 16 lanes (31.5 GB/s each way)."""
