@@ -13,7 +13,7 @@ from ncu_roofline.units import UNITS
 
 
 @dataclass(frozen=True)
-class LevelStyle:
+class Level:
     """A memory level: label where the roofs give none, colours on light and dark ground."""
 
     label: str
@@ -23,24 +23,20 @@ class LevelStyle:
 
 # Innermost first.
 LEVELS = {
-    "l1": LevelStyle("L1", "#0072B2", "#3FA7E6"),
-    "shared": LevelStyle("Shared", "#3B9CCB", "#8AD0F7"),
-    "l2": LevelStyle("L2", "#00875F", "#1FC494"),
-    "dram": LevelStyle("DRAM", "#C65100", "#FF8642"),
-    "system": LevelStyle("System", "#B4578C", "#E59ACB"),
+    "l1": Level("L1", "#0072B2", "#3FA7E6"),
+    "shared": Level("Shared", "#3B9CCB", "#8AD0F7"),
+    "l2": Level("L2", "#00875F", "#1FC494"),
+    "dram": Level("DRAM", "#C65100", "#FF8642"),
+    "system": Level("System", "#B4578C", "#E59ACB"),
 }
-_OTHER_LEVELS = (
-    LevelStyle("", "#8A6D00", "#E6B800"),
-    LevelStyle("", "#6B6B6B", "#A8A8A8"),
-    LevelStyle("", "#7A4FBF", "#B79BEF"),
-)
+_OTHER_LEVELS = (Level("", "#8A6D00", "#E6B800"), Level("", "#6B6B6B", "#A8A8A8"), Level("", "#7A4FBF", "#B79BEF"))
 
 # What binds a kernel in the time view; "" where a roof is unknown.  Label and colours as of a memory level.
 BOUNDS = {
-    "memory": LevelStyle("memory-bound", "#C65100", "#FF8642"),
-    "compute": LevelStyle("compute-bound", "#0072B2", "#3FA7E6"),
-    "overhead": LevelStyle("overhead-bound", "#B4578C", "#E59ACB"),
-    "": LevelStyle("roof unknown", "#6B6B6B", "#A8A8A8"),
+    "memory": Level("memory-bound", "#C65100", "#FF8642"),
+    "compute": Level("compute-bound", "#0072B2", "#3FA7E6"),
+    "overhead": Level("overhead-bound", "#B4578C", "#E59ACB"),
+    "": Level("roof unknown", "#6B6B6B", "#A8A8A8"),
 }
 
 
@@ -53,12 +49,12 @@ def level_order(levels: set[str]) -> list[str]:
     return sorted(levels, key=lambda level: (known.index(level) if level in LEVELS else len(known), level))
 
 
-def level_style(level: str) -> LevelStyle:
+def level_style(level: str) -> Level:
     """The style of a level id; unknown ids get a label of their own and a spare colour."""
     if level in LEVELS:
         return LEVELS[level]
     spare = _OTHER_LEVELS[sum(level.encode()) % len(_OTHER_LEVELS)]
-    return LevelStyle(level, spare.light, spare.dark)
+    return Level(level, spare.light, spare.dark)
 
 
 # Kinds of instruction, in the place of a precision.
@@ -68,7 +64,7 @@ APART = ("inst.shared",)
 
 
 @dataclass(frozen=True)
-class WorkUnit:
+class Counted:
     """What goes with a unit of work: the name of the intensity and its unit, and what the performance is of."""
 
     intensity: str
@@ -86,9 +82,9 @@ class WorkUnit:
 
 
 COUNTED = {
-    "flop": WorkUnit("Arithmetic intensity", "flop/byte"),
-    "op": WorkUnit("Arithmetic intensity", "op/byte"),
-    "inst": WorkUnit("Warp instructions per transaction", "inst/txn", "warp "),
+    "flop": Counted("Arithmetic intensity", "flop/byte"),
+    "op": Counted("Arithmetic intensity", "op/byte"),
+    "inst": Counted("Warp instructions per transaction", "inst/txn", "warp "),
 }
 
 
