@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Chart, chart
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, RooflineChart, chart
 from ncu_roofline.analyses.hierarchical.drawing import (
     ROW,
-    Legend,
+    RooflineLegend,
     bar_place,
     bars_height,
     draw_bars,
@@ -114,7 +114,7 @@ class _Page:
     foot: float
 
 
-def _page(data: Chart, plans: Sequence[PanelPlan], shown: Bars, legend: Legend, notes: int) -> _Page:
+def _page(data: RooflineChart, plans: Sequence[PanelPlan], shown: Bars, legend: RooflineLegend, notes: int) -> _Page:
     across = _across(data)
     down = -(-len(plans) // across)  # rounded up
     head = 34.0 if len(plans) > 1 or not plans else 24.0
@@ -124,7 +124,7 @@ def _page(data: Chart, plans: Sequence[PanelPlan], shown: Bars, legend: Legend, 
     return _Page(height, head, across, down, key, foot)
 
 
-def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: Chart, colours: Theme) -> None:
+def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: RooflineChart, colours: Theme) -> None:
     panel_height = _HEIGHTS[page.across] + _TOP + _BOTTOM
     for index, plan in enumerate(plans):
         row, column = divmod(index, page.across)
@@ -140,12 +140,12 @@ def _parts(place: tuple[float, float, float, float], height: float) -> tuple[flo
     return left / _WIDTH, bottom / height, width / _WIDTH, tall / height
 
 
-def _across(data: Chart) -> int:
+def _across(data: RooflineChart) -> int:
     """Panels side by side."""
     return 1 if len(data.panels) == 1 else 2
 
 
-def _default_title(data: Chart, title: str, name: str) -> str:
+def _default_title(data: RooflineChart, title: str, name: str) -> str:
     if title:
         return clean(title)
     panels = {panel.title for panel in data.panels if panel.title}
@@ -154,7 +154,7 @@ def _default_title(data: Chart, title: str, name: str) -> str:
     return f"{name}, {next(iter(panels))}" if len(data.panels) == 1 and panels else name
 
 
-def _plans(data: Chart, measure: Measure) -> tuple[list[PanelPlan], bool]:
+def _plans(data: RooflineChart, measure: Measure) -> tuple[list[PanelPlan], bool]:
     """Plans of all panels, and whether kernels are named at their dots: if few and all find room there."""
     across = _across(data)
     width = _WIDTH / across - _LEFT - _RIGHT

@@ -31,7 +31,7 @@ _MOST_COLUMNS = 4
 
 
 @dataclass(frozen=True)
-class Legend:
+class TimeLegend:
     """Entries of the kernels, filled column by column from ``lefts`` (points), and whether some chart shows overhead."""
 
     entries: tuple[str, ...]
@@ -40,7 +40,7 @@ class Legend:
     overhead: bool
 
 
-def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -> Legend:
+def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -> TimeLegend:
     """The kernels in as many columns as fit, the longest first."""
     numbered = len(data.kernels) > len(MARKERS)
     texts = tuple(
@@ -55,15 +55,15 @@ def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -
         lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
         if sum(widths) <= width - 12:
             break
-    return Legend(texts, down, tuple(lefts), overhead)
+    return TimeLegend(texts, down, tuple(lefts), overhead)
 
 
-def height_of(legend: Legend) -> float:
+def height_of(legend: TimeLegend) -> float:
     """Points that the key takes: two rows of keys, then the kernels."""
     return (8 + 2 * _ROW + 4 + _ROW * legend.down + 4) if legend.entries else 0.0
 
 
-def draw_legend(sheet: Axes, foot: float, legend: Legend, data: TimeChart, colours: Theme, measure: Measure) -> None:
+def draw_legend(sheet: Axes, foot: float, legend: TimeLegend, data: TimeChart, colours: Theme, measure: Measure) -> None:
     """Draws the key into axes in points, downwards from ``foot``."""
     if not legend.entries:
         return

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from ncu_roofline import __version__
 from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli import render
+from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
@@ -29,6 +31,33 @@ from ncu_roofline.machine.pack import passes_text, render_pack
 from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
 
 
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to run, what to count, and where the results go."""
+
+    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled."
+    precision: tuple[str, ...] = option(
+        "count only these: fp64, fp32, fp16, tensor (default: all)", "ID,...", type=words, default=()
+    )
+    light: bool = flag("fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all")
+    kernel: str = option("only kernels whose name matches", "REGEX", type=regex)
+    output: str = option(
+        "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
+        "NAME",
+        short="-o",
+    )
+    ceilings: str = option("measured ceilings (JSON) (default: those kept for this GPU)", "FILE")
+    clock_control: str | None = choice(
+        "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
+        ("base", "boost", "none"),
+        default=None,
+    )
+    ncu: str = option("the ncu to use (default: the first found)", "PATH")
+    force: bool = flag("overwrite an earlier report and page")
+    dry_run: bool = flag("print the command of ncu, and run nothing")
+    application: tuple[str, ...] = argument("the application and its arguments, after --", "-- APPLICATION", nargs="+")
+
+
 @dataclass(frozen=True)
 class Setting:
     """What was found for a profile: the ncu, the GPU and its ceilings."""
@@ -38,60 +67,60 @@ class Setting:
     ceilings: Ceilings | None
 
 
-def run(args: argparse.Namespace) -> int:
+def run(request: Request) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
     machine = this_machine()
-    setting = _setting(machine, args)
-    wanted = _wanted(machine, args, setting)
-    installed = _installed(machine, setting, args)
-    if args.dry_run:
+    setting = _setting(machine, request)
+    wanted = _wanted(machine, request, setting)
+    installed = _installed(machine, setting, request)
+    if request.dry_run:
         folders: tuple[Path, ...] = () if installed else (pack.folder("sections"), pack.folder("rules"))
         write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
         return 0
     for suffix in profile.possible(setting.ncu, wanted):
-        check_target(f"{wanted.output}{suffix}", args.force)
-    check_target(f"{wanted.output}.html", args.force)
-    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
-    lighter = profile.sections_for(args.precision, light=True)
+        check_target(f"{wanted.output}{suffix}", request.force)
+    check_target(f"{wanted.output}.html", request.force)
+    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(request.precision))
+    lighter = profile.sections_for(request.precision, light=True)
     say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
     before = profile.reports(wanted.output)
     with _folders(rendered, installed) as folders:
-        words = profile.command(setting.ncu, replace(wanted, folders=folders))
+        command = profile.command(setting.ncu, replace(wanted, folders=folders))
         try:
-            outcome = profile.run(machine, words, say)
+            outcome = profile.run(machine, command, say)
         except OSError as error:
             raise RooflineError(
                 "Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu."
             ) from error
-    return _finish(machine, args, setting, outcome, profile.written(wanted.output, before))
+    return _finish(machine, request, setting, outcome, profile.written(wanted.output, before))
 
 
-def _setting(machine: Machine, args: argparse.Namespace) -> Setting:
-    found = find_ncus(machine, args.ncu)
+def _setting(machine: Machine, request: Request) -> Setting:
+    found = find_ncus(machine, request.ncu)
     usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
     if not usable:
         broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
         reason = broken or "there is no ncu on this machine"
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
-        raise RooflineError("Cannot profile with", args.ncu or "ncu", reason, next_step)
+        raise RooflineError("Cannot profile with", request.ncu or "ncu", reason, next_step)
     gpus, _ = find_gpus(machine)
     gpu = gpus[0] if gpus else None
-    if args.ceilings:
-        return Setting(usable[0], gpu, read_ceilings(args.ceilings))
+    if request.ceilings:
+        return Setting(usable[0], gpu, read_ceilings(request.ceilings))
     return Setting(usable[0], gpu, kept_for(machine, gpu) if gpu else None)
 
 
-def _wanted(machine: Machine, args: argparse.Namespace, setting: Setting) -> profile.Wanted:
-    _check_precisions(args.precision)
-    sections = profile.sections_for(args.precision, args.light)
-    clocks = _clocks(setting, args.clock_control)
-    name, suffix = profile.output_name(args.output, args.application[0], profile.rank_of(machine.environ))
+def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wanted:
+    _check_precisions(request.precision)
+    sections = profile.sections_for(request.precision, request.light)
+    clocks = _clocks(setting, request.clock_control)
+    name, suffix = profile.output_name(request.output, request.application[0], profile.rank_of(machine.environ))
     if suffix == ".ncu-repz" and setting.ncu.release < profile.COMPRESSED_SINCE:
         reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
-        raise UsageError("Cannot write", args.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
-    application = tuple(args.application)
-    return profile.Wanted(application, name, sections, kernel=args.kernel, clocks=clocks, force=args.force, suffix=suffix)
+        raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+    application = tuple(request.application)
+    return profile.Wanted(application, name, sections, kernel=request.kernel, clocks=clocks, force=request.force, suffix=suffix)
 
 
 def _clocks(setting: Setting, wanted: str | None) -> str:
@@ -109,10 +138,10 @@ def _check_precisions(precisions: Sequence[str]) -> None:
             raise UsageError("Cannot use --precision", one, reason, "Leave it out to count all.")
 
 
-def _installed(machine: Machine, setting: Setting, args: argparse.Namespace) -> bool:
+def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
     folder = expected_folder(machine, setting.ncu)
-    if folder is None or machine.environ.get(NO_DEPLOYMENT) or profile.light_type(args.precision) not in ("", "fp16"):
+    if folder is None or machine.environ.get(NO_DEPLOYMENT) or profile.light_type(request.precision) not in ("", "fp16"):
         return False
     try:
         manifest = read_manifest(folder)
@@ -154,18 +183,18 @@ def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
         raise RooflineError("Cannot write", tempfile.gettempdir(), error.strerror or str(error), next_step) from error
 
 
-def _finish(machine: Machine, args: argparse.Namespace, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
+def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
     """Render what there is; the application's exit code comes first, then ours."""
     ended = application_code(outcome.log)
     if report is None:
-        failure = explain(machine, outcome.log, outcome.code, args.kernel)
-        error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
+        failure = explain(machine, outcome.log, outcome.code, request.kernel)
+        error = RooflineError("Cannot profile", request.application[0], failure.reason, f"{failure.next_step}.")
         if failure.id != "application" or not ended:
             raise error
         say(f"ncu-roofline: {error}")
         return ended
     say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
-    code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, args.force)
+    code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, request.force)
     partial = find_failure(outcome.log) if outcome.code else None
     if partial:
         say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
@@ -176,10 +205,6 @@ def _finish(machine: Machine, args: argparse.Namespace, setting: Setting, outcom
 
 
 def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
-    from ncu_roofline.cli import render_command
-    from ncu_roofline.cli.parser import parse
-
-    words = ["render", str(report), "-o", str(page)]
-    words += ["--ceilings", setting.ceilings.path] if setting.ceilings else []
-    words += ["--force"] if force else []
-    return render_command.run(parse(words))
+    reports = ReportOptions(reports=(str(report),))
+    model = ModelOptions(roofs=RoofOptions(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
+    return render.run(render.Request(reports=reports, output=str(page), force=force, model=model))

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from ncu_roofline.cli.options import argument, flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.files import REPORT_SUFFIXES
+from ncu_roofline.rendering.table import listing
 
 _OPCODES = "opcode counts of a report (section SourceCounters)"
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print one list, as an aligned table or as JSON."""
-    tables = {
-        "architectures": _architectures,
-        "precisions": _precisions,
-        "levels": _levels,
-        "formats": _formats,
-        "inputs": _inputs,
-    }
-    rows = tables[args.what]()
-    if args.json:
-        write_text(json.dumps(rows, indent=2))
-    else:
-        write_text(_table(rows))
-    return 0
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    header = {name: name.upper() for name in rows[0]}
-    width = {name: max(len(row[name]) for row in [header, *rows]) for name in header}
-    return "\n".join("  ".join(row[name].ljust(width[name]) for name in row).rstrip() for row in [header, *rows])
 
 
 def _architectures() -> list[dict[str, str]]:
@@ -99,3 +78,21 @@ def _inputs() -> list[dict[str, str]]:
 
 def _words(items: Iterable[str], separator: str = " ") -> str:
     return separator.join(items)
+
+
+LISTS = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats, "inputs": _inputs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which list, and how."""
+
+    what: str = argument("what to list", choices=tuple(LISTS))
+    json: bool = flag("as JSON")
+
+
+def run(request: Request) -> int:
+    """Print one list, as an aligned table or as JSON."""
+    rows = LISTS[request.what]()
+    write_text(json.dumps(rows, indent=2) if request.json else "\n".join(listing(rows)))
+    return 0

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import dataclass
+from typing import ClassVar
 
+from ncu_roofline.cli.options import flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.errors import printable
 from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
 from ncu_roofline.machine.machine import this_machine
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """How to say it."""
+
+    EPILOG: ClassVar[str] = (
+        "Exit code 1 if something that is here does not work; what is absent is no problem for reading reports."
+    )
+    json: bool = flag("the same as JSON on standard output")
+
+
+def run(request: Request) -> int:
     """Print every line; exit code 1 if something here does not work, 0 if things are merely absent."""
     lines = examine(this_machine())
-    if args.json:
+    if request.json:
         write_text(json.dumps([line.as_dict() for line in lines], indent=2))
     else:
         write_text("\n".join([*map(_text, lines), "", _verdict(lines)]))

@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ncu_roofline.annotate import Account, annotate
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.cli.outputs import check_output, say, write_text
-from ncu_roofline.cli.progress import progress
+from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
+from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
 from ncu_roofline.files import folder, write_atomically
-from ncu_roofline.inputs import check_report
-from ncu_roofline.model.explanations import Availability
-from ncu_roofline.report.compressed import as_named
+
+if TYPE_CHECKING:
+    from ncu_roofline.annotate import Account
+    from ncu_roofline.model.explanations import Availability
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to copy, to where, and what goes in."""
+
+    report: str = argument("report file (.ncu-rep, .ncu-repz); it is not changed", "REPORT")
+    output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
+    measured: CeilingsOption
+    no_rules: bool = flag("charts only, no advice")
+    force: bool = flag("overwrite FILE")
+
+
+def run(request: Request) -> int:
     """Write the copy and list what could be derived."""
-    _check_output(args.report, args.output, args.force)
-    check_report(args.report, "only a report can be annotated")
-    ceilings = [read_ceilings(path) for path in args.ceilings]
+    from ncu_roofline.annotate import annotate
+    from ncu_roofline.inputs import check_report
+    from ncu_roofline.report.compressed import as_named
+
+    report, output = request.report, request.output
+    _check_output(report, output, request.force)
+    check_report(report, "only a report can be annotated")
+    ceilings = [read_ceilings(path) for path in request.measured.ceilings]
     account = annotate(
-        args.report,
-        lambda chunks: write_atomically(args.output, as_named(args.output, chunks), overwrite=args.force),
+        report,
+        lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
         ceilings,
-        [] if args.no_rules else [folder("rules")],
+        [] if request.no_rules else [folder("rules")],
         lambda kernels, total: progress(kernels, "annotating launches", total),
     )
-    say(f"Wrote {args.output}")
-    write_text(_text(args.report, account))
+    say(f"Wrote {output}")
+    write_text(_text(report, account))
     return 0
 
 

@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ncu_roofline.check import Checked, Passes, Target, check_files, has_error, section_passes, targets_of
-from ncu_roofline.check.nvperf import HOW_TO_GET, libraries
-from ncu_roofline.check.section_rules import loading_releases
+from ncu_roofline.cli.options import argument, flag, names, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import folder
-from ncu_roofline.sectionfile.schema import RELEASES, Release, release_of, release_text
+from ncu_roofline.rendering.table import listing
+
+if TYPE_CHECKING:
+    from ncu_roofline.check import Checked, Passes, Target
+    from ncu_roofline.sectionfile.schema import Release
+
+    Table = dict[str, dict[str, Passes | None]]
 
 SUFFIX = ".section"
 TOGETHER = "all together"
 ONE_MORE = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
 
-Table = dict[str, dict[str, Passes | None]]
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which section files, for what, and how it is told."""
+
+    files: tuple[str, ...] = argument(
+        "section files, globs or folders (default: the sections that come with ncu-roofline)", "FILE", nargs="*"
+    )
+    chip: tuple[str, ...] = option(
+        "chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
+        "CHIP,...",
+        action="extend",
+        type=names,
+    )
+    ncu: str = option("release to check for, as 2024.2 (default: every one from 2020.3 on)", "VERSION")
+    passes: bool = flag("print the replay passes of each file and of all together")
+    json: bool = flag("the same as JSON on standard output")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(request: Request) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    release = _release(args.ncu)
-    targets = targets_of(args.chip)
-    checked = check_files(_paths(args.files), targets, release)
+    from ncu_roofline.check import check_files, has_error, targets_of
+    from ncu_roofline.check.nvperf import HOW_TO_GET, libraries
+
+    release = _release(request.ncu)
+    targets = targets_of(request.chip)
+    checked = check_files(_paths(request.files), targets, release)
     if not libraries():
         say(f"ncu-roofline: {HOW_TO_GET}")
-    table = _passes(checked, targets) if args.passes else {}
-    write_text(_json(checked, targets, table) if args.json else _text(checked, targets, release, table))
+    table = _passes(checked, targets) if request.passes else {}
+    write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table))
     return 1 if has_error(found for one in checked for found in one.findings) else 0
 
 
 def _release(text: str) -> Release | None:
+    from ncu_roofline.sectionfile.schema import RELEASES, release_of, release_text
+
     if not text:
         return None
     try:
@@ -75,6 +101,8 @@ def _named(argument: str) -> list[str]:
 
 
 def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
+    from ncu_roofline.check import section_passes
+
     contents = {one.path: [one.content] for one in checked if one.content}
     if len(contents) > 1:
         contents[TOGETHER] = [one for group in contents.values() for one in group]
@@ -82,6 +110,10 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 
 
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
+    from ncu_roofline.check.nvperf import libraries
+    from ncu_roofline.check.section_rules import loading_releases
+    from ncu_roofline.sectionfile.schema import release_text
+
     files = [
         {
             "path": one.path,
@@ -106,6 +138,8 @@ def _numbers(passes: Passes) -> dict[str, int]:
 
 
 def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table) -> str:
+    from ncu_roofline.sectionfile.schema import RELEASES, release_text
+
     findings = [found for one in checked for found in one.findings]
     lines = [printable(str(found)) for found in findings]
     errors = sum(found.severity == "error" for found in findings)
@@ -125,10 +159,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    chips = list(next(iter(table.values())))
-    rows = [["", *chips]]
-    rows += [
-        [printable(os.path.basename(name)), *(str(one) if one else "-" for one in row.values())] for name, row in table.items()
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    names = [printable(os.path.basename(name)) for name in table]
+    passes = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
+    return listing([{"": name, **row} for name, row in zip(names, passes, strict=True)], header=str)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.deploy import Removal, remove
@@ -14,22 +15,32 @@ from ncu_roofline.machine.machine import Machine, this_machine
 from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to take away."""
+
+    dest: str = option("only from this folder (default: from everywhere)", "DIR")
+    forget_ceilings: bool = flag("also remove the measured ceilings that were kept")
+    dry_run: bool = flag("say what would be removed, and remove nothing")
+    json: bool = flag("what was removed, as JSON on standard output")
+
+
+def run(request: Request) -> int:
     """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
     machine = this_machine()
-    folders = [_given(args.dest)] if args.dest else known_folders(machine)
+    folders = [_given(request.dest)] if request.dest else known_folders(machine)
     with one_at_a_time(machine):
-        removals, failed = _remove(machine, folders, args.dry_run)
+        removals, failed = _remove(machine, folders, request.dry_run)
         ceilings = [Path(one.path) for one in kept(machine)]
-        if args.forget_ceilings and not args.dry_run:
+        if request.forget_ceilings and not request.dry_run:
             ceilings = forget_ceilings(machine)
     for removal in removals:
         for name in removal.kept:
             say(f"Kept {removal.folder / name}: it was changed after it was installed")
-    if ceilings and not args.forget_ceilings:
+    if ceilings and not request.forget_ceilings:
         say(f"Measured ceilings are kept in {ceilings[0].parent}; --forget-ceilings removes them")
-    gone = [str(path) for path in ceilings] if args.forget_ceilings else []
-    write_text(_json(removals, gone) if args.json else _text(removals, gone, args.dry_run))
+    gone = [str(path) for path in ceilings] if request.forget_ceilings else []
+    write_text(_json(removals, gone) if request.json else _text(removals, gone, request.dry_run))
     return 1 if failed else 0
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
-from ncu_roofline.cli.machine_ceilings import Chosen, ceilings_for_install
-from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli.options import flag, option
+from ncu_roofline.cli.outputs import Bar, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
+from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.machine.kept import keep, kept_for
 from ncu_roofline.machine.machine import Machine, this_machine
 from ncu_roofline.machine.manifest import one_at_a_time
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
@@ -22,6 +26,36 @@ from ncu_roofline.machine.profile import SECTIONS
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledRoofs:
+    """Measured ceilings, or that none are to be measured."""
+
+    EXCLUSIVE: ClassVar[bool] = True
+    ceilings: str = option("measured ceilings (JSON) to draw, and to keep for their GPU", "FILE")
+    no_bench: bool = flag("measure nothing; ceilings kept from before are used all the same")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to install, and where."""
+
+    dest: str = option("folder to put sections and rules into, instead of where Nsight Compute looks", "DIR")
+    ncu: str = option("the ncu to install for (default: every one on this machine)", "PATH")
+    roofs: InstalledRoofs
+    device: str = option("index or UUID of the GPU to measure (default: the first)", "GPU")
+    force: bool = flag("also replace installed files that were changed since")
+    dry_run: bool = flag("say what would be done, and do nothing")
+    json: bool = flag("what was done, as JSON on standard output")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The ceilings, None for theoretical roofs, and in one line why these."""
+
+    ceilings: Ceilings | None
+    why: str
 
 
 @dataclass(frozen=True)
@@ -42,13 +76,13 @@ class Done:
     change: Change
 
 
-def run(args: argparse.Namespace) -> int:
+def run(request: Request) -> int:
     """Install for every ncu found; exit code 1 if it failed for one of them."""
     machine = this_machine()
-    ncus = _usable(machine, args)
+    ncus = _usable(machine, request)
     with one_at_a_time(machine):
-        chosen = ceilings_for_install(machine, args.ceilings, args.device, bench=not args.no_bench, dry_run=args.dry_run)
-        results = [_attempt(machine, group, chosen, args) for group in _groups(ncus, args.dest)]
+        chosen = _ceilings(machine, request)
+        results = [_attempt(machine, group, chosen, request) for group in _groups(ncus, request.dest)]
     errors = [one for one in results if isinstance(one, RooflineError)]
     done = [one for one in results if isinstance(one, Done)]
     if len(errors) == 1 and not done:
@@ -58,18 +92,18 @@ def run(args: argparse.Namespace) -> int:
     for one in done:
         for name in one.change.kept:
             say(f"Kept {one.change.folder / name}: it was changed after it was installed (--force replaces it)")
-    write_text(_json(done, chosen) if args.json else _text(done, chosen, args.dry_run))
+    write_text(_json(done, chosen) if request.json else _text(done, chosen, request.dry_run))
     return 1 if errors else 0
 
 
-def _usable(machine: Machine, args: argparse.Namespace) -> list[Ncu]:
+def _usable(machine: Machine, request: Request) -> list[Ncu]:
     """The releases to install for; without any only a folder that was named can be filled."""
     usable = []
-    for ncu in find_ncus(machine, args.ncu):
+    for ncu in find_ncus(machine, request.ncu):
         problem = ncu.problem
         if not problem and ncu.release < (2020, 3):
             problem = f"{ncu.version} is older than 2020.3, the first that can draw our roofs"
-        if problem and args.ncu:
+        if problem and request.ncu:
             raise RooflineError("Cannot use", ncu.path, problem, "Name another ncu with --ncu PATH.")
         if problem:
             say(f"Left out {ncu.path}: {problem}")
@@ -77,10 +111,50 @@ def _usable(machine: Machine, args: argparse.Namespace) -> list[Ncu]:
             if ncu.release > NEWEST_TRIED:
                 say(f"Nsight Compute {ncu.version} is newer than this program: taken as one that reads what 2025.4 reads")
             usable.append(ncu)
-    if not usable and not args.dest:
+    if not usable and not request.dest:
         next_step = "Name it with --ncu PATH, or put sections and rules into a folder with --dest DIR."
         raise RooflineError("Cannot install", "sections and rules", "there is no working ncu on this machine", next_step)
     return usable
+
+
+def _ceilings(machine: Machine, request: Request) -> Chosen:
+    """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
+    given = request.roofs.ceilings
+    if given:
+        ceilings = read_ceilings(given) if request.dry_run else keep(machine, given)
+        _check_gpu(machine, ceilings, request.device)
+        return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
+    gpus, why_none = find_gpus(machine)
+    gpu = choose(gpus, request.device)
+    if gpu is None:
+        return Chosen(None, f"Theoretical roofs: {why_none}")
+    found = kept_for(machine, gpu)
+    if found:
+        return Chosen(found, f"Measured roofs, kept from before: {found.provenance}")
+    if request.roofs.no_bench:
+        return Chosen(None, f"Theoretical roofs: {gpu.name} was not measured (--no-bench)")
+    if request.dry_run:
+        return Chosen(None, f"Would measure the ceilings of {gpu.name}")
+    return _measured(machine, gpu)
+
+
+def _check_gpu(machine: Machine, ceilings: Ceilings, device: str) -> None:
+    gpu = choose(find_gpus(machine)[0], device)
+    if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
+        say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
+
+
+def _measured(machine: Machine, gpu: Gpu) -> Chosen:
+    try:
+        from ncu_roofline.bench import measure
+
+        say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
+        with Bar(gpu.name, sys.stderr is not None and sys.stderr.isatty()) as bar:
+            measured = measure(gpu.uuid or str(gpu.index), progress=bar)
+        ceilings = keep(machine, measured)
+    except RooflineError as error:
+        return Chosen(None, f"Theoretical roofs: {error}")
+    return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
 
 
 def _groups(ncus: Sequence[Ncu], dest: str) -> list[tuple[Ncu, ...]]:
@@ -90,21 +164,21 @@ def _groups(ncus: Sequence[Ncu], dest: str) -> list[tuple[Ncu, ...]]:
     return [tuple(newest_first)] if dest else [(ncu,) for ncu in newest_first]
 
 
-def _attempt(machine: Machine, group: tuple[Ncu, ...], chosen: Chosen, args: argparse.Namespace) -> Done | RooflineError:
+def _attempt(machine: Machine, group: tuple[Ncu, ...], chosen: Chosen, request: Request) -> Done | RooflineError:
     try:
-        return _install(machine, _target(machine, group, args), chosen, args)
+        return _install(machine, _target(machine, group, request), chosen, request)
     except RooflineError as error:
         return error
 
 
-def _target(machine: Machine, group: tuple[Ncu, ...], args: argparse.Namespace) -> Target:
+def _target(machine: Machine, group: tuple[Ncu, ...], request: Request) -> Target:
     """Where to install; only with --dry-run ncu is not asked where asking would make it deploy its own files."""
-    if args.dest:
+    if request.dest:
         version = group[0].version if len(group) == 1 else ""
-        return Target(Path(args.dest).absolute(), version, group, False)
+        return Target(Path(request.dest).absolute(), version, group, False)
     expected = expected_folder(machine, group[0])
     untouched = expected is not None and not expected.is_dir() and not machine.environ.get(NO_DEPLOYMENT)
-    folder = expected if args.dry_run and untouched else sections_folder(machine, group[0])
+    folder = expected if request.dry_run and untouched else sections_folder(machine, group[0])
     if folder is None:
         reason = "it looks for sections nowhere: there is no home folder"
         next_step = "Set HOME, or install into a folder with --dest DIR."
@@ -112,11 +186,11 @@ def _target(machine: Machine, group: tuple[Ncu, ...], args: argparse.Namespace) 
     return Target(folder, group[0].version, group, True)
 
 
-def _install(machine: Machine, target: Target, chosen: Chosen, args: argparse.Namespace) -> Done:
+def _install(machine: Machine, target: Target, chosen: Chosen, request: Request) -> Done:
     pack = render_pack(target.version, chosen.ceilings)
-    if args.dry_run:
-        return Done(target, plan(target.folder, pack, force=args.force))
-    return Done(target, deploy(machine, target.folder, pack, _proof(machine, target, pack), force=args.force))
+    if request.dry_run:
+        return Done(target, plan(target.folder, pack, force=request.force))
+    return Done(target, deploy(machine, target.folder, pack, _proof(machine, target, pack), force=request.force))
 
 
 def _proof(machine: Machine, target: Target, pack: Pack) -> Callable[[], None]:
