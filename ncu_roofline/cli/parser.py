@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from ncu_roofline import __version__
-from ncu_roofline.cli.options import add_options, taken
 
 # Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
 # where it consists of several, these are in ACTIONS by name, each with its line of help.
@@ -54,6 +53,8 @@ def parse(argv: Sequence[str] | None) -> Callable[[], int]:
         if name == meant:
             _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
     args = parser.parse_args(words)
+    from ncu_roofline.cli.options import taken
+
     return partial(args.run, taken(args.request, args))
 
 
@@ -71,6 +72,8 @@ def _complete(parser: argparse.ArgumentParser, module: ModuleType) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser, request: Any, run: Callable[[Any], int]) -> None:
+    from ncu_roofline.cli.options import add_options
+
     parser.description = getattr(request, "DESCRIPTION", parser.description)
     parser.epilog = getattr(request, "EPILOG", "")
     if "\n" in parser.epilog:

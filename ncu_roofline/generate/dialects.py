@@ -1,6 +1,6 @@
 """What a release of Nsight Compute understands in a section: fields, architecture names, metrics.
 
-Everything that differs between releases is in the schema of sections or the file of an architecture; generators ask a `Dialect`.
+What differs between releases is in the schema of sections or the file of an architecture; generators ask a `Dialect`.
 """
 
 from __future__ import annotations

@@ -566,7 +566,7 @@ class TestUsage:
         assert run("--version").out == f"ncu-roofline {ncu_roofline.__version__}\n"
         outcome = run("--help")
         assert outcome.code == 0
-        assert all(re.search(rf"^ +{command} ", outcome.out, re.MULTILINE) for command in COMMANDS)
+        assert all(re.search(rf"^ +{command}\b", outcome.out, re.MULTILINE) for command in COMMANDS)
 
     @pytest.mark.parametrize(
         "words",
