@@ -71,7 +71,7 @@ HELPER = "NcuRooflineShared"
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def folder(name: str) -> Path:
+def pack_folder(name: str) -> Path:
     """The folder ``sections``, ``rules`` or ``bench``: package data of an installed wheel, else of the checkout."""
     installed = _PACKAGE / "data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name

@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli.options import CeilingsOption, LaunchOptions, ReportOptions, flag, option
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.errors import UsageError
+from ncu_roofline.files import pack_folder
 
 if TYPE_CHECKING:
     from ncu_roofline.nvrules import RuleSet
@@ -91,7 +91,7 @@ class _Rules:
         from ncu_roofline.nvrules import load_rules
 
         if not self.rendered:
-            folders = self.given or (str(pack.folder("rules")),)
+            folders = self.given or (str(pack_folder("rules")),)
             yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
             return
         with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:

@@ -11,7 +11,7 @@ from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.files import folder, write_atomically
+from ncu_roofline.files import pack_folder, write_atomically
 
 if TYPE_CHECKING:
     from ncu_roofline.annotate import Account
@@ -43,7 +43,7 @@ def run(request: Request) -> int:
         report,
         lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
         ceilings,
-        [] if request.no_rules else [folder("rules")],
+        [] if request.no_rules else [pack_folder("rules")],
         lambda kernels, total: progress(kernels, "annotating launches", total),
     )
     say(f"Wrote {output}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ncu_roofline.cli.options import argument, flag, names, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError, printable
-from ncu_roofline.files import folder
+from ncu_roofline.files import pack_folder
 from ncu_roofline.rendering.table import listing
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def _release(text: str) -> Release | None:
 
 def _paths(arguments: Sequence[str]) -> list[str]:
     """Section files in order, each once: files, patterns, folders (as --section-folder: without what is below)."""
-    found = {os.path.realpath(path): path for argument in arguments or [str(folder("sections"))] for path in _named(argument)}
+    found = {
+        os.path.realpath(path): path for argument in arguments or [str(pack_folder("sections"))] for path in _named(argument)
+    }
     return list(found.values())
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_roofline import files as pack
 from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import UsageError
+from ncu_roofline.files import pack_folder
 
 DEFAULT_TYPE = "fp16"
 
@@ -55,7 +55,7 @@ def _folder(request: Request) -> Path:
     """
     if request.out:
         return Path(request.out)
-    general = pack.folder("sections").parent
+    general = pack_folder("sections").parent
     special = request.ncu or request.ceilings or request.tensor != DEFAULT_TYPE
     if special or (general.name == "data" and not request.check):
         reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"

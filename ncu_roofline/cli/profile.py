@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from ncu_roofline import __version__
-from ncu_roofline import files as pack
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli import render
 from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
@@ -19,7 +18,7 @@ from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
-from ncu_roofline.files import check_target
+from ncu_roofline.files import check_target, pack_folder
 from ncu_roofline.machine import profile
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu, find_gpus
@@ -74,7 +73,7 @@ def run(request: Request) -> int:
     wanted = _wanted(machine, request, setting)
     installed = _installed(machine, setting, request)
     if request.dry_run:
-        folders: tuple[Path, ...] = () if installed else (pack.folder("sections"), pack.folder("rules"))
+        folders: tuple[Path, ...] = () if installed else (pack_folder("sections"), pack_folder("rules"))
         write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
         return 0
     for suffix in profile.possible(setting.ncu, wanted):

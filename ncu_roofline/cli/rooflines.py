@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ncu_roofline import files as pack
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.analyses.hierarchical.view import Asked
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import for_each_report, no_launch, opened, selection
+from ncu_roofline.files import pack_folder
 from ncu_roofline.inputs import PointTable, joined, open_ceilings
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.explanations import Explanation
@@ -100,6 +100,6 @@ def _advice(report: Report, measurements: Measurements, select: Selection) -> tu
     from ncu_roofline.nvrules import advice_rows, advise, load_rules, worth_telling
 
     longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
-    found = advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements))
+    found = advise(report, load_rules((str(pack_folder("rules")),)), longest.launches(measurements))
     kept, _ = worth_telling(found, select.launches(measurements))
     return tuple(row for row in advice_rows(kept) if row["type"] != "ok")

@@ -438,10 +438,10 @@ def test_theory_needs_nothing(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_build_prints_the_path_of_the_program(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline import files as pack
+    from ncu_roofline.bench import build as build_module
 
     toolkit = Toolkit(tmp_path)
-    monkeypatch.setattr(pack, "folder", lambda _name: toolkit.folder)
+    monkeypatch.setattr(build_module, "pack_folder", lambda _name: toolkit.folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
     outcome = run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc)
     assert outcome.code == 0, outcome.err

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline import files as pack
 from ncu_roofline.analyses.hierarchical.style import LEVELS
 from ncu_roofline.facts import load_spec
+from ncu_roofline.files import pack_folder
 from ncu_roofline.generate import BASE, render_sections, sections
 from ncu_roofline.generate.environment import render
 from ncu_roofline.sectionfile import evaluate_charts
@@ -32,7 +32,7 @@ def test_identifiers_and_sets() -> None:
 
 
 def test_committed_files_are_what_is_generated() -> None:
-    folder = pack.folder("sections")
+    folder = pack_folder("sections")
     assert sorted(path.name for path in folder.glob("*")) == sorted(f"{one}.section" for one in IDENTIFIERS)
     for identifier, text in texts("base").items():
         assert (folder / f"{identifier}.section").read_bytes() == text.encode(), "run `ncu-roofline generate`"
