@@ -27,7 +27,7 @@ from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, Bars, bar_not
 from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
-from ncu_roofline.rendering.picture import saved
+from ncu_roofline.rendering.picture import pictures
 from ncu_roofline.rendering.style import THEMES, Theme
 from ncu_roofline.texts import clean
 
@@ -42,25 +42,6 @@ _TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
 _DIRECT = 5  # up to so many kernels are named at their dots
 _NOTE_LINES = 7
 _LINE = 8.6  # points from one note to the next
-
-
-def render_png(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as png at 160 dots per inch."""
-    return _render(roofline, "png", title, theme, top)
-
-
-def render_svg(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as svg; texts are outlines, so it looks the same everywhere."""
-    return _render(roofline, "svg", title, theme, top)
-
-
-def render_pdf(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as pdf with TrueType fonts, as publishers ask for."""
-    return _render(roofline, "pdf", title, theme, top)
-
-
-def _render(roofline: Frames, suffix: str, title: str, theme: str, top: int) -> bytes:
-    return saved(lambda: figure(roofline, title=title, theme=theme, top=top), suffix)
 
 
 def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> Figure:
@@ -100,6 +81,9 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     for index, line in enumerate(notes):
         put_text(sheet, 6, 4 + _LINE * (len(notes) - 1 - index), line, _NOTE, colours.faint, va="bottom")
     return made
+
+
+render_png, render_svg, render_pdf = pictures(figure)
 
 
 @dataclass(frozen=True)
