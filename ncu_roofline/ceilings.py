@@ -64,7 +64,7 @@ class Ceilings:
         """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know."""
         if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
             return True
-        return self.compute_capability == compute_capability and _model(self.device) == _model(device)
+        return self.compute_capability == compute_capability and model_name(self.device) == model_name(device)
 
     def bandwidth(self, level: str) -> Ceiling | None:
         """The measured bandwidth roof (B/s) of a level: what it can deliver at best, by any of its ceilings."""
@@ -89,7 +89,8 @@ class Ceilings:
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
 
-def _model(device: str) -> str:
+def model_name(device: str) -> str:
+    """The name under which ceilings and rules know a model of GPU."""
     words = device.replace("NVIDIA", "").replace("Tesla", "").split()
     return " ".join(words).lower()
 

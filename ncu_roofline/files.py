@@ -65,10 +65,13 @@ def _umask() -> int:
     return mask
 
 
+HELPER = "NcuRooflineShared"
+"""What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def folder(name: str) -> Path:
+def pack_folder(name: str) -> Path:
     """The folder ``sections``, ``rules`` or ``bench``: package data of an installed wheel, else of the checkout."""
     installed = _PACKAGE / "data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name

@@ -19,10 +19,11 @@ from ncu_roofline.errors import RooflineError
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.text import ComparisonFrames
+    from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.ranks.text import RankFrames
     from ncu_roofline.rendering.frames import Column, Frames
 
-__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table"]
+__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Analysis:
     """One analysis: its view, the folder of its code, what its chart shows, and the formats that it has.
 
     Which module makes a format is said in FORMATS; ``elsewhere`` names those that are made by another one, and ``drawn_by`` the
-    folder that makes all of them for an analysis whose frames look like those of another.
+    folder that makes all of them for an analysis whose frames look like those of another.  ``commands`` are those whose --view
+    names it, ``holds`` what their --table does: the columns with the model behind them are too much to load for a help text.
     """
 
     view: str
@@ -39,6 +41,8 @@ class Analysis:
     has: tuple[str, ...]
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     drawn_by: str = ""
+    commands: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
 
     @property
     def formats(self) -> dict[str, Format]:
@@ -52,6 +56,12 @@ class Analysis:
             f"ncu_roofline.analyses.{self.folder}.columns"
         ).TABLES
         return tables
+
+    @property
+    def viewer(self) -> Viewer:
+        """How its ``commands`` get its frames."""
+        made: Viewer = importlib.import_module(f"ncu_roofline.analyses.{self.folder}.view").VIEWER
+        return made
 
     def module(self, format: str) -> Any:  # noqa: A002
         """The module that makes a format, imported now.  Raises KeyError for a format that it does not have."""
@@ -72,15 +82,23 @@ class Analysis:
 
 _TABLES = ("csv", "json", "parquet", "text")
 _CHART = (*_TABLES, "html", "png", "svg", "pdf", "md")
+_DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
+_FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
 _ROWS = (
-    Analysis("roofline", "hierarchical", "FLOP/s over FLOPs per byte", _CHART, {"md": "markdown"}),
-    Analysis("time", "time", "run time, complexity and launch overhead", _CHART),
-    Analysis("instruction", "instruction", "warp instructions over transactions", _CHART, {"md": "markdown"}, "hierarchical"),
+    Analysis("roofline", "hierarchical", "FLOP/s over FLOPs per byte", _CHART, commands=_EXPLAINED, holds=_FRAMES),
+    Analysis("time", "time", "run time, complexity and launch overhead", _CHART, commands=_DRAWN, holds=_TIMES),
+    Analysis(
+        "instruction",
+        "instruction",
+        "warp instructions over transactions",
+        _CHART,
+        drawn_by="hierarchical",
+        commands=_EXPLAINED,
+        holds=_FRAMES,
+    ),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
     Analysis("comparison", "compare", "before and after", (*_TABLES, "md")),
-    Analysis(
-        "portability", "portability", "one application on several platforms", ("text", "md"), {"csv": "text", "json": "text"}
-    ),
+    Analysis("portability", "portability", "one application on several platforms", ("csv", "text", "md"), {"json": "text"}),
 )
 ANALYSES = {row.view: row for row in _ROWS}
 
@@ -88,6 +106,11 @@ ANALYSES = {row.view: row for row in _ROWS}
 def analysis_of(frames: object) -> Analysis:
     """The analysis that frames come from, by their ``view``."""
     return ANALYSES[getattr(frames, "view", "roofline")]
+
+
+def views(command: str) -> dict[str, Analysis]:
+    """The analyses that --view of a command names."""
+    return {name: row for name, row in ANALYSES.items() if command in row.commands}
 
 
 def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **options: Any) -> bytes:  # noqa: A002

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncu_roofline.facts import Binding, Level, Precision, Spec
-from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.metric_names import braced
-from ncu_roofline.model.counters import twin
 from ncu_roofline.model.measurements import Origin
 from ncu_roofline.model.opcodes import OPCODES
 

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import files as pack
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability, parse_target
+from ncu_roofline.files import pack_folder
 
 
 def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -187,7 +187,7 @@ def build(
     """
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
     compiler = find_compiler(nvcc)
-    recipe = read_recipe(folder or pack.folder("bench"))
+    recipe = read_recipe(folder or pack_folder("bench"))
     targets = [choose_target(compiler, capability) for capability in wanted]
     place = (cache or cache_folder()) / "bench" / _hash(recipe, compiler, targets)
     found = None if force else _kept(place, recipe.output)

@@ -8,6 +8,7 @@ from typing import Any
 from ncu_roofline.bench.catalogue import catalogue
 from ncu_roofline.facts import Gpu
 from ncu_roofline.facts.fields import capability_text
+from ncu_roofline.rendering.table import listing
 from ncu_roofline.units import format_value
 
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
@@ -22,7 +23,7 @@ def measured(content: Mapping[str, Any]) -> str:
     """The table of a ceilings file, as measured or merged, with its head and warnings."""
     merged = bool(content["device"].get("gpus"))
     rows = [_merged_row(entry) if merged else _row(entry) for entry in content["ceilings"]]
-    lines = [_head(content), "", *columns(rows)]
+    lines = [_head(content), "", *listing(rows)]
     notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in content["ceilings"] if _worth_saying(entry)]
     slow = [
         f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
@@ -98,7 +99,7 @@ def _plain(value: float | None) -> str:
 def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
     """Data-sheet peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
     rows = [_theory_row(gpu, peaks) for gpu, peaks in gpus]
-    lines = columns(rows)
+    lines = listing(rows)
     lines += [
         "",
         "TFLOP/s and TOP/s, dense; L1 (shared memory is the same) in TB/s.",
@@ -140,12 +141,3 @@ def _shown() -> dict[str, str]:
 def best(peaks: Mapping[str, float], name: str) -> float | None:
     """The peak of a ceiling, or the highest of its instruction families."""
     return max((value for key, value in peaks.items() if key == name or key.startswith(name + ".")), default=None)
-
-
-def columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Rows as aligned lines under their keys in capitals; [] of none."""
-    if not rows:
-        return []
-    table = [{key: key.upper() for key in rows[0]}, *rows]
-    width = {key: max(len(row[key]) for row in table) for key in rows[0]}
-    return ["  ".join(row[key].ljust(width[key]) for key in row).rstrip() for row in table]

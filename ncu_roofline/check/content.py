@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from ncu_roofline.sectionfile.charts import Line, Program, compile_section
-from ncu_roofline.sectionfile.filters import EVERYWHERE, ArchFilter, ArchRange, MetricName, SectionMetric
-from ncu_roofline.sectionfile.message import parse_section
-from ncu_roofline.sectionfile.section import Section
+from ncu_roofline.sectionfile.message import read
+from ncu_roofline.sectionfile.section import EVERYWHERE, ArchFilter, Definition, Section, SectionMetric
 from ncu_roofline.sectionfile.text import Document, Field
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -105,13 +104,10 @@ class Placed:
         return self.field if own else next(alternatives, self.field)
 
 
-@dataclass(frozen=True)
-class DefinitionField:
-    """A derived metric and its place."""
+@dataclass(frozen=True, kw_only=True)
+class PlacedDefinition(Definition):
+    """A derived metric with its filter as it acts, and its place."""
 
-    name: str
-    expression: str
-    filter: ArchFilter
     field: Field
 
 
@@ -131,10 +127,10 @@ class Content:
     path: str
     document: Document
 
-    @cached_property
+    @property
     def section(self) -> Section:
-        """The section as charts are computed from it."""
-        return parse_section(self.document.data)
+        """The section as charts are computed from it.  Raises ValueError for one without identifier."""
+        return self.document.section
 
     @property
     def root(self) -> Field:
@@ -147,16 +143,14 @@ class Content:
         return tuple(one for one in _placed(self.root, (), OTHER) if one.metric.base.name)
 
     @cached_property
-    def definitions(self) -> tuple[DefinitionField, ...]:
+    def definitions(self) -> tuple[PlacedDefinition, ...]:
         """Every derived metric, in order."""
-        around = arch_filter(self.root)
-        owner = self.root.first("MetricDefinitions")
-        return tuple(
-            DefinitionField(one.text("Name"), one.text("Expression"), arch_filter(one).inside(around), one)
-            for one in (owner.all("MetricDefinitions") if owner else ())
-        )
+        around = read(ArchFilter, self.root.message.Filter)
+        fields = (field for owner in self.root.all("MetricDefinitions") for field in owner.children)
+        found = ((read(Definition, field.message), field) for field in fields)
+        return tuple(PlacedDefinition(one.name, one.expression, one.filter.inside(around), field=field) for one, field in found)
 
-    def defined_on(self, arch: int) -> Mapping[str, DefinitionField]:
+    def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
         """Derived metrics of an architecture; the first of a name counts."""
         return {one.name: one for one in reversed(self.definitions) if one.filter.matches(arch)}
 
@@ -185,47 +179,29 @@ class Content:
         return tuple(_shown(fields[id(plan)], lines, program) for plan, lines in program.charts)
 
 
-def arch_filter(owner: Field) -> ArchFilter:
-    """The `Filter` of a field."""
-    filter_field = owner.first("Filter")
-    if filter_field is None:
-        return EVERYWHERE
-    return ArchFilter(_range(filter_field), tuple(_range(one) for one in filter_field.all("Items")))
-
-
-def _range(field: Field) -> ArchRange:
-    return ArchRange(field.number("MinArch"), field.number("MaxArch"))
-
-
 def _placed(field: Field, filters: tuple[ArchFilter, ...], role: str) -> Iterator[Placed]:
     if field.name == "SuffixTable":
         yield from _suffixed(field, filters)
         return
     if field.name in _METRICS and field.first("Name"):
-        yield Placed(_metric(field), field, filters, role)
+        yield Placed(read(SectionMetric, field.message), field, filters, role)
         return
     if field.name in _OWN_FILTER and field.first("Filter"):
-        filters = (*filters, arch_filter(field).inside(filters[-1] if filters else EVERYWHERE))
+        filters = (*filters, read(ArchFilter, field.message.Filter).inside(filters[-1] if filters else EVERYWHERE))
     for child in field.children:
         if child.name != "MetricDefinitions":
             yield from _placed(child, filters, {"RooflineChart": ROOFLINE, "SourceMetrics": SOURCE}.get(child.name, role))
-
-
-def _metric(field: Field, suffix: str = "") -> SectionMetric:
-    options = tuple(_name(one, suffix) for one in field.all("Options"))
-    return SectionMetric(_name(field, suffix), options)
-
-
-def _name(field: Field, suffix: str) -> MetricName:
-    return MetricName(field.text("Name") + suffix, field.text("Label"), arch_filter(field))
 
 
 def _suffixed(table: Field, filters: tuple[ArchFilter, ...]) -> Iterator[Placed]:
     """Base names times suffixes."""
     suffixes = [one.text("Name") for owner in table.all("Suffixes") for one in owner.all("Suffix")]
     for owner in table.all("BaseNames"):
-        for base in owner.all("BaseName"):
-            yield from (Placed(_metric(base, suffix), base, filters, OTHER) for suffix in suffixes)
+        for field in owner.all("BaseName"):
+            metric = read(SectionMetric, field.message)
+            for suffix in suffixes:
+                base, *options = (replace(one, name=one.name + suffix) for one in (metric.base, *metric.options))
+                yield Placed(SectionMetric(base, tuple(options)), field, filters, OTHER)
 
 
 def _charts(item: Field) -> Iterator[Field]:

@@ -8,14 +8,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ncu_roofline.check.chips import BASE, SUFFIX, UNKNOWN, chip
-from ncu_roofline.check.content import ERROR, INFO, ROOFLINE, SOURCE, WARNING, Content, DefinitionField, Finding, ShownChart
+from ncu_roofline.check.content import ERROR, INFO, ROOFLINE, SOURCE, WARNING, Content, Finding, PlacedDefinition, ShownChart
 from ncu_roofline.check.targets import Target, all_targets, capabilities
 from ncu_roofline.facts import load_spec
 from ncu_roofline.sectionfile.charts import Line, Program, Term
 from ncu_roofline.sectionfile.classify import classify
-from ncu_roofline.sectionfile.definitions import Expression, parse_expression
+from ncu_roofline.sectionfile.definitions import (
+    CHAINS_PROVEN,
+    CHAINS_SINCE,
+    NAN_AS_ZERO,
+    NAN_AS_ZERO_SINCE,
+    Expression,
+    parse_expression,
+)
+from ncu_roofline.sectionfile.schema import RELEASES, Release, release_text
 from ncu_roofline.sectionfile.text import Document, Field, Use
-from ncu_roofline.sectionfile.text_schema import RELEASES, Release, release_text
 
 # Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.
 _STOCK = re.compile(
@@ -108,8 +115,6 @@ Targets = Sequence[Target]
 
 _OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
 _ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
-# Parentheses and several operators: the text of their parser is in 2024.1; sections that come with ncu use them from 2025.1 on.
-_SINCE_CHAINS, _PROVEN_CHAINS, _SINCE_NAN = (2024, 1), (2025, 1), (2025, 3)
 _FREE = ("device__attribute_",)  # in every report, asked for or not
 
 
@@ -126,10 +131,12 @@ def check_definitions(content: Content, targets: Targets, release: Release | Non
         yield from _inputs(content, one, expression, targets)
 
 
-def _old_releases(one: DefinitionField, field: Field, release: Release | None) -> Iterator[Finding]:
+def _old_releases(one: PlacedDefinition, field: Field, release: Release | None) -> Iterator[Finding]:
     if _ONE_OPERATOR.fullmatch(one.expression):
         return
-    since, proven = (_SINCE_NAN, _SINCE_NAN) if "nan_as_zero" in one.expression else (_SINCE_CHAINS, _PROVEN_CHAINS)
+    since, proven = CHAINS_SINCE, CHAINS_PROVEN
+    if NAN_AS_ZERO in one.expression:
+        since = proven = NAN_AS_ZERO_SINCE
     if release is not None and release >= proven:
         return
     old = f"before {release_text(since)}" if release is None else f"in {release_text(release)}"
@@ -139,7 +146,7 @@ def _old_releases(one: DefinitionField, field: Field, release: Release | None) -
     yield Finding(severity, field.line, field.column, "expression-release", message)
 
 
-def _inputs(content: Content, one: DefinitionField, expression: Expression, targets: Targets) -> Iterator[Finding]:
+def _inputs(content: Content, one: PlacedDefinition, expression: Expression, targets: Targets) -> Iterator[Finding]:
     field = one.field.first("Expression") or one.field
     missing: dict[tuple[str, bool], list[Target]] = defaultdict(list)
     derived = {other.name for other in content.definitions}

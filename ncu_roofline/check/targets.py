@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_target
-from ncu_roofline.sectionfile.filters import arch_number
+from ncu_roofline.sectionfile.section import arch_number
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from ncu_roofline.errors import RooflineError
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (0 done, 1 an error we explain, 2 usage)."""
     _write_any_character()
-    args = parse(argv)
+    run = parse(argv)
     try:
-        code: int = args.run(args)
-        return code
+        return run()
     except RooflineError as error:
         say(f"ncu-roofline: {error}")
         return error.exit_code

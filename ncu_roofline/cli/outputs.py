@@ -1,16 +1,22 @@
-"""Where results go: a file, or standard output; messages go to standard error."""
+"""Where results go: a file, or standard output; messages and progress go to standard error."""
 
 from __future__ import annotations
 
-import argparse
 import os
+import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.files import check_target, write_atomically
+
+if TYPE_CHECKING:
+    from ncu_roofline.bench.measuring import Record
+
+T = TypeVar("T")
 
 STANDARD_OUTPUT = "-"
 
@@ -21,21 +27,19 @@ def check_output(path: str, force: bool) -> None:
         check_target(path, force)
 
 
-def chosen_format(args: argparse.Namespace, known: Collection[str], what: str) -> str:
-    """The format that --json, --format or the suffix of --output asks for, text for none; ``what`` is rendered.
+def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:
+    """The format that --json, --format or the suffix of ``output`` asks for, text where nothing does.
 
-    Raises UsageError for one that is not ``known``, and for --json beside --output.
+    Raises UsageError for one that is not ``known``, with ``but`` around these for a reason, and for --json beside --output.
     """
     from ncu_roofline.analyses.formats import format_for
 
-    if args.json and args.output:
-        raise UsageError("Cannot use --json", args.output, "-o says where results go", "Leave out --json, or -o.")
-    if not args.output:
-        return "json" if args.json else "text"
-    found: str = args.format or format_for(args.output)
+    if as_json and output:
+        raise UsageError("Cannot use --json", output, "-o says where results go", "Leave out --json, or -o.")
+    found = "json" if as_json else given or (format_for(output) if output else "text")
     if found not in known:
-        reason = f"{found or 'its suffix'} is no format of {what} ({', '.join(known)})"
-        raise UsageError("Cannot render", args.output, reason, "Name one with --format.")
+        reason = f"{found or 'its suffix'} is {but.format(', '.join(known))}"
+        raise UsageError("Cannot render", output or found, reason, "Name one with --format.")
     return found
 
 
@@ -49,6 +53,21 @@ def write_output(path: str, data: bytes, force: bool) -> None:
         write_atomically(path, [data], overwrite=force)
 
 
+def deliver(path: str, data: bytes, force: bool, *, text: bool = False) -> None:
+    """Write a result and say so of a file; if ``path`` is "", print it, ``text`` in the letters that a console has."""
+    if text and not path:
+        write_text(data.decode().rstrip("\n"))
+    else:
+        write_output(path or STANDARD_OUTPUT, data, force)
+    if path not in ("", STANDARD_OUTPUT):
+        say(f"Wrote {path}")
+
+
+def terminal_width(unknown: int = 120) -> int:
+    """Characters of a line of the terminal, or ``unknown``; what is narrower than 60 wraps by itself."""
+    return max(shutil.get_terminal_size((unknown, 24)).columns, 60)
+
+
 def write_text(text: str) -> None:
     """Print ``text`` and a line end to standard output.  Raises RooflineError."""
     with _standard_output() as stream:
@@ -60,6 +79,19 @@ def say(message: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError):
             print(printable(message), file=sys.stderr)
+
+
+def warn(messages: Iterable[str]) -> None:
+    """A line for each message, said once."""
+    for message in dict.fromkeys(messages):
+        say(f"ncu-roofline: {message}")
+
+
+def without_warnings(found: Iterable[tuple[T, Iterable[str]]]) -> list[T]:
+    """What was found with warnings, which are said."""
+    pairs = list(found)
+    warn(warning for _, warnings in pairs for warning in warnings)
+    return [value for value, _ in pairs]
 
 
 @contextmanager
@@ -81,3 +113,52 @@ def _discard_the_rest() -> None:
     """What is still in the buffer can't be written either; Python would try once more when it exits, and complain."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """``items`` as they are, with a bar on standard error: from one second on, and only where somebody looks."""
+    from tqdm import tqdm
+
+    hidden = True if sys.stderr is None else None  # None: where standard error is no terminal
+    with tqdm(items, what, total, delay=1.0, leave=False, disable=hidden, file=sys.stderr) as bar:
+        yield from bar
+
+
+class Bar:
+    """The ceiling being measured and the value just found, in a bar on standard error; with ``shown`` false nothing."""
+
+    def __init__(self, title: str, shown: bool) -> None:
+        self._title, self._shown = title, shown
+        self._bar: Any = None
+        self._last = ""
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def start(self, steps: int) -> None:
+        """Show an empty bar of so many steps."""
+        if self._shown:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=steps, desc=self._title, leave=False, unit="run", dynamic_ncols=True)
+
+    def begin(self, ceiling: str) -> None:
+        """What is being measured now, beside the last value."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"{self._last}; {ceiling} ..." if self._last else f"{ceiling} ...")
+
+    def step(self, ceiling: str, record: Record | None) -> None:
+        """One step on; ``record`` None where the step was left out."""
+        if self._bar is None:
+            return
+        if record is not None:
+            from ncu_roofline.bench.tables import value_text
+
+            found = value_text(record.value, record.unit) if record.values else record.failure[:40]
+            self._last = f"{ceiling} {found}"
+            self._bar.set_postfix_str(self._last, refresh=False)
+        self._bar.update()

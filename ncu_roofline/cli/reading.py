@@ -1,137 +1,100 @@
-"""Reports to measurements: several at a time where that is faster, with a progress bar on work longer than a second."""
+"""The reports of a command line: which files they are, which of their launches are meant, and work on each of them."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
-from ncu_roofline.analyses.instruction.explained import explain_instructions
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.executors import Work, executor_for
-from ncu_roofline.cli.inputs import expand
-from ncu_roofline.cli.instruction_view import check_kinds, counts_instructions
-from ncu_roofline.cli.outputs import say
-from ncu_roofline.cli.progress import progress
+from ncu_roofline.cli.options import FilterOptions, LaunchOptions, ReportOptions
+from ncu_roofline.cli.outputs import progress, say
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.inputs import MetricTable, PointTable, joined, names_gpu, with_gpu
-from ncu_roofline.model import Measurements, Selection, closing_input, measurements_of
-from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.files import REPORT_SUFFIXES, natural_order
+from ncu_roofline.inputs import MetricTable, PointTable, names_gpu, with_gpu
+from ncu_roofline.model import Selection, closing_input
 from ncu_roofline.report import Report
 
 T = TypeVar("T")
 
-# A page carries advice on the launches that matter most; `advise` prints it for all.
-ADVISED_LAUNCHES = 20
 
+def expand(arguments: Sequence[str]) -> list[str]:
+    """Report paths in a stable order (inside folders and patterns nw2 before nw10), each file once, however it was named.
 
-@dataclass(frozen=True)
-class ReadReport:
-    """What a worker brings back of one report."""
-
-    measurements: Measurements
-    explanation: Explanation | None
-    advice: tuple[dict[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    table: PointTable | None = None
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What to read of a report: its own charts, its instructions, what our rules say on launches; and the GPU it ran on."""
-
-    charts: bool
-    instructions: bool
-    advised: Selection | None
-    gpu: tuple[int, int] | None
-
-
-def selection(args: argparse.Namespace) -> Selection:
-    """The filters of a command line; unknown precisions and levels are refused by name."""
-    spec = load_spec()
-    precisions = {"mixed"} | {part for p in spec.precisions for part in _prefixes(p.id)}
-    _check_known("--level", args.level, [level.id for level in spec.levels], "levels")
-    if counts_instructions(args):
-        check_kinds(args.precision)
-    else:
-        _check_known("--precision", args.precision, sorted(precisions), "precisions")
-    return Selection(
-        kernel=args.kernel,
-        nvtx=args.nvtx,
-        launch=args.launch,
-        top=args.top,
-        top_by="kernel" if getattr(args, "by", "launch") == "kernel" else "launch",
-        precisions=args.precision,
-        levels=args.level,
-    )
-
-
-def _prefixes(identifier: str) -> list[str]:
-    parts = identifier.split(".")
-    return [".".join(parts[: n + 1]) for n in range(len(parts))]
-
-
-def _check_known(option: str, given: tuple[str, ...], known: Sequence[str], what: str) -> None:
-    for one in given:
-        if one not in known:
-            raise RooflineError(
-                f"Cannot use {option}", one, f"it is none of the {what} known", f"See `ncu-roofline list {what}`."
-            )
-
-
-def read_reports(args: argparse.Namespace, advised: Selection | None = None) -> tuple[list[ReadReport], bool]:
-    """Every report of the command line, and whether some had to be left out (--keep-going).
-
-    With ``advised``, our rules are run on the longest launches it selects.
+    A folder stands for all reports below it; a pattern for what it matches (shells on Windows leave that to programs).
+    Raises RooflineError for an argument that names nothing.
     """
-    wanted = _Wanted(args.source == "embedded", counts_instructions(args), advised, args.gpu)
-    reports, failed = for_each_report(args, partial(_read_one, wanted=wanted))
-    return _completed(reports), failed
+    found: dict[str, str] = {}
+    for argument in arguments:
+        for path in _expand_one(argument):
+            found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
 
 
-def _completed(reports: list[ReadReport]) -> list[ReadReport]:
-    """The reports, those of other tools' files that complete each other as one."""
-    own = {id(report.table): report for report in reports if report.table}
-    result = []
-    for item in joined([report.table or report for report in reports]):
-        if isinstance(item, ReadReport):
-            result.append(item)
-        elif id(item) in own:
-            result.append(own[id(item)])
-        else:
-            result.append(ReadReport(measurements_of(item), None, warnings=item.warnings))
-    return result
+def _expand_one(argument: str) -> list[str]:
+    if not argument:  # an unset variable of a script; as a path it would be the current folder
+        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
+    if os.path.isdir(argument):
+        inside = _reports_below(argument)
+        if not inside:
+            raise RooflineError(
+                "Cannot read",
+                argument,
+                "the folder holds no report",
+                f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files.",
+            )
+        return inside
+    if not os.path.exists(argument) and glob.has_magic(argument):
+        matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
+        found = [one for match in matches for one in (_reports_below(match) if os.path.isdir(match) else [match])]
+        if not found:
+            raise RooflineError("Cannot read", argument, "no file matches the pattern", "Check the pattern.")
+        return found
+    return [argument]
 
 
-def _read_one(path: str, name: str, wanted: _Wanted) -> ReadReport:
-    with closing_input(path) as opened:
-        if isinstance(opened, PointTable):
-            return ReadReport(measurements_of(opened, label=name), None, warnings=opened.warnings, table=opened)
-        report, warnings = on_gpu(opened, wanted.gpu)
+def _reports_below(folder: str) -> list[str]:
+    files = ((where, name) for where, _, found in os.walk(folder) for name in found)
+    names = ((where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
+    paths = (os.path.join(where, name) for where, name in names)
+    return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)
+
+
+def launches(chosen: LaunchOptions) -> Selection:
+    """The launches that a command line chooses."""
+    return Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch, top=chosen.top)
+
+
+def selection(filters: FilterOptions, by: str = "launch") -> Selection:
+    """The filters of a command line, of whose names nobody knows yet whether there is such a thing."""
+    top_by = "kernel" if by == "kernel" else "launch"
+    return replace(launches(filters.launches), top_by=top_by, precisions=filters.precision, levels=filters.level)
+
+
+def checked_selection(filters: FilterOptions, by: str = "launch", view: str = "roofline") -> Selection:
+    """The same; precisions and levels that the view does not know are refused by name."""
+    select = selection(filters, by)
+    ANALYSES[view].viewer.check_names(select)
+    return select
+
+
+@contextmanager
+def opened(path: str, gpu: tuple[int, int] | None) -> Iterator[tuple[Report | MetricTable | PointTable, tuple[str, ...]]]:
+    """What a file holds, launches that name no GPU as on ``gpu``, and sentences for the user; what is empty is an error."""
+    with closing_input(path) as found:
+        if isinstance(found, PointTable):
+            yield found, found.warnings
+            return
+        report, warnings = _on_gpu(found, gpu)
         check_kernels(report)
-        charts = wanted.charts and isinstance(report, Report)
-        measurements = measurements_of(report, charts=charts, instructions=wanted.instructions, label=name)
-        explained = explain_instructions(report, measurements) if wanted.instructions else explain(report, measurements)
-        if isinstance(report, MetricTable):  # rules and charts read more of a report than its metrics
-            return ReadReport(measurements, explained, warnings=warnings)
-        advice = _advice(report, measurements, wanted.advised) if wanted.advised else ()
-        return ReadReport(measurements, explained, advice)
+        yield report, warnings
 
 
-def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
-    from ncu_roofline import files as pack
-    from ncu_roofline.nvrules import advice_rows, advise, load_rules, worth_telling
-
-    longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
-    found = advise(report, load_rules((str(pack.folder("rules")),)), longest.launches(measurements))
-    kept, _ = worth_telling(found, select.launches(measurements))
-    return tuple(row for row in advice_rows(kept) if row["type"] != "ok")
-
-
-def on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:
+def _on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:
     """A table of metrics whose launches name no GPU as one on ``gpu`` (--gpu), and sentences for the user."""
     if isinstance(report, Report):
         return report, ()
@@ -152,36 +115,33 @@ def check_kernels(report: Report | MetricTable) -> None:
         raise RooflineError("Cannot use", report.path, "its kernels carry no metrics", next_step)
 
 
-def no_launch(args: argparse.Namespace) -> RooflineError:
+def no_launch(reports: ReportOptions, chosen: LaunchOptions) -> RooflineError:
     """The error where filters leave nothing."""
-    launches = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in args.launch)
-    given = {"kernel": args.kernel, "launch": launches, "nvtx": args.nvtx}
-    filters = ", ".join(f"--{name} {value}" for name, value in given.items() if value)
-    return RooflineError(
-        "Cannot use", " ".join(args.reports), f"no launch passes the filters ({filters})", "Loosen the filters."
-    )
+    launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
+    given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
+    reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
+    return RooflineError("Cannot use", " ".join(reports.reports), reason, "Loosen the filters.")
 
 
-def for_each_report(args: argparse.Namespace, work: Work[T]) -> tuple[list[T], bool]:
+def for_each_report(reports: ReportOptions, work: Work[T]) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
     ``work`` takes the path to open and the name to call the report by.  It may run in another process, or with --dask on
     another machine, so it and its result must be picklable.
     """
-    paths = expand(args.reports)
+    paths = expand(reports.reports)
     results: list[T] = []
     failed = False
-    with closing(executor_for(paths, args.dask).outcomes(work, paths)) as outcomes:
+    with closing(executor_for(paths, reports.dask).outcomes(work, paths)) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
                 results.append(outcome)
-            elif args.keep_going:
+            elif reports.keep_going:
                 say(f"ncu-roofline: {outcome}")
                 failed = True
             else:
                 raise outcome
     if not results:
-        raise RooflineError(
-            "Cannot read", " ".join(args.reports), "none of the reports could be read", "See the messages above."
-        )
+        named = " ".join(reports.reports)
+        raise RooflineError("Cannot read", named, "none of the reports could be read", "See the messages above.")
     return results, failed

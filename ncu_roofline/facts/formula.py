@@ -46,3 +46,11 @@ class WeightedSum:
     def text(self) -> str:
         """Readable form: ``dadd + dmul + 2*dfma``."""
         return " + ".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in self.terms)
+
+
+def twin(counter: str) -> str | None:
+    """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
+    unit, _, rest = counter.partition("__")
+    if not rest.startswith(("sass_", "inst_executed_pipe_")):
+        return None
+    return {"sm": "smsp__" + rest, "smsp": "sm__" + rest}.get(unit)

@@ -8,9 +8,6 @@ MIXED_SHARE = 0.01
 ROOFLESS_SHARE = 0.01
 """Work without a roof that is less than this share of all says nothing against the verdict."""
 
-MIX_TOLD = 1.05
-"""A mix of instructions that are not all fused is told beside a roof that is this many times what it can reach."""
-
 CLOCK_WARNING = 0.9
 """Share of the maximum clock below which a profiled clock is warned of."""
 

@@ -25,6 +25,9 @@ FAR = 1000.0
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
 
+# From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
+MIX_TOLD = 1.05
+
 LATENCY = "latency"
 TENSOR_UNKNOWN = "tensor work unknown"
 UNKNOWN = "unknown"
@@ -59,6 +62,13 @@ def is_known(value: float | None) -> bool:
 def as_percent(share: float) -> str:
     """A share for people: 75 %, 4.2 %."""
     return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
+
+
+def of_mix(slower: float) -> str:
+    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as fused ones only."""
+    if not slower > MIX_TOLD:
+        return ""
+    return "of what its mix of instructions can reach, {:.0f} % of the FMA peak".format(100 / slower)
 
 
 def nearest_limit(limits: Sequence[Limit]) -> Limit | None:

@@ -6,9 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from ncu_roofline.facts import Level, Precision, load_instructions
 from ncu_roofline.facts.palette import PLAIN, TENSOR, WALL
-from ncu_roofline.generate.document import Chart, Point, Roof, Value, Wall
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
 from ncu_roofline.generate.measured import Measured
+from ncu_roofline.sectionfile.section import (
+    Axis,
+    ChartValue,
+    ConstantValue,
+    MetricValue,
+    PerSecondValue,
+    SectionChart,
+    SectionPoint,
+    SectionRoof,
+    SectionWall,
+    Style,
+)
 
 
 class ChartMaker:
@@ -18,7 +29,7 @@ class ChartMaker:
         self.lowering, self.measured = lowering, measured
         self.levels = lowering.spec.levels
 
-    def core(self, precision: Precision, tensor: Precision | None) -> Chart:
+    def core(self, precision: Precision, tensor: Precision | None) -> SectionChart:
         """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
         label = precision.label
         # What comes later is drawn over what came before, and each level's line has to show its colour.
@@ -29,13 +40,13 @@ class ChartMaker:
             points += self._points(tensor, self.levels, lighter=True)
         patched = [level for level in self.levels if self.lowering.patched(level)]
         roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
-        return Chart(f"{label} roofline", "Arithmetic intensity [FLOP/byte]", "Performance [FLOP/s]", roofs, points)
+        return _chart(label, "FLOP", roofs, points)
 
-    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Chart:
+    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> SectionChart:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it."""
         levels = _without_patching(self.lowering, self.levels)
-        roofs: tuple[Roof, ...] = ()
-        points: tuple[Point, ...] = ()
+        roofs: tuple[SectionRoof, ...] = ()
+        points: tuple[SectionPoint, ...] = ()
         for precision in sorted(precisions, key=lambda one: not one.part_of):
             if precision.part_of:
                 roofs += self._flat_roofs(precision, precision.id, precision.label, TENSOR.dark)
@@ -43,9 +54,9 @@ class ChartMaker:
                 roofs += self._level_roofs(precision, levels, precision.label)
             if not precision.part_of or (precision.disjoint and self.lowering.dialect.exact):
                 points += self._points(precision, levels)
-        return Chart(f"{label} roofline", "Arithmetic intensity [OP/byte]", "Performance [OP/s]", roofs, points)
+        return _chart(label, "OP", roofs, points)
 
-    def instructions(self) -> Chart:
+    def instructions(self) -> SectionChart:
         """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""
         counted = load_instructions()
         everything, global_loads = counted.kind("inst"), counted.kind("inst.global_ld")
@@ -57,29 +68,35 @@ class ChartMaker:
         for level in _without_patching(self.lowering, self.levels):
             color = level.color.light
             label = f"{level.label} transactions, instruction issue"
-            roofs += [Roof(peak, one.value, label, color) for one in self.lowering.bandwidth(level, 1 / counted.transaction)]
+            roofs += [
+                SectionRoof(peak, one.value, _style(label, color))
+                for one in self.lowering.bandwidth(level, 1 / counted.transaction)
+            ]
             traffic = self.lowering.traffic(level, 1 / counted.transaction)
             points += self._cross(work, traffic, f"All instructions at {level.label}", color)
         loads, sectors = (
             self._value(f"{ways[0].counters.counters()[0]}.sum.per_second")
             for ways in (global_loads.instructions, global_loads.transactions)
         )
-        points.append(Point(loads, sectors, "Global loads alone, at the sectors they ask for", TENSOR.light))
-        walls = tuple(Wall(wall.intensity, wall.label, WALL.light) for wall in counted.walls_of(global_loads.id))
-        return Chart(
+        points.append(SectionPoint(loads, sectors, _style("Global loads alone, at the sectors they ask for", TENSOR.light)))
+        walls = tuple(
+            SectionWall(ConstantValue(wall.intensity), _style(wall.label, WALL.light))
+            for wall in counted.walls_of(global_loads.id)
+        )
+        return SectionChart(
             "Instruction roofline",
-            "Warp instructions per memory transaction of 32 bytes",
-            "Warp instructions per second",
+            Axis("Warp instructions per memory transaction of 32 bytes"),
+            Axis("Warp instructions per second"),
             tuple(roofs),
             tuple(points),
             walls,
         )
 
-    def _value(self, name: str, clock: str = "") -> Value:
+    def _value(self, name: str, clock: str = "") -> ChartValue:
         metric = self.lowering.metric({name: self.lowering.chips})
-        return Value((metric,), self.lowering.metric({clock: self.lowering.chips}) if clock else None)
+        return PerSecondValue((metric,), self.lowering.metric({clock: self.lowering.chips})) if clock else MetricValue(metric)
 
-    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> tuple[Roof, ...]:
+    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> tuple[SectionRoof, ...]:
         """The precision's highest roof with each level's bandwidth, theoretical and measured."""
         roof_id = precision.roof_ids()[0]
         roofs = []
@@ -95,7 +112,7 @@ class ChartMaker:
             roofs += self._pairs(works or peaks, traffics, label, lighter, precision)
         return tuple(roofs)
 
-    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> tuple[Roof, ...]:
+    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> tuple[SectionRoof, ...]:
         """A compute roof with the innermost level's bandwidth, theoretical and measured."""
         level = self.levels[0]
         peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
@@ -105,20 +122,22 @@ class ChartMaker:
         roofs += self._pairs(works, traffics, f"{what} peak, {self.measured.label('', roof_id)}", color, precision)
         return tuple(roofs)
 
-    def _pairs(self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision) -> list[Roof]:
-        conditions: list[tuple[Value | None, Chips]] = [(None, self.lowering.chips)]
+    def _pairs(
+        self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision
+    ) -> list[SectionRoof]:
+        conditions: list[tuple[ChartValue, Chips]] = [(None, self.lowering.chips)]
         if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and not precision.standard:
             conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
         return [
-            Roof(work.value, traffic.value, label, color, condition)
+            SectionRoof(work.value, traffic.value, _style(label, color), condition)
             for work in works
             for traffic in traffics
             for condition, chips in conditions
             if work.chips & traffic.chips & chips
         ]
 
-    def _points(self, precision: Precision, levels: Iterable[Level], *, lighter: bool = False) -> tuple[Point, ...]:
-        points: list[Point] = []
+    def _points(self, precision: Precision, levels: Iterable[Level], *, lighter: bool = False) -> tuple[SectionPoint, ...]:
+        points: list[SectionPoint] = []
         for level in levels:
             color = level.color[lighter]
             for work in self.lowering.work(precision):
@@ -126,8 +145,18 @@ class ChartMaker:
         return tuple(points)
 
     @staticmethod
-    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Point]:
-        return [Point(work.value, one.value, label, color) for one in traffics if work.chips & one.chips]
+    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[SectionPoint]:
+        return [SectionPoint(work.value, one.value, _style(label, color)) for one in traffics if work.chips & one.chips]
+
+
+def _chart(label: str, unit: str, roofs: tuple[SectionRoof, ...], points: tuple[SectionPoint, ...]) -> SectionChart:
+    axes = Axis(f"Arithmetic intensity [{unit}/byte]"), Axis(f"Performance [{unit}/s]")
+    return SectionChart(f"{label} roofline", *axes, roofs, points)
+
+
+def _style(label: str, color: str) -> Style:
+    """An opaque colour of #RRGGBB."""
+    return Style(label, 0xFF000000 | int(color[1:], 16))
 
 
 def _without_patching(lowering: Lowering, levels: Iterable[Level]) -> list[Level]:

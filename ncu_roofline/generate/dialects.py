@@ -1,11 +1,10 @@
 """What a release of Nsight Compute understands in a section: fields, architecture names, metrics.
 
-Everything that differs between releases is a row of `FEATURES`, or in the file of an architecture; generators ask a `Dialect`.
+What differs between releases is in the schema of sections or the file of an architecture; generators ask a `Dialect`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -13,31 +12,18 @@ from functools import cache
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import Capability, Release
+from ncu_roofline.sectionfile.definitions import CHAINS_PROVEN
+from ncu_roofline.sectionfile.schema import release_of, schema
+from ncu_roofline.sectionfile.section import ArchRange
 
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
 
-FEATURES: dict[str, tuple[Release, str]] = {
-    "cc_names": ((2021, 1), "architectures are called CC_80, not GA100; numbers are accepted by all"),
-    "filter_items": ((2021, 3), "Filter.Items: several ranges of architectures in one filter"),
-    "chart_description": ((2022, 3), "RooflineChart.Description and .Options, Table.Description"),
-    "definition_filter": ((2023, 1), "MetricDefinition.Filter"),
-    "ops_path": ((2023, 3), "metrics sm__ops_path_tensor_*; not a field: older releases do not know the names"),
-    "show_only_if_not_zero": ((2024, 2), "RooflineOptions.ShowOnlyIfNotZero"),
-    "nested_expressions": ((2025, 1), "MetricDefinition.Expression with more than one operator, and parentheses"),
-}
-"""Feature: the first release that has it, and what it is.  Sources: the .proto files that releases ship, release notes."""
+OPS_PATH_SINCE: Release = (2023, 3)
+"""The first release with metrics sm__ops_path_tensor_*."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """Architecture numbers from ``low`` to ``high``, both included; None is open."""
-
-    low: int | None = None
-    high: int | None = None
-
-
-EVERYWHERE: tuple[Range, ...] = (Range(),)
+EVERYWHERE: tuple[ArchRange, ...] = (ArchRange(),)
 
 
 @dataclass(frozen=True)
@@ -51,44 +37,38 @@ class Dialect:
     release: Release
     metrics: Release
 
-    def has(self, feature: str) -> bool:
-        """Whether a feature (a key of `FEATURES`) may be used.  Raises KeyError for an unknown one."""
-        return (self.metrics if feature == "ops_path" else self.release) >= FEATURES[feature][0]
+    def _has(self, message: str, field: str) -> bool:
+        return schema().messages[message][field].history.known_to(self.release)
 
     @property
     def has_cc_names(self) -> bool:
-        """Whether architectures are written by name."""
-        return self.has("cc_names")
+        """Whether architectures are called CC_80, not GA100; numbers are accepted by all."""
+        return all(one.history.known_to(self.release) for one in schema().enums["GpuArch"] if one.name == "CC_80")
 
     @property
     def filter_items(self) -> bool:
         """Whether a filter may hold several ranges."""
-        return self.has("filter_items")
+        return self._has("Filter", "Items")
 
     @property
     def definition_filter(self) -> bool:
         """Whether a derived metric may be restricted to architectures."""
-        return self.has("definition_filter")
-
-    @property
-    def chart_description(self) -> bool:
-        """Whether charts and tables may have a description."""
-        return self.has("chart_description")
+        return self._has("Definition", "Filter")
 
     @property
     def show_only_if_not_zero(self) -> bool:
         """Whether a roof may be hidden while a metric is zero."""
-        return self.has("show_only_if_not_zero")
+        return self._has("RooflineOptions", "ShowOnlyIfNotZero")
 
     @property
     def nested_expressions(self) -> bool:
-        """Whether derived metrics may have several operators."""
-        return self.has("nested_expressions")
+        """Whether derived metrics may have several operators, and parentheses."""
+        return self.release >= CHAINS_PROVEN
 
     @property
     def ops_path(self) -> bool:
-        """Whether tensor operations are counted per type."""
-        return self.has("ops_path")
+        """Whether tensor operations are counted per type.  Older releases do not know the metrics' names."""
+        return self.metrics >= OPS_PATH_SINCE
 
     @property
     def exact(self) -> bool:
@@ -109,7 +89,7 @@ class Dialect:
         """How a compute capability is written; None if it can't be."""
         return _numbers(self.release).get(capability)
 
-    def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
+    def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[ArchRange, ...]:
         """The shortest ranges that hold on the ``wanted`` compute capabilities ``among`` all that there are.
 
         `BASE` reaches chips that it can't name by an open end only, which then holds on all of them and, if need be, on the
@@ -121,21 +101,21 @@ class Dialect:
         if all(inside for _, inside in chips) and (self.exact or beyond):
             return EVERYWHERE
         top, top_inside = chips[-1]
-        found: list[Range] = []
+        found: list[ArchRange] = []
         start = 0
         for (number, inside), (_, next_inside) in zip(chips, [*chips[1:], (0, False)], strict=True):
             start = start or number
             if not inside:
                 start = 0
             elif not next_inside:
-                found.append(Range(None if start == chips[0][0] else start, number))
+                found.append(ArchRange(None if start == chips[0][0] else start, number))
         if beyond and top_inside:
-            found[-1] = Range(found[-1].low, None)
+            found[-1] = ArchRange(found[-1].low, None)
         elif beyond and not self.exact:
-            found.append(Range(top, None))
+            found.append(ArchRange(top, None))
         return tuple(found)
 
-    def meet(self, one: Iterable[Range], other: Iterable[Range]) -> bool:
+    def meet(self, one: Iterable[ArchRange], other: Iterable[ArchRange]) -> bool:
         """Whether two lists of ranges share an architecture."""
         probes = (*self.architectures, 999)
         return any(_holds(one, number) and _holds(other, number) for number in probes)
@@ -147,22 +127,21 @@ def _numbers(release: Release) -> dict[Capability, int]:
     return {capability: number for capability, number in named if number is not None}
 
 
-def _holds(ranges: Iterable[Range], number: int) -> bool:
+def _holds(ranges: Iterable[ArchRange], number: int) -> bool:
     return any((r.low is None or r.low <= number) and (r.high is None or number <= r.high) for r in ranges)
 
 
 BASE = Dialect(FIRST_RELEASE, (9999, 0))
 """What every release from 2020.3 on loads: the dialect of the committed files."""
 
-_VERSION = re.compile(r"(20\d\d)\.([1-9])(?:\.\d+)*")
-
 
 def dialect_of(version: str) -> Dialect:
     """The dialect of an Nsight Compute version ("2024.2", "2024.2.1.0").  Raises RooflineError if it has no rooflines."""
-    match = _VERSION.fullmatch(version.strip())
-    if not match:
-        raise RooflineError("Cannot generate for Nsight Compute", version, "it is no version", "Give one like 2024.2.")
-    release = (int(match[1]), int(match[2]))
+    try:
+        release = release_of(version)
+    except ValueError:
+        message = ("Cannot generate for Nsight Compute", version, "it is no version", "Give one like 2024.2.")
+        raise RooflineError(*message) from None
     if release < FIRST_RELEASE:
         reason = "its sections have no derived metrics, which the roofs are made of"
         raise RooflineError("Cannot generate for Nsight Compute", version, reason, "Use release 2020.3 or later.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import write_atomically
+from ncu_roofline.files import HELPER, write_atomically
 from ncu_roofline.generate.environment import GENERATED
 
 _SUFFIXES = (".section", ".py")
@@ -24,7 +24,7 @@ def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
 
 def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
-    """Write the files whose content changes; returns all paths.
+    """Write the files whose content changes, and take away the helper of rules that were there before; returns all paths.
 
     Raises RooflineError, before anything is written, if a file of that name was not generated (unless ``force``), or if the
     folder can't be made.
@@ -42,6 +42,9 @@ def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[
     for name, text in texts.items():
         if present[name] != text.encode():
             write_atomically(folder / name, [text.encode()], overwrite=True)
+    for path in _left_over(folder, texts):
+        if path.name.startswith(HELPER):  # nothing imports the helper of former rules
+            path.unlink()
     return [folder / name for name in texts]
 
 

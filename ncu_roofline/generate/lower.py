@@ -7,14 +7,23 @@ what a chart value does.  So nothing here is derived from something derived.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_roofline.facts import Binding, Level, Precision, Spec
 from ncu_roofline.facts.description import ROOF_FACTORS
 from ncu_roofline.facts.fields import LAST, Capability
 from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.generate.dialects import Dialect, Range
-from ncu_roofline.generate.document import Choice, Definition, Metric, Value
+from ncu_roofline.generate.dialects import Dialect
+from ncu_roofline.sectionfile.section import (
+    ArchFilter,
+    ArchRange,
+    ChartValue,
+    Definition,
+    MetricName,
+    MetricValue,
+    PerSecondValue,
+    SectionMetric,
+)
 
 Chips = frozenset[Capability]
 
@@ -37,9 +46,19 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
 
 
-def _covers(form: tuple[Choice, ...], name: str, needed: tuple[Range, ...]) -> bool:
-    """Whether a metric's form has a name on all the ranges needed."""
-    return form == (Choice(name),) or form == (Choice(name, needed),) or (form[0] == Choice(name, needed))
+def _filter(ranges: tuple[ArchRange, ...]) -> ArchFilter:
+    return ArchFilter(items=ranges) if len(ranges) > 1 else ArchFilter(ranges[0])
+
+
+def _metric(names: Iterable[MetricName], label: str = "") -> SectionMetric:
+    base, *options = names
+    return SectionMetric(replace(base, label=label), tuple(options))
+
+
+def _covers(form: SectionMetric, needed: tuple[MetricName, ...]) -> bool:
+    """Whether a metric has its name wherever that is needed."""
+    names = (form.base, *form.options)
+    return names == (MetricName(form.base.name),) or names[: len(needed)] == needed
 
 
 @dataclass(frozen=True)
@@ -55,7 +74,7 @@ class Part:
 class Reading:
     """A value of a chart and the chips that have it."""
 
-    value: Value
+    value: ChartValue
     chips: Chips
 
 
@@ -79,43 +98,47 @@ class Lowering:
     def definitions(self) -> tuple[Definition, ...]:
         """Derived metrics, restricted to the chips that have their inputs where the dialect can."""
         filtered = self.dialect.definition_filter
-        everywhere = self.ranges(self.chips)
         return tuple(
-            Definition(name, expression, self.ranges(chips) if filtered else everywhere)
+            Definition(name, expression, _filter(self.ranges(chips if filtered else self.chips)))
             for name, (expression, chips) in self._definitions.items()
         )
 
-    def collected(self, shown: Iterable[Metric]) -> tuple[Metric, ...]:
+    def collected(self, shown: Iterable[SectionMetric]) -> tuple[SectionMetric, ...]:
         """Metrics to collect that are not ``shown`` anyway, sorted by name."""
-        bases = {metric.choices[0].name for metric in shown}
-        return tuple(
-            Metric((Choice(name, self.ranges(chips)),)) for name, chips in sorted(self._collected.items()) if name not in bases
-        )
+        bases = {metric.base.name for metric in shown}
+        found = sorted(self._collected.items())
+        return tuple(_metric(self._names(name, chips)) for name, chips in found if name not in bases)
 
-    def conflicts(self, shown: Iterable[Metric]) -> frozenset[str]:
+    def conflicts(self, shown: Iterable[SectionMetric]) -> frozenset[str]:
         """Names that are asked for with several filters, or on fewer chips than they are collected on."""
-        forms: dict[str, set[tuple[Choice, ...]]] = {}
+        forms: dict[str, set[SectionMetric]] = {}
         for metric in shown:
-            forms.setdefault(metric.choices[0].name, set()).add(metric.choices)
+            forms.setdefault(metric.base.name, set()).add(_metric((metric.base, *metric.options)))
         found = {name for name, several in forms.items() if len(several) > 1}
         for name, chips in self._collected.items():
-            needed = self.ranges(chips)
-            found |= {name for form in forms.get(name, ()) if not _covers(form, name, needed)}
+            needed = self._names(name, chips)
+            found |= {name for form in forms.get(name, ()) if not _covers(form, needed)}
         return frozenset(found)
 
     def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
         """Have a metric collected."""
         self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
 
-    def ranges(self, chips: Iterable[Capability]) -> tuple[Range, ...]:
+    def ranges(self, chips: Iterable[Capability]) -> tuple[ArchRange, ...]:
         """The dialect's ranges for some chips; empty if its release profiles none of them."""
         return self.dialect.ranges(frozenset(chips), self.chips)
 
-    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> Metric:
+    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> SectionMetric:
         """A metric that is called differently on different chips."""
         form = tuple(chips_of.items())
         names = ((self._alias(name, form) if name in self._ambiguous else name, chips) for name, chips in form)
-        return Metric(tuple(Choice(name, self.ranges(chips)) for name, chips in names), label)
+        return _metric((one for name, chips in names for one in self._names(name, chips)), label)
+
+    def _names(self, name: str, chips: Iterable[Capability]) -> tuple[MetricName, ...]:
+        """A name on some chips; where a filter holds one range only, each range has it on its own."""
+        ranges = self.ranges(chips)
+        parts = [ranges] if self.dialect.filter_items else [(one,) for one in ranges]
+        return tuple(MetricName(name, filter=_filter(part)) for part in parts)
 
     def _alias(self, name: str, form: tuple[tuple[str, Chips], ...]) -> str:
         """A name that is used in one form only, for the same value."""
@@ -293,14 +316,16 @@ class Lowering:
             return False
         return not any(self.dialect.meet(self.ranges(part.chips), self.ranges(one.chips)) for one in group)
 
-    def _value(self, parts: list[Part]) -> Value:
+    def _value(self, parts: list[Part]) -> ChartValue:
         terms = tuple(self._choices((part.terms[i], part.chips) for part in parts) for i in range(len(parts[0].terms)))
         clocks = {part.clock for part in parts}
+        if clocks == {""}:
+            return MetricValue(*terms)
         if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
-            return Value(terms, self.metric(dict.fromkeys(clocks, self.chips)))
-        return Value(terms, self._choices((part.clock, part.chips) for part in parts) if clocks != {""} else None)
+            return PerSecondValue(terms, self.metric(dict.fromkeys(clocks, self.chips)))
+        return PerSecondValue(terms, self._choices((part.clock, part.chips) for part in parts))
 
-    def _choices(self, names: Iterable[tuple[str, Chips]]) -> Metric:
+    def _choices(self, names: Iterable[tuple[str, Chips]]) -> SectionMetric:
         chips_of: dict[str, Chips] = {}
         for name, chips in names:
             chips_of[name] = chips_of.get(name, frozenset()) | chips

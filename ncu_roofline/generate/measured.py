@@ -11,8 +11,8 @@ from pathlib import Path
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Level, Precision
-from ncu_roofline.generate.document import Value
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
+from ncu_roofline.sectionfile.section import ConstantValue
 from ncu_roofline.units import format_value
 
 
@@ -50,7 +50,7 @@ class Measured:
             return []
         share = self._share(found)
         if share is None:
-            return [Reading(Value(constant=found.value), frozenset([chip]))]
+            return [Reading(ConstantValue(float(f"{found.value:.7g}")), frozenset([chip]))]
         return theory(share, frozenset([chip]))
 
     def _share(self, ceiling: Ceiling) -> float | None:

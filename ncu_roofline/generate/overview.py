@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from ncu_roofline.facts import Level, Precision, load_units
 from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.generate.document import Metric, Table
 from ncu_roofline.generate.lower import Chips, Lowering
+from ncu_roofline.sectionfile.section import MetricValue, SectionMetric, SectionTable
 
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
 
 
-def pipe_table(lowering: Lowering) -> Table:
+def pipe_table(lowering: Lowering) -> SectionTable:
     """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
     tensor = load_units().tensor
     busy = f"{tensor.whole[0]}.avg.pct_of_peak_sustained_active"
@@ -22,7 +22,7 @@ def pipe_table(lowering: Lowering) -> Table:
         chips = frozenset(filter(kind.applies, lowering.chips))
         if lowering.ranges(chips):
             rows.append(lowering.metric({kind.metric: chips}, kind.label))
-    return Table("Tensor instructions", tuple(rows))
+    return SectionTable("Tensor instructions", tuple(rows))
 
 
 def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
@@ -30,31 +30,31 @@ def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
     return tuple(precision for precision in lowering.spec.precisions if precision.together)
 
 
-def time_and_clock(lowering: Lowering) -> tuple[Metric, ...]:
+def time_and_clock(lowering: Lowering) -> tuple[SectionMetric, ...]:
     """Duration and SM clock."""
     rows = (("Duration", "gpu__time_duration.sum"), ("SM Frequency", _CLOCK))
     return tuple(lowering.metric({name: lowering.chips}, label) for label, name in rows)
 
 
-def clock_ratio(lowering: Lowering) -> Metric:
+def clock_ratio(lowering: Lowering) -> SectionMetric:
     """The profiled clock against the maximum; without nested expressions in per mille: the one is in Hz, the other in kHz."""
     divisor, unit = (f"({_MAX_KILOHERTZ} * 10)", "%") if lowering.dialect.nested_expressions else (_MAX_KILOHERTZ, "per mille")
     name = lowering.define("sm_clock_share", f"{_CLOCK} / {divisor}", [_CLOCK, _MAX_KILOHERTZ])
     return lowering.metric({name: lowering.chips}, f"SM clock / maximum clock [{unit}]")
 
 
-def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[Metric, ...]:
+def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[SectionMetric, ...]:
     """Bytes per second of each level; without ``patched`` only what hardware counts."""
     return tuple(
-        replace(reading.value.metrics[0], label=f"{level.label} [byte/s]")
+        SectionMetric(replace(reading.value.metric.base, label=f"{level.label} [byte/s]"), reading.value.metric.options)
         for level in lowering.spec.levels
         if patched or not lowering.patched(level)
         for reading in lowering.traffic(level)
-        if reading.value.clock is None
+        if isinstance(reading.value, MetricValue)
     )
 
 
-def performance(lowering: Lowering, precision: Precision) -> tuple[Metric, ...]:
+def performance(lowering: Lowering, precision: Precision) -> tuple[SectionMetric, ...]:
     """Operations per second."""
     if lowering.dialect.nested_expressions:
         names = {}
@@ -71,23 +71,23 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[Metric, ...]:
     return (lowering.metric({name: lowering.chips}, f"{precision.label} [{unit}]"),)
 
 
-def fused_share(lowering: Lowering, precision: Precision) -> Metric:
+def fused_share(lowering: Lowering, precision: Precision) -> SectionMetric:
     """Fused multiply-adds as a share of add, multiply and fused instructions."""
     together, fused = _together_and_fused(precision)
     name = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
     return lowering.metric({name: lowering.chips}, f"{precision.label} fused share of add, multiply and FMA instructions")
 
 
-def intensities(lowering: Lowering, precision: Precision) -> Table:
+def intensities(lowering: Lowering, precision: Precision) -> SectionTable:
     """Operations per byte at each level with a roof; without nested expressions instructions, and per sector at L2."""
     row = _intensity if lowering.dialect.nested_expressions else _instructions_per_traffic
     levels = [level for level in lowering.spec.levels if level.bindings[0].clock and not lowering.patched(level)]
-    return Table(
+    return SectionTable(
         f"{precision.label} intensity", tuple(metric for level in levels for metric in row(lowering, precision, level))
     )
 
 
-def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: Level) -> list[Metric]:
+def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: Level) -> list[SectionMetric]:
     together, _ = _together_and_fused(precision)
     rows = []
     for sums, chips in lowering.sums(level).items():
@@ -100,7 +100,7 @@ def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: L
     return rows
 
 
-def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[Metric]:
+def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[SectionMetric]:
     found: dict[str, Chips] = {}
     for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
         for sums, here in lowering.sums(level).items():

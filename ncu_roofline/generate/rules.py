@@ -1,22 +1,28 @@
-"""The rules for Nsight Compute, rendered from templates: one self-contained file each, the same for every release."""
+"""The rules for Nsight Compute, rendered from templates: short files and one helper beside them, the same for every release."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
+import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import symtable
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
-from ncu_roofline.facts import Binding, Level, Precision, Spec, load_spec, load_units, verdict
+from ncu_roofline.ceilings import model_name
+from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE
-from ncu_roofline.facts.description import INSTRUCTION_SECTION, ROOF_NAMES, TENSOR_SECTION
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.hardware import SHARES
+from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
+from ncu_roofline.facts.formula import WeightedSum, twin
+from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
 from ncu_roofline.facts.thresholds import CLOCK_WARNING, MIXED_SHARE, ROOFLESS_SHARE, SHORT_LAUNCH
-from ncu_roofline.facts.verdict import TENSOR_ACTIVE
+from ncu_roofline.files import HELPER
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
 
@@ -45,23 +51,22 @@ _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+__[\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
+_WIDTH = 128
+_STANDARD = {"math": "import math", "namedtuple": "from collections import namedtuple"}
+
+_Capability = tuple[int, int]
+_Terms = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class RuleTemplate:
-    """One rule: its names, the section it belongs to, and which precisions and levels of the spec it needs.
-
-    ``precisions`` is "" for none, "core" for CUDA cores, "sum" for all that add up to the total, "all" with parts and families;
-    ``levels`` is "" for none, "chain" for L1, L2 and DRAM, "all".  ``shown`` are the precisions a bound rule judges.
-    """
+    """One rule: its names, the section it belongs to, and the precisions that a bound rule judges (``shown``)."""
 
     identifier: str
     name: str
     description: str
     section: str
     template: str
-    precisions: str = ""
-    levels: str = ""
     shown: tuple[str, ...] = ()
 
     @property
@@ -70,81 +75,113 @@ class RuleTemplate:
         return f"{self.identifier}.py"
 
 
+# The records of the helper's tables, which are named tuples there as well.
+class _Way(NamedTuple):
+    """A way of counting: chips that it is for (first and last compute capability), counters with weights.
+
+    ``clock`` is the unit at whose clock ``peak`` is; ``fused`` what fused multiply-adds did; ``includes`` are ids of precisions
+    that are counted in as well.
+    """
+
+    ranges: tuple[tuple[_Capability, _Capability], ...]
+    counters: _Terms
+    clock: str
+    peak: _Terms = ()
+    fused: _Terms = ()
+    note: str = ""
+    includes: tuple[str, ...] = ()
+
+
+class _Precision(NamedTuple):
+    """A precision: ``roof`` is the id of its highest roof; ways of counting it are best first.
+
+    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own, by first and last compute capability.
+    """
+
+    id: str
+    label: str
+    roof: str
+    roof_label: str
+    kind: str
+    unit: str
+    ways: tuple[_Way, ...]
+    adds: bool
+    part_of: str = ""
+    pipes: tuple[tuple[_Capability, _Capability, str], ...] = ()
+
+
+class _Level(NamedTuple):
+    """A level of memory: whether it is one of the chain from the SMs to DRAM, and ways of counting its bytes, best first."""
+
+    id: str
+    label: str
+    chain: bool
+    ways: tuple[_Way, ...]
+
+
+class _Board(NamedTuple):
+    """Boards that differ from others of their chip, by parts of their names: other peaks, and what they lack."""
+
+    names: tuple[str, ...]
+    peaks: Mapping[str, float]
+    absent: tuple[str, ...]
+
+
+class _Chip(NamedTuple):
+    """A compute capability: peaks per SM and cycle by roof, bandwidths by level (bytes per cycle, per what).
+
+    ``slices`` of L2 are by name of the GPU, seconds of ``launching`` by part of it.  ``complete``: it has the counters of all
+    levels; only such a chip stands in for one that nobody knew yet.
+    """
+
+    peaks: Mapping[str, float] = {}
+    bandwidths: Mapping[str, tuple[float, str]] = {}
+    boards: tuple[_Board, ...] = ()
+    slices: Mapping[str, int] = {}
+    launching: tuple[tuple[str, float], ...] = ()
+    complete: bool = False
+
+
+class _Measured(NamedTuple):
+    """A measured roof per second, and the SM clock that it was measured at in Hz, or 0."""
+
+    value: float
+    clock: float
+
+
+class _Ceilings(NamedTuple):
+    """Roofs by id and the seconds that a launch costs, as measured on one model of GPU."""
+
+    chip: _Capability = (0, 0)
+    model: str = ""
+    provenance: str = ""
+    values: Mapping[str, _Measured] = {}
+    launching: float | None = None
+
+
 _OVERVIEW = "RooflineOverview"
+# Identifier without prefix, name, description, section, template.
 _GENERAL_RULES = (
-    RuleTemplate(
-        "NcuRooflineVerdict",
-        "Roofline Verdict",
-        "What limits the kernel as a whole, and how much faster it could be",
-        _OVERVIEW,
-        "verdict.py.j2",
-        "all",
-        "all",
-    ),
-    RuleTemplate(
-        "NcuRooflineMixed",
-        "Mixed Precision Roofline",
-        "What binds a kernel that works in several precisions at once",
-        _OVERVIEW,
-        "mixed.py.j2",
-        "all",
-        "all",
-    ),
-    RuleTemplate(
-        "NcuRooflineFmaMix",
-        "FMA Mix",
-        "Share of fused multiply-adds and the compute roof that it allows",
-        _OVERVIEW,
-        "fma_mix.py.j2",
-        "core",
-    ),
-    RuleTemplate(
-        "NcuRooflineLocality",
-        "Cache Locality",
-        "Which cache level catches reuse and where it is lost",
-        _OVERVIEW,
-        "locality.py.j2",
-        levels="chain",
-    ),
-    RuleTemplate(
-        "NcuRooflineTensor",
-        "Tensor Core Use",
-        "Work that tensor cores could do, or do with older instructions",
-        TENSOR_SECTION,
-        "tensor.py.j2",
-        "all",
-    ),
-    RuleTemplate(
-        "NcuRooflineClocks",
-        "Roofline Clocks",
-        "At which clocks kernel and roofs stand",
-        _OVERVIEW,
-        "clocks.py.j2",
-        "core",
-        "chain",
-    ),
-    RuleTemplate(
-        "NcuRooflineLaunchSize",
-        "Launch Size",
-        "Kernels too short, too small, or without floating-point work",
-        _OVERVIEW,
-        "launch_size.py.j2",
-        "sum",
-        "all",
-    ),
-    RuleTemplate(
-        "NcuRooflineAccessPattern",
+    ("Verdict", "Roofline Verdict", "What limits the kernel as a whole, and how much faster it could be", _OVERVIEW, "verdict"),
+    ("Mixed", "Mixed Precision Roofline", "What binds a kernel that works in several precisions at once", _OVERVIEW, "mixed"),
+    ("FmaMix", "FMA Mix", "Share of fused multiply-adds and the compute roof that it allows", _OVERVIEW, "fma_mix"),
+    ("Locality", "Cache Locality", "Which cache level catches reuse and where it is lost", _OVERVIEW, "locality"),
+    ("Tensor", "Tensor Core Use", "Work that tensor cores could do, or do with older instructions", TENSOR_SECTION, "tensor"),
+    ("Clocks", "Roofline Clocks", "At which clocks kernel and roofs stand", _OVERVIEW, "clocks"),
+    ("LaunchSize", "Launch Size", "Kernels too short, too small, or without floating-point work", _OVERVIEW, "launch_size"),
+    (
+        "AccessPattern",
         "Access Pattern",
         "Sectors per request, bank conflicts and lanes without work",
         INSTRUCTION_SECTION,
-        "access_pattern.py.j2",
+        "access_pattern",
     ),
 )
 
 
 def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
     """All rules; those of the charts follow the spec."""
-    tensor = tuple(p.id for p in _adding(spec) if p.kind == "tensor" and not p.beside)
+    tensor = tuple(p.id for p in spec.precisions if _adds(p) and p.kind == "tensor" and not p.beside)
     own = ((p, (p.id, *(other.id for other in spec.precisions if other.beside == p.id))) for p in spec.precisions if p.section)
     charts = (*((p.section, p.label, shown) for p, shown in own), (TENSOR_SECTION, "Tensor", tensor))
     bound = (
@@ -154,82 +191,117 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
             f"What binds the {label} work of a kernel, level by level, and what it would gain",
             section,
             "bound.py.j2",
-            "all",
-            "all",
             shown,
         )
         for section, label, shown in charts
     )
-    return (*bound, *_GENERAL_RULES)
+    general = (
+        RuleTemplate(f"NcuRoofline{rule}", name, description, section, f"{template}.py.j2")
+        for rule, name, description, section, template in _GENERAL_RULES
+    )
+    return (*bound, *general)
 
 
 def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = ()) -> dict[str, str]:  # noqa: ARG001
-    """File name -> text of every rule.
+    """File name -> text of every rule, and of the helper that they import.
 
     The files find out at run time what the release offers, so they are the same for every dialect.  ``ceilings``: measured
     roofs that they hold kernels against, used on the GPU models they were measured on.
     """
     spec = load_spec()
-    sections = render_sections()
-    rendered = {}
-    for rule in rule_templates(spec):
-        collected = _literal(_collected(sections[f"{rule.section}.section"]), 1)
-        context = {"rule": rule, "generated": GENERATED, "collected": collected, **_constants(spec), **_tables(spec, rule)}
-        if ceilings:
-            context["ceilings"] = _ceilings(spec, ceilings)
-        text = render(f"rules/{rule.template}", **context)
-        rendered[rule.file_name] = text.rstrip("\n") + "\n"
+    rules = rule_templates(spec)
+    helper = _ended(render("rules/shared.py.j2", generated=GENERATED, **_shared(spec, rules, ceilings)))
+    name = f"{HELPER}_{hashlib.sha256(helper.encode()).hexdigest()[:8]}"
+    exported = _defined(helper)
+    constants = {"generated": GENERATED, "shared": name, **_constants(spec)}
+    rendered = {f"{name}.py": helper}
+    for rule in rules:
+        body = render(f"rules/{rule.template}", rule=rule, **constants).strip()
+        used = _free(body)
+        imports = [text for word, text in _STANDARD.items() if word in used]
+        imports.append(_import(name, sorted((used | {"look"}) & exported)))
+        parts = {"imports": "\n".join(imports), "body": body}
+        rendered[rule.file_name] = _ended(render("rules/_head.py.j2", rule=rule, **parts, **constants))
     return rendered
 
 
-def _collected(section: str) -> tuple[tuple[str, int, int], ...]:
-    """(metric, first and last architecture number) of what a section's text names."""
-    found = [(name, int(low or 0), int(high or 999)) for name, low, high in _METRIC.findall(section)]
-    return tuple(sorted({row for row in found if not row[0].startswith(_LATER)}))
+def _ended(text: str) -> str:
+    return text.rstrip("\n") + "\n"
+
+
+def _import(module: str, names: Sequence[str]) -> str:
+    lines = textwrap.fill(", ".join(names), _WIDTH - 1, initial_indent="    ", subsequent_indent="    ")
+    return f"\nfrom {module} import (\n{lines},\n)"
+
+
+def _defined(text: str) -> set[str]:
+    """The names that a module's text gives to others."""
+    module = symtable.symtable(text, "", "exec")
+    return {one.get_name() for one in module.get_symbols() if one.is_assigned()}
+
+
+def _free(text: str) -> set[str]:
+    """The names that a module's text takes from elsewhere."""
+
+    def used(table: symtable.SymbolTable) -> Iterator[str]:
+        yield from (one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced())
+        for child in table.get_children():
+            yield from used(child)
+
+    return set(used(symtable.symtable(text, "", "exec"))) - _defined(text)
+
+
+def _collected(section: str) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Metrics that a section's text names, by first and last architecture number."""
+    found = [((int(low or 0), int(high or 999)), name) for name, low, high in _METRIC.findall(section)]
+    rows = sorted({(chips, name) for chips, name in found if not name.startswith(_LATER)})
+    return {chips: tuple(name for _, name in group) for chips, group in groupby(rows, key=lambda row: row[0])}
 
 
 def _constants(spec: Spec) -> dict[str, object]:
+    """What single rules look at."""
+    units = load_units()
+    gauges = {gauge.id: gauge for gauge in units.gauges}
     return {
-        "mixed_share": repr(MIXED_SHARE),
-        "stand_ins": _literal(tuple(a.compute_capability for a in spec.architectures if not a.lacks), 0),
-        "launching": _literal(
-            tuple((a.compute_capability, name, cost) for a in spec.architectures for name, cost in a.launching.items()), 0
-        ),
         "roofless_share": repr(ROOFLESS_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
         "clocks_by_release": BY_RELEASE,
-        "tensor_active": repr(TENSOR_ACTIVE),
-        "replacements": _literal({p.id: p.replacements for p in spec.precisions if p.replacements}, 1),
-        "device_attributes": _literal(_DEVICE_ATTRIBUTES, 1, 2),
-        "families": _literal(_families(spec), 1),
-        "short_launch": repr(SHORT_LAUNCH),
-        "slice_counters": _literal(load_units().slices, 1),
-        "slice_forms": _literal(load_units().slice_forms, 0),
-        **_verdict_tables(spec),
+        "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
+        "families": source(_families(spec)),
+        "records": _definitions(Unit, Rate, Gauge),
+        "units": source(units.units),
+        "shares": source(SHARES),
+        "rates": source(units.rates),
+        "gauges": source({name: gauges[name] for name in _GAUGES}),
     }
 
 
-def _verdict_tables(spec: Spec) -> dict[str, object]:
-    """What the verdict looks at besides roofs, and the function itself."""
-    units = load_units()
-    gauges = {gauge.id: (gauge.scale, gauge.metrics) for gauge in units.gauges}
-    rows = tuple((unit.kind, unit.level, unit.id, unit.label, unit.group, unit.metrics) for unit in units.units)
-    tensor = tuple(units.tensor.spellings(names) for names in (units.tensor.whole, units.tensor.parts))
-    names = {roof: ROOF_NAMES[roof] for p in spec.precisions for roof in p.roofs[:1]}
+def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
+    """What all rules look at."""
+    sections = render_sections()
+    tensor = load_units().tensor
     return {
-        "units": _literal(rows, 1),
-        "shares": _literal(SHARES, 0),
-        "rates": _literal(tuple((rate.level, rate.ranges, rate.metric) for rate in units.rates), 1),
-        "gauges": _literal({name: gauges[name] for name in _GAUGES}, 1),
-        "tensor_activity": _literal(tensor, 2),
-        "roof_name": names["fma"],
-        "verdict_function": embedded_source(),
+        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings),
+        "collected": source({rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules}),
+        "device_attributes": source(_DEVICE_ATTRIBUTES),
+        "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
+        "no_chip": source(_Chip()),
+        "precisions": source(tuple(_precision(p) for p in spec.precisions)),
+        "levels": source(tuple(_Level(one.id, one.label, one.chain, _ways(one)) for one in spec.levels)),
+        "ceilings": source(tuple(_measured(spec, one) for one in ceilings)),
+        "no_ceilings": source(_Ceilings()),
+        "short_launch": repr(SHORT_LAUNCH),
+        "slice_counters": source(load_units().slices),
+        "slice_forms": source(load_units().slice_forms),
+        "mixed_share": repr(MIXED_SHARE),
+        "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, twin, model_name)),
     }
 
 
-def embedded_source() -> str:
-    """The verdict function for the Pythons of all releases: its source without annotations, imports and the module's text."""
-    text = inspect.getsource(verdict)
+def plain_source(item: ModuleType | Callable[..., object]) -> str:
+    """A module or function for the Pythons of all releases: its source without annotations, imports and the module's text."""
+    text = inspect.getsource(item)
     tree = ast.parse(text)
     cuts = []
     for node in ast.walk(tree):
@@ -241,8 +313,8 @@ def embedded_source() -> str:
     for number, start, end in sorted(cuts, reverse=True):
         lines[number - 1] = lines[number - 1][:start] + lines[number - 1][end:]
     is_head = [isinstance(node, (ast.Import, ast.ImportFrom, ast.Expr)) for node in tree.body]
-    last = tree.body[is_head.index(False) - 1]
-    return "\n".join(lines[last.end_lineno or 0 :]).strip()
+    head = tree.body[: is_head.index(False)]
+    return "\n".join(lines[head[-1].end_lineno or 0 if head else 0 :]).strip()
 
 
 def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
@@ -256,109 +328,115 @@ def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _adding(spec: Spec) -> list[Precision]:
-    """Precisions that may count towards the total."""
-    return [p for p in spec.precisions if not p.part_of or p.disjoint]
+def _adds(precision: Precision) -> bool:
+    """Whether it may count towards the total."""
+    return not precision.part_of or precision.disjoint
 
 
-def _tables(spec: Spec, rule: RuleTemplate) -> dict[str, object]:
-    chosen: dict[str, list[Precision]] = {
-        "": [],
-        "core": [p for p in spec.precisions if p.kind == "core"],
-        "sum": _adding(spec),
-        "all": list(spec.precisions),
-    }
-    precisions = chosen[rule.precisions]
-    levels = [level for level in spec.levels if rule.levels == "all" or (rule.levels == "chain" and level.chain)]
-    roofs = {roof for p in precisions for roof in p.roof_ids()[:1]}
-    return {
-        "precisions": _literal(tuple(_precision(p) for p in precisions)),
-        "levels": _literal(tuple((level.id, level.label, _ways(level)) for level in levels)),
-        "architectures": _literal(_architectures(spec, roofs, {level.id for level in levels})),
-    }
-
-
-def _precision(precision: Precision) -> tuple[object, ...]:
-    adds = not precision.part_of or precision.disjoint
-    ways = _ways(precision)
-    return (
-        precision.id,
-        precision.label,
-        precision.unit,
-        bool(precision.roofs),
-        adds,
-        ways,
-        precision.part_of,
-        precision.pipes,
+def _precision(one: Precision) -> _Precision:
+    roof = one.roof_ids()[0]
+    return _Precision(
+        one.id, one.label, roof, one.roof_label(), one.kind, one.unit, _ways(one), _adds(one), one.part_of, one.pipes
     )
 
 
-def _ways(item: Precision | Level) -> tuple[object, ...]:
+def _ways(item: Precision | Level) -> tuple[_Way, ...]:
     """The bindings in order; neighbours that differ in their chips only become one."""
     groups = groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0)))
-    return tuple(_way(list(group)) for _, group in groups)
+    return tuple(_way(binding, list(group)) for binding, group in groups)
 
 
-def _way(bindings: Sequence[Binding]) -> tuple[object, ...]:
-    one = bindings[0]
-    peak = _terms(one.peak) if one.peak else None
+def _way(one: Binding, bindings: Sequence[Binding]) -> _Way:
     ranges = tuple((binding.since, binding.until) for binding in bindings)
-    return (ranges, _terms(one.counters), peak, one.clock, one.note, one.includes)
+    peak, fused = _terms(one.peak), _terms(one.fused)
+    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes)
 
 
-def _terms(formula: WeightedSum) -> tuple[tuple[str, float], ...]:
-    return tuple((name, int(weight) if weight == int(weight) else weight) for name, weight in formula.terms)
+def _terms(formula: WeightedSum | None) -> _Terms:
+    terms = formula.terms if formula else ()
+    return tuple((name, int(weight) if weight == int(weight) else weight) for name, weight in terms)
 
 
-def _architectures(spec: Spec, roofs: set[str], levels: set[str]) -> dict[object, object]:
-    def only(table: Iterable[tuple[str, object]], wanted: set[str]) -> dict[str, object]:
-        return {name: value for name, value in table if name in wanted}
+def _chip(spec: Spec, one: Architecture) -> _Chip:
+    roofs = {precision.roof_ids()[0] for precision in spec.precisions}
+    levels = {level.id for level in spec.levels}
 
-    return {
-        a.compute_capability: (
-            only(a.peaks.items(), roofs),
-            only(a.bandwidth.items(), levels),
-            tuple((b.names, only(b.peaks.items(), roofs), b.absent) for b in a.boards),
-            dict(a.slices),
-        )
-        for a in spec.architectures
-    }
+    def peaks(table: Mapping[str, float]) -> dict[str, float]:
+        return {name: value for name, value in table.items() if name in roofs}
 
-
-def _ceilings(spec: Spec, ceilings: Sequence[Ceilings]) -> str:
-    rows = []
-    for one in ceilings:
-        values: dict[str, tuple[float, float]] = {}
-        found = [(roof, one.compute(roof)) for p in spec.precisions for roof in p.roof_ids()[:1]]
-        found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
-        for name, ceiling in found:
-            if ceiling is not None:
-                values[name] = (ceiling.value, ceiling.clock if ceiling.clock > 0 else 0)
-        latency = one.launch_latency()
-        rows.append((one.compute_capability, _model(one.device), one.provenance, values, latency.value if latency else None))
-    return _literal(tuple(rows))
+    return _Chip(
+        peaks(one.peaks),
+        {name: value for name, value in one.bandwidth.items() if name in levels},
+        tuple(_Board(board.names, peaks(board.peaks), board.absent) for board in one.boards),
+        dict(one.slices),
+        tuple(one.launching.items()),
+        not one.lacks,
+    )
 
 
-def _model(device: str) -> str:
-    """The name under which ceilings and rules know a model of GPU."""
-    return " ".join(device.replace("NVIDIA", "").replace("Tesla", "").split()).lower()
+def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
+    found = [(precision.roof_ids()[0], one.compute(precision.roof_ids()[0])) for precision in spec.precisions]
+    found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
+    known = [(name, ceiling) for name, ceiling in found if ceiling is not None]
+    values = {name: _Measured(ceiling.value, ceiling.clock if ceiling.clock > 0 else 0.0) for name, ceiling in known}
+    latency = one.launch_latency()
+    launching = latency.value if latency else None
+    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, values, launching)
 
 
-def _literal(value: object, levels: int = 3, indent: int = 0) -> str:
-    """Python source of nested tuples and dicts, the same in every Python; down to ``levels`` one item a line."""
+def _definitions(*records: type) -> str:
+    """Named tuples with the fields of these records, each below what its docstring says."""
+    made = []
+    for record in records:
+        name = record.__name__.lstrip("_")
+        words = (inspect.getdoc(record) or "").replace("``", "").split()
+        comment = textwrap.fill(" ".join(words), _WIDTH, initial_indent="# ", subsequent_indent="# ")
+        made.append(f'{comment}\n{name} = namedtuple("{name}", "{" ".join(_fields(record))}")')
+        if defaults := tuple(_defaults(record).values()):
+            made.append(f"{name}.__new__.__defaults__ = {source(defaults)}")
+    return "\n".join(made)
+
+
+def _fields(record: object) -> tuple[str, ...]:
+    """The fields of a record (its class or a value of it), () for anything else."""
+    return tuple(one.name for one in fields(record)) if is_dataclass(record) else tuple(getattr(record, "_fields", ()))
+
+
+def _defaults(record: object) -> Mapping[str, object]:
+    """The values that fields of a record have unless said otherwise."""
+    return getattr(record, "_field_defaults", {})
+
+
+def source(value: object, indent: int = 0, before: int = 24, width: float = _WIDTH) -> str:
+    """Python source of nested tuples, dicts and records, the same in every Python: on one line if it fits, else an item a line.
+
+    ``before`` is how much stands before it on its line; items of one line fill lines, but for records.
+    """
     opening, closing, items = _items(value)
     if not opening:
         return repr(value)
-    texts = [key + _literal(item, levels - 1, indent + 1) for key, item in items]
-    if levels <= 0 or not texts:
-        tail = "," if opening == "(" and len(texts) == 1 else ""
-        return f"{opening}{', '.join(texts)}{tail}{closing}"
-    lines = "".join(f"{'    ' * (indent + 1)}{text},\n" for text in texts)
-    return f"{opening}\n{lines}{'    ' * indent}{closing}"
+    flat = ", ".join(key + source(item, width=math.inf) for key, item in items)
+    tail = "," if opening == "(" and len(items) == 1 else ""
+    if 4 * indent + before + len(opening + flat + tail + closing) < width:
+        return opening + flat + tail + closing
+    texts = [key + source(item, indent + 1, len(key), width) for key, item in items]
+    room = width - 4 * indent - 4
+    lines = [""]
+    for text, (_, item) in zip(texts, items, strict=True):
+        fits = not _fields(item) and "\n" not in lines[-1] + text and len(f"{lines[-1]} {text},") <= room
+        lines[-1:] = [f"{lines[-1]} {text},".lstrip()] if fits else [lines[-1], f"{text},"]
+    inner = "".join(f"{'    ' * (indent + 1)}{line}\n" for line in lines if line)
+    return f"{opening}\n{inner}{'    ' * indent}{closing}"
 
 
 def _items(value: object) -> tuple[str, str, list[tuple[str, object]]]:
-    if isinstance(value, dict):
+    """Brackets around the items of a value, and the items with what stands before each."""
+    if names := _fields(value):
+        said = [(name, getattr(value, name)) for name in names]
+        usual = _defaults(value)
+        items = [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
+        return f"{type(value).__name__.lstrip('_')}(", ")", items
+    if isinstance(value, Mapping):
         return "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
     if isinstance(value, (tuple, list)):
         return "(", ")", [("", item) for item in value]

@@ -12,7 +12,6 @@ from ncu_roofline.facts.clocks import BY_RELEASE
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, TENSOR_SECTION
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
-from ncu_roofline.generate.document import Chart, Document, Metric, Table
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.lower import Lowering
 from ncu_roofline.generate.measured import Measured, measured
@@ -26,6 +25,7 @@ from ncu_roofline.generate.overview import (
     time_and_clock,
     traffic,
 )
+from ncu_roofline.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable
 
 SETS = ("ncu_roofline", "roofline")
 _TRAFFIC = (
@@ -62,9 +62,9 @@ class Parts:
     """What makers return: a description, a header, and what the body shows."""
 
     description: str
-    header: tuple[Metric, ...]
-    charts: tuple[Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
+    header: tuple[SectionMetric, ...]
+    charts: tuple[SectionChart, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
 
 
 def render_sections(
@@ -85,9 +85,9 @@ def render_sections(
     light_type = light_type or spec.standard_type
     _check_light_type(light_type, spec)
     options = Options(dialect, measured(ceilings, clock_consistent), light_type)
-    documents = [_document(recipe, 20 + position, spec, options) for position, recipe in enumerate(recipes(spec))]
-    shared = {"dialect": dialect, "sets": SETS, "header": _header(options)}
-    return {one.file: render("sections/section.j2", section=one, **shared) for one in documents}
+    made = [_section(recipe, 20 + position, spec, options) for position, recipe in enumerate(recipes(spec))]
+    shared = {"dialect": dialect, "header": _header(options)}
+    return {f"{one.identifier}.section": render("sections/section.j2", section=one, **shared) for one in made}
 
 
 def _check_light_type(light_type: str, spec: Spec) -> None:
@@ -107,19 +107,26 @@ def _header(options: Options) -> tuple[str, ...]:
     return tuple("".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 
-def _document(recipe: Recipe, order: int, spec: Spec, options: Options) -> Document:
+def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Section:
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
         lowering = Lowering(spec, options.dialect, ambiguous)
         parts = recipe.make(recipe, lowering, options)
-        document = Document(
-            recipe.identifier, recipe.title, order, parts.description, parts.header, charts=parts.charts, tables=parts.tables
+        section = Section(
+            recipe.identifier,
+            recipe.title,
+            order,
+            parts.description,
+            sets=SETS,
+            header=parts.header,
+            tables=tuple(replace(one, body=recipe.title) for one in parts.tables),
+            charts=tuple(replace(one, body=recipe.title) for one in parts.charts),
         )
-        shown = list(document.shown())
+        shown = list(section.shown())
         found = lowering.conflicts(shown) - ambiguous
         if not found:
-            return replace(document, metrics=lowering.collected(shown), definitions=lowering.definitions())
+            return replace(section, metrics=lowering.collected(shown), definitions=lowering.definitions())
         ambiguous |= found
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from ncu_roofline.inputs.opening import FORMATS, Format, check_report, joined, names_gpu, open_ceilings, open_input, with_gpu
+from ncu_roofline.inputs.opening import (
+    FORMATS,
+    InputFormat,
+    check_report,
+    joined,
+    names_gpu,
+    open_ceilings,
+    open_input,
+    with_gpu,
+)
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
 
 __all__ = [
     "ANY_PRECISION",
     "FORMATS",
-    "Format",
     "ImportedPoint",
     "ImportedRoof",
+    "InputFormat",
     "MetricTable",
     "PointTable",
     "check_report",

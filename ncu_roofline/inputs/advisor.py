@@ -104,14 +104,14 @@ def read(path: str | PathLike[str]) -> PointTable:
     if "self_gflop" not in survey.columns and "self_gflops" not in survey.columns and not _USED & set(survey.columns):
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise damaged(path, "its columns hold neither operations nor bytes", next_step)
-    rows = _Rows(survey, name)
+    rows = _SurveyRows(survey, name)
     points = tuple(rows.points())
     return PointTable(
         path=name, format="advisor", points=points, warnings=tuple(f"{name}: {text}." for text in rows.warnings())
     )
 
 
-class _Rows:
+class _SurveyRows:
     """Rows of a survey as points, and what they leave out."""
 
     def __init__(self, survey: Survey, path: str) -> None:

@@ -53,10 +53,10 @@ class _Heading:
 
 def groups_of(text: str, path: str) -> list[Group]:
     """All groups of the file, in order.  Raises RooflineError for tables that are cut off and for cells that are no numbers."""
-    return _Reader(path).read(text)
+    return _LikwidReader(path).read(text)
 
 
-class _Reader:
+class _LikwidReader:
     """Reads line by line; what stands before and between the tables is the application's output."""
 
     def __init__(self, path: str) -> None:

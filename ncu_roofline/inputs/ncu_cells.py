@@ -33,7 +33,7 @@ LONG, WIDE, SUMMARY = "long", "wide", "summary"
 
 
 @dataclass(frozen=True)
-class Header:
+class CsvHeader:
     """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them."""
 
     columns: tuple[str, ...]
@@ -62,7 +62,7 @@ class Header:
         return re.match(rf"{mark}{first}{mark}{re.escape(self.delimiter)}", line) is not None and not line.startswith("==")
 
 
-def header_of(line: str) -> Header | None:
+def header_of(line: str) -> CsvHeader | None:
     """The header in a line, None if it is none."""
     if _KERNEL not in line:
         return None
@@ -77,7 +77,7 @@ def header_of(line: str) -> Header | None:
         layout = SUMMARY
     elif any(full_name(name) and "__" in name for name in columns):
         layout = WIDE
-    return Header(columns, delimiter, line.lstrip().startswith('"'), layout) if layout else None
+    return CsvHeader(columns, delimiter, line.lstrip().startswith('"'), layout) if layout else None
 
 
 def looks_like_ncu(head: str) -> bool:
@@ -92,7 +92,7 @@ def full_name(text: str) -> str:
     return text if _FULL_NAME.fullmatch(text) else ""
 
 
-def rows_of(lines: Iterable[str], header: Header) -> Iterator[tuple[int, list[str]]]:
+def rows_of(lines: Iterable[str], header: CsvHeader) -> Iterator[tuple[int, list[str]]]:
     """The rows below a header with the number of the table they are in: a header that comes again begins the next."""
     table = 0
     for row in csv.reader(_table_lines(lines, header), delimiter=header.delimiter):
@@ -102,7 +102,7 @@ def rows_of(lines: Iterable[str], header: Header) -> Iterator[tuple[int, list[st
             yield table, row
 
 
-def _table_lines(lines: Iterable[str], header: Header) -> Iterator[str]:
+def _table_lines(lines: Iterable[str], header: CsvHeader) -> Iterator[str]:
     inside = False  # a text in quotation marks may go over several lines, as those of rules do
     line = "\n"
     for line in lines:
@@ -230,7 +230,7 @@ _CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
 _CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
 
 
-class Column(NamedTuple):
+class MetricColumn(NamedTuple):
     """A metric of a wide table: where its cells stand, and where its numbers go."""
 
     position: int
@@ -269,22 +269,24 @@ class Values:
         else:
             self._number(launch, name, math.nan)
 
-    def columns(self, headings: Sequence[tuple[int, str]], units: Sequence[str]) -> tuple[list[Column], list[Column]]:
+    def columns(
+        self, headings: Sequence[tuple[int, str]], units: Sequence[str]
+    ) -> tuple[list[MetricColumn], list[MetricColumn]]:
         """The metrics of a wide table: those that `append` packs, and those whose cells have to go through `put`.
 
         ``headings`` has position and name of each, ``units`` the cells of the row of units.
         """
-        plain: list[Column] = []
-        special: list[Column] = []
+        plain: list[MetricColumn] = []
+        special: list[MetricColumn] = []
         for position, name in {name: (position, name) for position, name in headings}.values():
             factor = factor_of(units[position])
             exact = self._mark == "." and factor is not None and not _may_be_rough(name, units[position])
             packed = self._numbers.setdefault(name, array("d"))
-            column = Column(position, name, units[position], factor if factor is not None else math.nan, packed)
+            column = MetricColumn(position, name, units[position], factor if factor is not None else math.nan, packed)
             (plain if exact else special).append(column)
         return plain, special
 
-    def append(self, launch: int, row: Sequence[str], plain: Sequence[Column]) -> None:
+    def append(self, launch: int, row: Sequence[str], plain: Sequence[MetricColumn]) -> None:
         """The cells of a row: the same as `put` for each, at a fifth of the time."""
         for position, name, unit, factor, packed in plain:
             try:

@@ -17,8 +17,8 @@ from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.inputs.ncu_cells import (
     SUMMARY,
     WIDE,
-    Column,
-    Header,
+    CsvHeader,
+    MetricColumn,
     Values,
     decimal_mark,
     full_name,
@@ -57,7 +57,7 @@ _ANONYMOUS = ("(anonymous namespace)", "(anonymous class)")
 _OPEN, _CLOSE = "<([{", ">)]}"
 
 
-def launch_of(header: Header, row: Sequence[str]) -> Launch:
+def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
     """The launch that a row belongs to."""
 
     def cell(name: str) -> str:
@@ -137,7 +137,7 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
     header = _header(path, lines)
     limit = csv.field_size_limit(_LONGEST_CELL)
     try:
-        reader = _Reader(str(path), header)
+        reader = _NcuCsvReader(str(path), header)
         reader.read(rows_of(lines, header))
     except csv.Error as error:
         raise _unusable(path, f"its table is cut off or damaged ({error})") from error
@@ -146,7 +146,7 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
     return reader.table()
 
 
-def _header(path: str | os.PathLike[str], lines: Iterator[str]) -> Header:
+def _header(path: str | os.PathLike[str], lines: Iterator[str]) -> CsvHeader:
     said = ""
     for line in lines:
         if line.startswith("==ERROR=="):
@@ -165,7 +165,7 @@ def _header(path: str | os.PathLike[str], lines: Iterator[str]) -> Header:
     raise RooflineError("Cannot use", path, "ncu printed no table into it", "Run ncu again with --csv.")
 
 
-def _check(path: str | os.PathLike[str], header: Header) -> None:
+def _check(path: str | os.PathLike[str], header: CsvHeader) -> None:
     needed = ("ID",) if header.layout == WIDE else ("ID", "Metric Unit")
     absent = [name for name in needed if header.position(name) is None]
     if absent:
@@ -177,11 +177,11 @@ def _unusable(path: str | os.PathLike[str], reason: str) -> RooflineError:
 
 
 @dataclass
-class _Reader:
+class _NcuCsvReader:
     """Rows to launches and values."""
 
     path: str
-    header: Header
+    header: CsvHeader
     launches: list[Launch] = field(default_factory=list)
     process: Process = field(default_factory=Process)
     values: Values = field(default_factory=lambda: Values("."))
@@ -229,7 +229,7 @@ class _Reader:
         columns = [(i, full_name(name)) for i, name in self.header.metrics()]
         self.strange = dict.fromkeys(self.header.columns[i] for i, name in columns if not name)
         columns = [(i, name) for i, name in columns if name]
-        units: dict[int, tuple[list[Column], list[Column]]] = {}
+        units: dict[int, tuple[list[MetricColumn], list[MetricColumn]]] = {}
         for table, row in rows:
             if not row[self._at("ID")].strip():
                 units[table] = self.values.columns(columns, row)

@@ -18,7 +18,7 @@ from ncu_roofline.inputs.nvprof_tables import (
     TENSOR_LEVEL,
     TENSOR_LEVELS,
     USED,
-    Table,
+    NvprofLogTable,
     capability_of,
     could_count,
     device_name,
@@ -36,7 +36,7 @@ from ncu_roofline.inputs.text import SECONDS, damaged, listed, plain_number, spl
 
 
 @dataclass(frozen=True)
-class Kernel:
+class NvprofKernel:
     """A kernel, or one launch of it: sums of the metrics over ``launches``, its time (NaN without), in SI units.
 
     ``tensor_level`` is the mean utilisation of the tensor cores on nvprof's scale from 0 to 10, NaN where not collected.
@@ -53,12 +53,12 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Part:
+class NvprofPart:
     """What one table of a log brings: kernels with counts, or kernels with times."""
 
     path: str
-    counted: tuple[Kernel, ...] = ()
-    timed: tuple[Kernel, ...] = ()
+    counted: tuple[NvprofKernel, ...] = ()
+    timed: tuple[NvprofKernel, ...] = ()
 
     @property
     def names(self) -> set[str]:
@@ -70,12 +70,12 @@ Key = tuple[str, str]
 
 
 @dataclass
-class Run:
+class NvprofRun:
     """Parts that belong together."""
 
-    parts: list[Part] = field(default_factory=list)
-    counted: dict[Key, list[Kernel]] = field(default_factory=dict)
-    timed: list[Kernel] = field(default_factory=list)
+    parts: list[NvprofPart] = field(default_factory=list)
+    counted: dict[Key, list[NvprofKernel]] = field(default_factory=dict)
+    timed: list[NvprofKernel] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -83,7 +83,7 @@ class Run:
         """The files of its parts, without repetitions."""
         return tuple(dict.fromkeys(part.path for part in self.parts))
 
-    def takes(self, part: Part) -> bool:
+    def takes(self, part: NvprofPart) -> bool:
         """Whether a part brings what this run lacks for kernels that it has."""
         own = {name for _, name in self.counted} | {kernel.name for kernel in self.timed}
         if own and not own & part.names:
@@ -94,14 +94,14 @@ class Run:
             _brings(kernel) & _brings(mine) for kernel in part.counted for mine in self.counted.get(_key(kernel), ())
         )
 
-    def add(self, part: Part) -> None:
+    def add(self, part: NvprofPart) -> None:
         """Take a part in."""
         self.parts.append(part)
         self.timed += part.timed
         for key, kernels in _by_key(part.counted).items():
             self.counted[key] = self._merged(self.counted[key], kernels) if key in self.counted else kernels
 
-    def _merged(self, mine: list[Kernel], more: list[Kernel]) -> list[Kernel]:
+    def _merged(self, mine: list[NvprofKernel], more: list[NvprofKernel]) -> list[NvprofKernel]:
         if len(mine) != len(more):
             mine, more = [summed(mine)], [summed(more)]
         if any(one.launches != other.launches for one, other in zip(mine, more, strict=True)):
@@ -112,19 +112,19 @@ class Run:
         return [_both(one, other) for one, other in zip(mine, more, strict=True)]
 
 
-def runs_of(parts: Iterable[Part]) -> list[Run]:
+def runs_of(parts: Iterable[NvprofPart]) -> list[NvprofRun]:
     """The runs that the parts make up, in the order of their first parts."""
-    runs: list[Run] = []
+    runs: list[NvprofRun] = []
     for part in parts:
         run = next((run for run in runs if run.takes(part)), None)
         if run is None:
-            run = Run()
+            run = NvprofRun()
             runs.append(run)
         run.add(part)
     return runs
 
 
-def kernels_of(run: Run) -> list[Kernel]:
+def kernels_of(run: NvprofRun) -> list[NvprofKernel]:
     """The kernels of a run with counts and times together; notes on what does not fit are added to its warnings."""
     times = defaultdict(list)
     for kernel in run.timed:
@@ -142,7 +142,7 @@ def kernels_of(run: Run) -> list[Kernel]:
     return result
 
 
-def _with_times(run: Run, kernels: list[Kernel], times: list[Kernel]) -> list[Kernel]:
+def _with_times(run: NvprofRun, kernels: list[NvprofKernel], times: list[NvprofKernel]) -> list[NvprofKernel]:
     if not times:
         return kernels
     if len(kernels) == len(times) and all(a.launches == b.launches for a, b in zip(kernels, times, strict=True)):
@@ -164,7 +164,7 @@ def _with_times(run: Run, kernels: list[Kernel], times: list[Kernel]) -> list[Ke
     ]
 
 
-def summed(kernels: Sequence[Kernel]) -> Kernel:
+def summed(kernels: Sequence[NvprofKernel]) -> NvprofKernel:
     """Several launches as one: sums, and the tensor level as the mean over launches."""
     if len(kernels) == 1:
         return kernels[0]
@@ -187,24 +187,24 @@ def _common(texts: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _both(mine: Kernel, other: Kernel) -> Kernel:
+def _both(mine: NvprofKernel, other: NvprofKernel) -> NvprofKernel:
     scale = mine.launches / other.launches
     level = other.tensor_level if math.isnan(mine.tensor_level) else mine.tensor_level
     return replace(mine, totals={**{k: v * scale for k, v in other.totals.items()}, **mine.totals}, tensor_level=level)
 
 
-def _brings(kernel: Kernel) -> set[str]:
+def _brings(kernel: NvprofKernel) -> set[str]:
     return set(kernel.totals) | (set() if math.isnan(kernel.tensor_level) else {"tensor level"})
 
 
-def _by_key(kernels: Iterable[Kernel]) -> dict[Key, list[Kernel]]:
-    result: dict[Key, list[Kernel]] = {}
+def _by_key(kernels: Iterable[NvprofKernel]) -> dict[Key, list[NvprofKernel]]:
+    result: dict[Key, list[NvprofKernel]] = {}
     for kernel in kernels:
         result.setdefault(_key(kernel), []).append(kernel)
     return result
 
 
-def _key(kernel: Kernel) -> Key:
+def _key(kernel: NvprofKernel) -> Key:
     return kernel.device, kernel.name
 
 
@@ -235,14 +235,14 @@ _NO_METRIC = {
 _LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
 
 
-def parts_of(tables: list[Table], path: str) -> tuple[list[Part], list[str]]:
+def parts_of(tables: list[NvprofLogTable], path: str) -> tuple[list[NvprofPart], list[str]]:
     """The parts of a log, and sentences on what is not used.  Raises RooflineError for cells that can't be understood."""
-    reader = _Reader(path)
+    reader = _NvprofReader(path)
     parts = [reader.read(table) for table in tables]
     return [part for part in parts if part.counted or part.timed], reader.sentences()
 
 
-class _Reader:
+class _NvprofReader:
     """Reads tables of one file and collects what it leaves out."""
 
     def __init__(self, path: str) -> None:
@@ -264,18 +264,18 @@ class _Reader:
             result.append("events are not used, only metrics are")
         return result
 
-    def read(self, table: Table) -> Part:
+    def read(self, table: NvprofLogTable) -> NvprofPart:
         """The part that a table brings, an empty one for API calls and events."""
         self._events = self._events or table.layout == "events"
-        readers: dict[str, Callable[[Table], Part]] = {
-            "metrics": lambda table: Part(self._path, counted=tuple(self._summed_metrics(table))),
-            "summary": lambda table: Part(self._path, timed=tuple(self._summary(table))),
+        readers: dict[str, Callable[[NvprofLogTable], NvprofPart]] = {
+            "metrics": lambda table: NvprofPart(self._path, counted=tuple(self._summed_metrics(table))),
+            "summary": lambda table: NvprofPart(self._path, timed=tuple(self._summary(table))),
             "trace": self._launches,
             "launches": self._launches,
         }
-        return readers[table.layout](table) if table.layout in readers else Part(self._path)
+        return readers[table.layout](table) if table.layout in readers else NvprofPart(self._path)
 
-    def _summed_metrics(self, table: Table) -> Iterator[Kernel]:
+    def _summed_metrics(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
         found: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
         for line, row in table.rows:
             launches = self._number(line, row, "Invocations")
@@ -287,15 +287,15 @@ class _Reader:
         for (device, name), (count, values) in found.items():
             yield self._kernel(name, device, count, values)
 
-    def _summary(self, table: Table) -> Iterator[Kernel]:
+    def _summary(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
         for line, row in table.rows:
             if _is_kernel(row["Name"]) and row.get("Type", "GPU activities") == "GPU activities":
                 calls, time = self._number(line, row, "Calls"), self._number(line, row, "Time")
                 if calls is None or calls < 1 or time is None:
                     raise damaged(self._path, f"line {line} has no number of calls or no time")
-                yield Kernel(row["Name"].strip(), "", int(calls), seconds=time * SECONDS[table.units["Time"]])
+                yield NvprofKernel(row["Name"].strip(), "", int(calls), seconds=time * SECONDS[table.units["Time"]])
 
-    def _launches(self, table: Table) -> Part:
+    def _launches(self, table: NvprofLogTable) -> NvprofPart:
         name_column = "Name" if table.layout == "trace" else "Kernel"
         metrics = [column for column in table.columns if column not in _NO_METRIC]
         counted, timed = [], []
@@ -315,11 +315,11 @@ class _Reader:
                 time = self._number(line, row, "Duration")
                 seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
                 timed.append(replace(kernel, totals={}, tensor_level=math.nan, seconds=seconds))
-        return Part(self._path, tuple(counted), tuple(timed))
+        return NvprofPart(self._path, tuple(counted), tuple(timed))
 
-    def _kernel(self, name: str, device: str, launches: int, means: dict[str, float]) -> Kernel:
+    def _kernel(self, name: str, device: str, launches: int, means: dict[str, float]) -> NvprofKernel:
         level = means.pop(TENSOR_LEVEL, math.nan)
-        return Kernel(name, device, launches, {metric: mean * launches for metric, mean in means.items()}, level)
+        return NvprofKernel(name, device, launches, {metric: mean * launches for metric, mean in means.items()}, level)
 
     def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
         if metric not in USED:
@@ -364,7 +364,7 @@ def _shape(row: dict[str, str], what: str) -> str:
     return "x".join(sizes) if all(sizes) else ""
 
 
-def points_of(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
+def points_of(kernels: Sequence[NvprofKernel]) -> Iterator[ImportedPoint]:
     """One point per kernel or launch, in SI units."""
     capabilities = {device: capability_of(device) for device in dict.fromkeys(kernel.device for kernel in kernels)}
     peaks = {device: tensor_peak(device) for device in capabilities}
@@ -399,21 +399,21 @@ def points_of(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
         )
 
 
-def _tensor_work(kernel: Kernel, peak: float | None) -> float | None:
+def _tensor_work(kernel: NvprofKernel, peak: float | None) -> float | None:
     """FLOP of the tensor cores from their utilisation: the estimate of Wang et al. (2020), section III."""
     if peak is None or math.isnan(kernel.tensor_level) or math.isnan(kernel.seconds):
         return None
     return kernel.tensor_level / TENSOR_LEVELS * peak * kernel.seconds
 
 
-def _notes(kernel: Kernel, capability: tuple[int, int]) -> Iterator[str]:
+def _notes(kernel: NvprofKernel, capability: tuple[int, int]) -> Iterator[str]:
     if lacking := not_added(kernel.totals, capability):
         yield f"L1 traffic without {', '.join(lacking)}, which were not collected"
     if capability == (0, 0) and traffic_of(kernel.totals, capability):
         yield "transactions counted as on Volta: the GPU's name does not tell its generation"
 
 
-def warnings_of(kernels: Sequence[Kernel]) -> Iterator[str]:
+def warnings_of(kernels: Sequence[NvprofKernel]) -> Iterator[str]:
     """What the kernels lack, as sentences without full stop."""
     counted = [kernel for kernel in kernels if kernel.totals or not math.isnan(kernel.tensor_level)]
     timeless = [kernel.name for kernel in counted if math.isnan(kernel.seconds)]
@@ -441,7 +441,7 @@ FORMAT = "nvprof"
 class NvprofTable(PointTable):
     """The points of one or several files, with the parts they were made of, so that they can be joined with others."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[NvprofPart, ...] = ()
     reading: tuple[str, ...] = ()
     """Sentences on what was left out while reading, whatever the parts are joined with."""
 
@@ -477,7 +477,7 @@ def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
     given: dict[str, NvprofTable] = {}
     for table in tables:
         given.setdefault(table.path, table)
-    parts: dict[tuple[str, ...], list[Part]] = {}
+    parts: dict[tuple[str, ...], list[NvprofPart]] = {}
     for run in runs_of(part for table in given.values() for part in table.parts):
         parts.setdefault(run.paths, []).extend(run.parts)
     result = []
@@ -488,7 +488,7 @@ def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
     return result
 
 
-def _table(path: str, parts: Sequence[Part], reading: Sequence[str]) -> NvprofTable:
+def _table(path: str, parts: Sequence[NvprofPart], reading: Sequence[str]) -> NvprofTable:
     runs = runs_of(parts)
     kernels = [kernel for run in runs for kernel in kernels_of(run)]
     warnings = [*reading, *(sentence for run in runs for sentence in run.warnings), *warnings_of(kernels)]

@@ -26,7 +26,7 @@ _ROW = re.compile(r'"|[\d.]+,|,')
 
 
 @dataclass(frozen=True)
-class Table:
+class NvprofLogTable:
     """One table of the log: rows as (line number, cells by column), units by column."""
 
     layout: str
@@ -40,17 +40,17 @@ def holds_table(text: str) -> bool:
     return any(_layout(cells) for line in text.splitlines() if '"' in line and (cells := row_of(line)))
 
 
-def tables_of(text: str, path: str) -> list[Table]:
+def tables_of(text: str, path: str) -> list[NvprofLogTable]:
     """All tables of the log, in order.  Raises RooflineError for rows that are cut off and for times without unit."""
-    tables: list[Table] = []
-    current: Table | None = None
+    tables: list[NvprofLogTable] = []
+    current: NvprofLogTable | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or _OWN_LINE.match(line):
             current = None if not line.strip() else current
             continue
         cells = row_of(line)
         if layout := _layout(cells):
-            current = Table(layout, tuple(cells), {})
+            current = NvprofLogTable(layout, tuple(cells), {})
             tables.append(current)
         elif current is not None:
             _add(current, number, line, cells, path)
@@ -59,7 +59,7 @@ def tables_of(text: str, path: str) -> list[Table]:
     return tables
 
 
-def _add(table: Table, number: int, line: str, cells: list[str], path: str) -> None:
+def _add(table: NvprofLogTable, number: int, line: str, cells: list[str], path: str) -> None:
     if len(cells) == len(table.columns):
         row = dict(zip(table.columns, cells, strict=True))
         if not table.rows and not table.units and _is_units(table, row):
@@ -71,13 +71,13 @@ def _add(table: Table, number: int, line: str, cells: list[str], path: str) -> N
         raise damaged(path, reason, "Give nvprof's complete output (--log-file keeps the application's apart).")
 
 
-def _is_units(table: Table, row: dict[str, str]) -> bool:
+def _is_units(table: NvprofLogTable, row: dict[str, str]) -> bool:
     timed = _TIMED.get(table.layout)
     # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
     return row[timed].strip() in SECONDS if timed else table.layout == "launches" and not row["Kernel"].strip()
 
 
-def _check_units(table: Table, path: str) -> None:
+def _check_units(table: NvprofLogTable, path: str) -> None:
     timed = _TIMED.get(table.layout)
     if table.rows and timed and timed not in table.units:
         reason = f'the row of units is missing below its heading, so the column "{timed}" can\'t be understood'

@@ -63,7 +63,7 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
 
 
 @dataclass(frozen=True)
-class Format:
+class InputFormat:
     """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
 
     ``holds`` says what it gives: metrics, points, ceilings, or points and ceilings.
@@ -76,15 +76,15 @@ class Format:
 
 
 # In this order: the first that recognises a file reads it.
-FORMATS: tuple[Format, ...] = (
-    Format("ncu-csv", "ncu_roofline.inputs.ncu_csv", "metrics", "what ncu --csv prints"),
-    Format("ert", "ncu_roofline.inputs.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
-    Format("roofline-data", "ncu_roofline.inputs.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
-    Format("nvprof", "ncu_roofline.inputs.nvprof", "points", "the output of nvprof --csv"),
-    Format("likwid", "ncu_roofline.inputs.likwid", "points", "the CSV of likwid-perfctr"),
-    Format("advisor", "ncu_roofline.inputs.advisor", "points", "a survey of Intel Advisor as CSV"),
-    Format("advisor-roofs", "ncu_roofline.inputs.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
-    Format("plain-table", "ncu_roofline.inputs.plain_table", "points", "a plain table"),
+FORMATS: tuple[InputFormat, ...] = (
+    InputFormat("ncu-csv", "ncu_roofline.inputs.ncu_csv", "metrics", "what ncu --csv prints"),
+    InputFormat("ert", "ncu_roofline.inputs.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
+    InputFormat("roofline-data", "ncu_roofline.inputs.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
+    InputFormat("nvprof", "ncu_roofline.inputs.nvprof", "points", "the output of nvprof --csv"),
+    InputFormat("likwid", "ncu_roofline.inputs.likwid", "points", "the CSV of likwid-perfctr"),
+    InputFormat("advisor", "ncu_roofline.inputs.advisor", "points", "a survey of Intel Advisor as CSV"),
+    InputFormat("advisor-roofs", "ncu_roofline.inputs.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
+    InputFormat("plain-table", "ncu_roofline.inputs.plain_table", "points", "a plain table"),
 )
 
 
@@ -120,7 +120,7 @@ def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
     return read_ceilings(path)
 
 
-def recognised(path: str | os.PathLike[str]) -> Format | None:
+def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
     """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
     if not os.path.isfile(path):
         return None
@@ -128,9 +128,9 @@ def recognised(path: str | os.PathLike[str]) -> Format | None:
     return next((row for row in _matching(head)), None) if head.strip() else None
 
 
-def _matching(head: str) -> Iterator[Format]:
+def _matching(head: str) -> Iterator[InputFormat]:
     return (row for row in FORMATS if _module(row).recognises(head))
 
 
-def _module(row: Format) -> Any:
+def _module(row: InputFormat) -> Any:
     return importlib.import_module(row.module)

@@ -188,7 +188,7 @@ def _meaning(one: Header) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class NamedCells:
     """A row: ``values`` by column name; ``place`` says where it stands, for messages."""
 
     path: str
@@ -274,13 +274,13 @@ class Cells:
         )
 
 
-def precision_in(cells: Cells) -> str:
+def precision_in(cells: NamedCells) -> str:
     """The precision id that a row states, `ANY_PRECISION` where it states none."""
     text = cells.text("precision")
     return precision_of(text.replace(".", " ")) if text else ANY_PRECISION
 
 
-def supported_in(cells: Cells) -> Supported:
+def supported_in(cells: NamedCells) -> Supported:
     """Whether the application runs there.  Raises RooflineError for a word that says neither."""
     text = cells.text("supported").lower()
     if text not in _SUPPORTED:

@@ -22,7 +22,7 @@ from typing import Any
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.plain_headers import (
     AmbiguousHeaderError,
-    Cells,
+    NamedCells,
     Supported,
     columns_of,
     header,
@@ -182,13 +182,13 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
     warnings = [f"{path}: nothing is known of the columns {listed(unknown)}, which are left out"] if unknown else []
     result = []
     for place, cells in rows:
-        row = _row(Cells(path, place, columns, cells), stem)
+        row = _row(NamedCells(path, place, columns, cells), stem)
         warnings += _contradictions(path, place, row)
         result.append(row)
     return PlainTable(path, tuple(result), tuple(warnings))
 
 
-def _row(cells: Cells, stem: str) -> PlainRow:
+def _row(cells: NamedCells, stem: str) -> PlainRow:
     precision = precision_in(cells)
     device = cells.text("device")
     platform = cells.text("platform") or device or stem

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import HELPER
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import (
     MANIFEST,
@@ -159,7 +160,7 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
     ``searched``: it finds the folder by itself; else it is told.
     """
     for what, suffix in (("sections", ".section"), ("rules", ".py")):
-        wanted = [name for name in names if name.endswith(suffix)]
+        wanted = [name for name in names if name.endswith(suffix) and not name.startswith(HELPER)]
         listing = list_files(machine, ncu, what, None if searched else folder)
         listed = {os.path.realpath(file) for _, file in listing.entries}
         absent = [name for name in wanted if os.path.realpath(folder / name) not in listed]

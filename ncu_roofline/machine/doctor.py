@@ -43,6 +43,7 @@ _PACKAGES = {
     "numpy": "numpy",
     "pandas": "pandas",
     "plotly": "plotly",
+    "rich": "rich",
     "tqdm": "tqdm",
 }
 # From here on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part of it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncu_roofline.facts import load_units
-from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
@@ -40,14 +40,6 @@ _SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on
 _SLICES_OF_ATTRIBUTES = "L2 slices by device attributes, which on some GPUs count more than there are"
 # An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
 _L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
-
-
-def twin(counter: str) -> str | None:
-    """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
-    unit, _, rest = counter.partition("__")
-    if not rest.startswith(("sass_", "inst_executed_pipe_")):
-        return None
-    return {"sm": f"smsp__{rest}", "smsp": f"sm__{rest}"}.get(unit)
 
 
 def _suffixes(counters: Iterable[str]) -> tuple[str, ...]:

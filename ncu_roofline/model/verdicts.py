@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.facts import Level, Spec, load_units
-from ncu_roofline.facts.thresholds import MIX_TOLD, ROOFLESS_SHARE
-from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge
+from ncu_roofline.facts.thresholds import ROOFLESS_SHARE
+from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge, of_mix
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of
 from ncu_roofline.model.roofs import Roofs, RoofValues
@@ -162,7 +162,7 @@ class Verdicts:
             if share > 0:
                 demand = mine[largest[row]]
                 rows[row].append(
-                    Limit("compute", demand.roof_id, demand.precision.roof_label(), share, True, _mix(float(slower[row])))
+                    Limit("compute", demand.roof_id, demand.precision.roof_label(), share, True, of_mix(float(slower[row])))
                 )
 
     def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
@@ -202,10 +202,3 @@ class Verdicts:
     def _states(self) -> list[State]:
         gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
         return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
-
-
-def _mix(slower: float) -> str:
-    """What the mix of instructions costs against one of fused multiply-adds only."""
-    if not slower > MIX_TOLD:
-        return ""
-    return f"of what its mix of instructions can reach, {1 / slower:.0%} of the FMA peak".replace("%", " %")

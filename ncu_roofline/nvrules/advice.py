@@ -68,7 +68,7 @@ def _is_tensor(part: str) -> bool:
 
 
 Known = dict[object, object]
-"""By (name of a rule's method, id): what it would work out."""
+"""By (name of a rule's method, id or None): what it would work out."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Lender:
             is_work = key[0] == "work"
             fused = _at(self._fused.get(key[1], ()), row) if is_work else None
             known[key] = column.at(row, twice if is_work else (), fused)
-        known["tensor_gap"], known["tensor_active"] = self._gaps[row], self._active[row]
+        known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], self._active[row]
         return known
 
 

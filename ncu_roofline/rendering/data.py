@@ -16,10 +16,12 @@ SCHEMA_VERSION = 1
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _declared(tables: Tables, table: str) -> tuple[Column, ...]:
-    if table not in tables:
-        raise ValueError(f"table {table!r} is not one of {', '.join(tables)}")
-    return tables[table]
+def _declared(tables: Tables, table: str) -> tuple[str, tuple[Column, ...]]:
+    """A table with its columns; the first one if none is named."""
+    name = table or next(iter(tables))
+    if name not in tables:
+        raise ValueError(f"table {name!r} is not one of {', '.join(tables)}")
+    return name, tables[name]
 
 
 def _column(roofline: Frames, table: str, one: Column) -> list[Any]:
@@ -69,9 +71,9 @@ def _csv_values(roofline: Frames, table: str, one: Column) -> list[str]:
     return [str(int(value)) for value in values] if one.dtype == "int" else [csv_text(value) for value in values]
 
 
-def render_csv(roofline: Frames, *, tables: Tables, table: str = "points") -> bytes:
+def render_csv(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
     """One frame as csv: a header of column names, then one line per row, in the units of its columns."""
-    declared = _declared(tables, table)
+    table, declared = _declared(tables, table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([one.name for one in declared])
@@ -79,14 +81,15 @@ def render_csv(roofline: Frames, *, tables: Tables, table: str = "points") -> by
     return buffer.getvalue().encode("utf-8", "replace")
 
 
-def render_parquet(roofline: Frames, *, tables: Tables, table: str = "points") -> bytes:
+def render_parquet(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
     """One frame as parquet; unit and meaning of a column are metadata of its field.  Needs pyarrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields, arrays = [], []
-    for one in _declared(tables, table):
+    table, declared = _declared(tables, table)
+    for one in declared:
         values = _column(roofline, table, one)
         if one.dtype == "str":
             values = [str(value).encode("utf-8", "replace").decode() for value in values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.rendering.lettering import DPI
@@ -44,3 +45,19 @@ def settings() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
+
+
+def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Callable[..., bytes], Callable[..., bytes]]:
+    """What makes pngs (160 dots per inch), svgs (texts are outlines) and pdfs (TrueType fonts) of the figures of a function.
+
+    They take what the function takes.
+    """
+
+    def render(suffix: str) -> Callable[..., bytes]:
+        @wraps(figure)
+        def rendered(*frames: Any, **options: Any) -> bytes:
+            return saved(lambda: figure(*frames, **options), suffix)
+
+        return rendered
+
+    return render("png"), render("svg"), render("pdf")

@@ -1,76 +1,197 @@
-"""A markdown_table for a terminal of some width: columns that matter least go first, then names are cut."""
+"""A table of texts and its printers, for a terminal of some width and as Markdown, and the texts around tables."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, zip_longest
+from operator import attrgetter
 
 from ncu_roofline.texts import clean, shorten
 
+BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m"
+_RESET = "\33[0m"
 _GAP = "  "
-_NAME_MIN, _NAME_LAST = 16, 8
+_FIRST_LAST = 8  # characters that the first column keeps whatever the width
+_ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
 
 
 def columns_wide(text: str) -> int:
     """Columns that ``text`` takes in a terminal."""
-    if text.isascii():
+    if text.isascii() or max(text) < "\u0300":  # no letter below takes more than one or none
         return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Columns as (header, 0 if it has to stay, else its place among those that go, highest first; texts); names come first."""
+class TextColumn:
+    """A column of a Table: its header and the texts of all rows.
 
-    columns: tuple[tuple[str, int, list[str]], ...]
-    left: tuple[str, ...] = ()
+    ``spare`` > 0 if it may go where room is short, highest first; ``most`` > 0 if longer texts are cut to that.
+    ``group``: what stands over it and its neighbours of the same group, from complete to terse.
+    ``colours``: one for each row, "" for none.
+    ``own``: its texts hold no markup and nothing from outside, so that Markdown takes them as they are.
+    """
+
+    header: str
+    cells: Sequence[str]
+    left: bool = False
+    spare: int = 0
+    most: int = 0
+    group: tuple[str, ...] = ()
+    colours: Sequence[str] = ()
+    own: bool = False
+
+    @cached_property
+    def wide(self) -> int:
+        """Columns of a terminal that it takes."""
+        natural = max(map(columns_wide, [self.header, *self.cells]))
+        return min(natural, self.most) if self.most else natural
+
+    def padded(self, texts: Iterable[str], size: int, colours: Sequence[str] = ()) -> Iterator[str]:
+        """``texts`` cut and padded to ``size``."""
+        for text, colour in zip_longest(texts, colours, fillvalue=""):
+            shown = text if columns_wide(text) <= size else shorten(text, size)
+            padding = " " * (size - columns_wide(shown))
+            shown = _painted(shown, colour)
+            yield shown + padding if self.left else padding + shown
 
 
-def table_lines(cells: Cells, width: int) -> list[str]:
-    """Header, rule and rows, no wider than ``width``."""
-    kept = list(cells.columns)
-    while _room(kept, width) < min(_NAME_MIN, _wide(kept[0])) and any(spare for _, spare, _ in kept):
-        kept.remove(max(kept, key=lambda column: column[1]))
-    names = min(_wide(kept[0]), max(_room(kept, width), _NAME_LAST))
-    widths = [names, *map(_wide, kept[1:])]
-    texts = [[header for header, _, _ in kept], *zip(*(column[2] for column in kept), strict=True)]
-    lines = []
-    for row in texts:
-        parts = [shorten(row[0], names), *row[1:]]
-        padded = [
-            part + " " * (size - columns_wide(part)) if header in cells.left else " " * (size - columns_wide(part)) + part
-            for part, size, (header, _, _) in zip(parts, widths, kept, strict=True)
-        ]
-        lines.append(_GAP.join(padded).rstrip())
-    lines.insert(1, "-" * min(sum(widths) + len(_GAP) * (len(widths) - 1), width))
+@dataclass(frozen=True)
+class Table:
+    """Columns side by side; the first names the rows.
+
+    ``steps``: (least, spare): columns that spare or more go while the first one has less than ``least`` characters.
+    """
+
+    columns: tuple[TextColumn, ...]
+    steps: tuple[tuple[int, int], ...] = ((16, 1),)
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = str.upper) -> Table:
+        """Rows under their keys, all to the left."""
+        return cls(tuple(TextColumn(header(key), [row[key] for row in rows], left=True) for key in rows[0]))
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """Of the columns; the last of a group takes what the shortest name of the group needs beyond them."""
+        found: list[int] = []
+        for group, members in groupby(self.columns, key=attrgetter("group")):
+            sizes = [column.wide for column in members]
+            sizes[-1] += max(len(group[-1]) - _total(sizes), 0) if group else 0
+            found += sizes
+        return found
+
+    @property
+    def total(self) -> int:
+        """Characters of a line."""
+        return _total(self.widths)
+
+    def fitted(self, width: int) -> Table:
+        """What of it fits into ``width``: columns that matter least go first, then texts of the first one are cut."""
+        table, first = self, self.columns[0]
+        for least, cheap in self.steps:
+            while table._room(width) < min(least, first.wide):
+                spare = max(table.columns, key=attrgetter("spare"))
+                if spare.spare < cheap:
+                    break
+                table = replace(table, columns=tuple(column for column in table.columns if column is not spare))
+        first = replace(first, most=min(first.wide, max(table._room(width), _FIRST_LAST)))
+        return replace(table, columns=(first, *table.columns[1:]))
+
+    def _room(self, width: int) -> int:
+        """Characters left for the first column."""
+        return width - self.total + self.widths[0]
+
+    def head(self, color: bool = False) -> list[str]:
+        """The lines of headers, below those of groups if there are any."""
+        groups = []
+        for group, members in groupby(zip(self.columns, self.widths, strict=True), key=lambda pair: pair[0].group):
+            total = _total([size for _, size in members])
+            groups.append(f"{next((text for text in group if len(text) <= total), ''):>{total}}")
+        columns = zip(self.columns, self.widths, strict=True)
+        headers = [next(column.padded([column.header], size)) for column, size in columns]
+        lines = (_GAP.join(parts).rstrip() for parts in (groups, headers))
+        return [_painted(line, BOLD if color else "") for line in lines if line]
+
+    def body(self, color: bool = False) -> list[str]:
+        """The lines of its rows."""
+        columns = zip(self.columns, self.widths, strict=True)
+        padded = (column.padded(column.cells, size, column.colours if color else ()) for column, size in columns)
+        return [_GAP.join(parts).rstrip() for parts in zip(*padded, strict=True)]
+
+
+def _total(sizes: Sequence[int]) -> int:
+    return sum(sizes) + len(_GAP) * (len(sizes) - 1)
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"{colour}{text}{_RESET}" if colour else text
+
+
+def terminal(table: Table, width: int, *, color: bool = False) -> list[str]:
+    """Headers, rule and rows, no wider than ``width``."""
+    shown = table.fitted(width)
+    return [*shown.head(color), "-" * min(shown.total, width), *shown.body(color)]
+
+
+def listing(rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = str.upper) -> list[str]:
+    """Rows of any width as lines under their keys; [] of none."""
+    table = Table.of(rows, header) if rows else Table(())
+    return [*table.head(), *table.body()]
+
+
+def wrapped(text: str, width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
+    """Lines of at most ``width``: a line of ``text`` behind ``first``, then ``indent``; longer words are cut or stay ``whole``.
+
+    `textwrap` gives the same in nine times the time, which for the advice on a report is as long as three rules.
+    """
+    lines: list[str] = []
+    for part in text.splitlines():
+        words, start = " ".join(part.split()), first
+        while words:
+            most = max(width - len(start), 1)
+            end = len(words) if len(words) <= most else words.rfind(" ", 0, most + 1)
+            if end < 0:
+                end = most if not whole else words.find(" ") if " " in words else len(words)
+            lines.append(start + words[:end])
+            words, start = words[end:].lstrip(), indent
     return lines
 
 
-def _wide(column: tuple[str, int, list[str]]) -> int:
-    return max(map(columns_wide, [column[0], *column[2]]))
+def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> str:
+    """Blocks of lines with an empty line between those that hold any."""
+    text = "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
+    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
 
 
-def _room(kept: list[tuple[str, int, list[str]]], width: int) -> int:
-    """Characters left for the names."""
-    return width - sum(_wide(column) + len(_GAP) for column in kept[1:])
-
-
+_MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
 # Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
-_ENTITIES = re.compile(r"[<>&@$|`\"]|:(?! )|(?<=www)\.", re.IGNORECASE)
-
-
-_BACKSLASH = re.compile(r"[\\*_{}\[\]()#!~^]|^[-+=]|^\d+(?=[.)])")
+_ENTITIES = '<>&@$|`":.'
 
 
 def escape(text: str) -> str:
     """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
-    text = _BACKSLASH.sub(lambda found: f"\\{found.group()}" if not found.group().isdigit() else found.group(), clean(text))
-    return _ENTITIES.sub(lambda found: f"&#{ord(found.group())};", text)
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", clean(text))
 
 
-def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A GitHub markdown_table, the first ``left`` columns to the left, the others to the right."""
-    lines = [headers, [":--" if index < left else "--:" for index in range(len(headers))], *rows]
+def markdown(table: Table) -> str:
+    """The table as GitHub knows them, complete; texts are escaped, headers are not."""
+    columns = table.columns
+    rows = zip(*(column.cells if column.own else map(escape, column.cells) for column in columns), strict=True)
+    lines = [[column.header for column in columns], [":--" if column.left else "--:" for column in columns], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """A list in Markdown, each text escaped."""
+    return "\n".join(f"- {escape(text)}" for text in texts)
+
+
+def markdown_document(blocks: Iterable[str]) -> bytes:
+    """Blocks of Markdown that are not empty as a document."""
+    return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")

@@ -1,10 +1,10 @@
-"""The sections that reports carry inside: decoded, and their roofline charts computed as Nsight Compute draws them."""
+"""One model of a section, from its text or the message that reports embed, and its charts as Nsight Compute draws them."""
 
 from __future__ import annotations
 
 from ncu_roofline.sectionfile.charts import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics
 from ncu_roofline.sectionfile.classify import classify, meaning, peaks_of
-from ncu_roofline.sectionfile.message import parse_section
+from ncu_roofline.sectionfile.message import encode_section, parse_section
 from ncu_roofline.sectionfile.section import Section
 from ncu_roofline.sectionfile.stock_faults import HalfFactor, stock_half_factor, tensor_caveat
 
@@ -17,6 +17,7 @@ __all__ = [
     "Section",
     "Wall",
     "classify",
+    "encode_section",
     "evaluate_charts",
     "meaning",
     "needed_metrics",

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ncu_roofline.sectionfile.definitions import Expression, Value, parse_expression
-from ncu_roofline.sectionfile.filters import ArchFilter, SectionMetric, arch_number
 from ncu_roofline.sectionfile.section import (
+    ArchFilter,
     Axis,
-    ChartPlan,
     ChartValue,
     ConstantValue,
     MetricValue,
     PerSecondValue,
     Section,
+    SectionChart,
+    SectionMetric,
     Style,
+    arch_number,
 )
 
 MISSING = "metric is not in the report"
@@ -153,7 +155,7 @@ class Line:
 class Program:
     """The charts shown on a chip, and its derived metrics."""
 
-    charts: tuple[tuple[ChartPlan, tuple[Line, ...]], ...]
+    charts: tuple[tuple[SectionChart, tuple[Line, ...]], ...]
     definitions: Mapping[str, Expression]
 
 
@@ -177,7 +179,7 @@ def compile_section(section: Section, arch: int) -> Program:
     return Program(tuple((plan, _lines(plan, _Chip(arch, around))) for plan, around in charts), _definitions(section, arch))
 
 
-def _surroundings(section: Section, plan: ChartPlan, arch: int) -> ArchFilter | None:
+def _surroundings(section: Section, plan: SectionChart, arch: int) -> ArchFilter | None:
     """The filters around a chart as one, or None if one of them hides it."""
     around = section.filter
     for inner in plan.filters:
@@ -187,7 +189,7 @@ def _surroundings(section: Section, plan: ChartPlan, arch: int) -> ArchFilter | 
     return around
 
 
-def _lines(plan: ChartPlan, chip: _Chip) -> tuple[Line, ...]:
+def _lines(plan: SectionChart, chip: _Chip) -> tuple[Line, ...]:
     lines = []
     for roof in plan.roofs:
         parts = (("work", _term(roof.peak_work, chip)), ("traffic", _term(roof.peak_traffic, chip)))
@@ -313,7 +315,7 @@ def _number(value: Value) -> float:
         return math.inf
 
 
-def _chart(section: Section, plan: ChartPlan, lines: tuple[Line, ...], reader: _Reader) -> Chart:
+def _chart(section: Section, plan: SectionChart, lines: tuple[Line, ...], reader: _Reader) -> Chart:
     done = [_draw(line, reader) for line in lines]
     return Chart(
         section=section.identifier,

@@ -18,6 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+CHAINS_SINCE, CHAINS_PROVEN = (2024, 1), (2025, 1)
+"""Several operators: the first release that has the text of their parser, and the first whose own sections use them."""
+
+NAN_AS_ZERO, NAN_AS_ZERO_SINCE = "nan_as_zero", (2025, 3)
+
 Value = float | int | str | None
 
 _TOKEN = re.compile(
@@ -26,7 +31,6 @@ _TOKEN = re.compile(
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
 _UINT64 = 2**64
-_NAN_AS_ZERO = "nan_as_zero"
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _PRECEDENCE = ("+-", "*/")
 
@@ -46,7 +50,7 @@ class Expression:
                 stack.append(argument)
             elif action == "name":
                 stack.append(value_of(str(argument)))
-            elif action in ("negate", _NAN_AS_ZERO):
+            elif action in ("negate", NAN_AS_ZERO):
                 stack.append(_unary(action, stack.pop()))
             else:
                 right = stack.pop()
@@ -103,17 +107,17 @@ class _Parser:
         self.advance()
         if kind == "number":
             self.steps.append((kind, int(text) if text.isdigit() else float(text)))
-        elif kind == "name" and not (text == _NAN_AS_ZERO and self.text == "("):
+        elif kind == "name" and not (text == NAN_AS_ZERO and self.text == "("):
             self.steps.append((kind, text))
         elif text == "-":
             self.chain(len(_PRECEDENCE), depth + 1)
             self.steps.append(("negate", None))
         elif text == "(":
             self.parenthesis(depth)
-        elif text == _NAN_AS_ZERO:
+        elif text == NAN_AS_ZERO:
             self.advance()
             self.parenthesis(depth)
-            self.steps.append((_NAN_AS_ZERO, None))
+            self.steps.append((NAN_AS_ZERO, None))
         else:
             raise ValueError(f"operand missing in expression {self.source!r}")
 

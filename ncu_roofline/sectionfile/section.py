@@ -1,10 +1,88 @@
-"""A section, decoded: what `parse_section` returns.  Text is decoded, enums are numbers, absent text is ""."""
+"""A section: what is read from its text or from a report, generated, and written.
+
+Text is decoded, enums are numbers, absent text is "".  Filters say which metric, definition, chart or section is meant for
+which compute capability.  What they do, as seen in the output of ncu 2024.2 for reports with hand-made sections:
+
+* a range is inclusive at both ends and open where a bound is absent;
+* `Items` replace the filter's own bounds: any matching item will do;
+* filters inside a filtered section or body item inherit what they leave open: the lower bound, the upper bound, the items;
+* an alternative (`Options`) that matches replaces the base metric, even where the base metric's own filter matches, too;
+  the first match wins, and an alternative without filter matches wherever its surroundings do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ncu_roofline.sectionfile.filters import EVERYWHERE, ArchFilter, SectionMetric
+# Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
+_RENAMED = {101: 110}
+
+
+def arch_number(compute_capability: tuple[int, int]) -> int:
+    """The number that sections use for a compute capability: (8, 6) is 86, (12, 1) is 121; 10.1 is 110."""
+    major, minor = compute_capability
+    number = 10 * major + minor
+    return _RENAMED.get(number, number)
+
+
+@dataclass(frozen=True)
+class ArchRange:
+    """Architecture numbers from `low` to `high`, both included; None is open."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def matches(self, arch: int) -> bool:
+        """Whether `arch` (as of `arch_number`) lies inside."""
+        low = None if self.low is None else _RENAMED.get(self.low, self.low)
+        high = None if self.high is None else _RENAMED.get(self.high, self.high)
+        return (low is None or low <= arch) and (high is None or arch <= high)
+
+
+@dataclass(frozen=True)
+class ArchFilter:
+    """Bounds, or any of some ranges in their place.  Without either it matches everything."""
+
+    bounds: ArchRange = ArchRange()
+    items: tuple[ArchRange, ...] = ()
+
+    def matches(self, arch: int) -> bool:
+        """Whether `arch` (as of `arch_number`) passes."""
+        return any(one.matches(arch) for one in self.items or (self.bounds,))
+
+    def inside(self, outer: ArchFilter) -> ArchFilter:
+        """This filter where `outer` surrounds it."""
+        low = outer.bounds.low if self.bounds.low is None else self.bounds.low
+        high = outer.bounds.high if self.bounds.high is None else self.bounds.high
+        return ArchFilter(ArchRange(low, high), self.items or outer.items)
+
+
+EVERYWHERE = ArchFilter()
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A full ncu metric name with its label, for the architectures of a filter."""
+
+    name: str
+    label: str = ""
+    filter: ArchFilter = EVERYWHERE
+
+
+@dataclass(frozen=True)
+class SectionMetric:
+    """A metric of a section: a base name and alternatives for other architectures."""
+
+    base: MetricName
+    options: tuple[MetricName, ...] = ()
+
+    def resolve(self, arch: int, around: ArchFilter = EVERYWHERE) -> MetricName | None:
+        """The name that holds on `arch` inside a filter, or None where the section has none for it."""
+        for option in self.options:
+            if option.filter.inside(around).matches(arch):
+                return MetricName(option.name, option.label or self.base.label, option.filter)
+        return self.base if self.base.filter.inside(around).matches(arch) else None
 
 
 @dataclass(frozen=True)
@@ -13,6 +91,11 @@ class ConstantValue:
 
     constant: float
 
+    @property
+    def metrics(self) -> tuple[SectionMetric, ...]:
+        """No metric."""
+        return ()
+
 
 @dataclass(frozen=True)
 class MetricValue:
@@ -20,13 +103,23 @@ class MetricValue:
 
     metric: SectionMetric
 
+    @property
+    def metrics(self) -> tuple[SectionMetric, ...]:
+        """The one metric."""
+        return (self.metric,)
+
 
 @dataclass(frozen=True)
 class PerSecondValue:
     """The sum of metrics that count per cycle, times the cycles per second that `clock` gives (None: not stated)."""
 
     per_cycle: tuple[SectionMetric, ...]
-    clock: SectionMetric | None
+    clock: SectionMetric | None = None
+
+    @property
+    def metrics(self) -> tuple[SectionMetric, ...]:
+        """All metrics, the clock last."""
+        return (*self.per_cycle, self.clock) if self.clock else self.per_cycle
 
 
 ChartValue = ConstantValue | MetricValue | PerSecondValue | None
@@ -41,30 +134,30 @@ class Style:
 
 
 @dataclass(frozen=True)
-class RoofPlan:
+class SectionRoof:
     """A pair of a horizontal and a diagonal line."""
 
-    peak_work: ChartValue
-    peak_traffic: ChartValue
-    style: Style
-    show_only_if_not_zero: ChartValue
+    peak_work: ChartValue = None
+    peak_traffic: ChartValue = None
+    style: Style = Style()
+    show_only_if_not_zero: ChartValue = None
 
 
 @dataclass(frozen=True)
-class PointPlan:
+class SectionPoint:
     """An achieved value."""
 
-    work: ChartValue
-    traffic: ChartValue
-    style: Style
+    work: ChartValue = None
+    traffic: ChartValue = None
+    style: Style = Style()
 
 
 @dataclass(frozen=True)
-class WallPlan:
+class SectionWall:
     """A vertical line at an intensity."""
 
-    value: ChartValue
-    style: Style
+    value: ChartValue = None
+    style: Style = Style()
 
 
 @dataclass(frozen=True)
@@ -78,27 +171,35 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class ChartPlan:
+class SectionChart:
     """A roofline chart of a section body; `filters` are those of its body items, the outermost first."""
 
     label: str
-    body: str
-    filters: tuple[ArchFilter, ...]
-    axis_intensity: Axis
-    axis_work: Axis
-    roofs: tuple[RoofPlan, ...]
-    points: tuple[PointPlan, ...]
-    walls: tuple[WallPlan, ...]
+    axis_intensity: Axis = Axis()
+    axis_work: Axis = Axis()
+    roofs: tuple[SectionRoof, ...] = ()
+    points: tuple[SectionPoint, ...] = ()
+    walls: tuple[SectionWall, ...] = ()
+    body: str = ""
+    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
+
+    def metrics(self) -> Iterator[SectionMetric]:
+        """Every metric of its roofs, points and walls."""
+        values = [value for one in self.roofs for value in (one.peak_work, one.peak_traffic, one.show_only_if_not_zero)]
+        values += [value for one in self.points for value in (one.work, one.traffic)]
+        for value in (*values, *(one.value for one in self.walls)):
+            yield from value.metrics if value else ()
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class SectionTable:
     """A table of a section body."""
 
     label: str
-    body: str
-    filters: tuple[ArchFilter, ...]
     metrics: tuple[SectionMetric, ...]
+    columns: int = 2
+    body: str = ""
+    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
 
 
 @dataclass(frozen=True)
@@ -112,17 +213,29 @@ class Definition:
 
 @dataclass(frozen=True, eq=False)  # compared and hashed by identity: sections are keys of caches, and large
 class Section:
-    """A ProfilerSection message, as far as rooflines need it."""
+    """A ProfilerSection message, as far as rooflines need it; `metrics` are collected without being shown.
+
+    Tables stand above the charts of their body, and containers of body items are known by their filters only.
+    """
 
     identifier: str
     display_name: str
-    order: int
-    description: str
-    extends: str
-    sets: tuple[str, ...]
-    filter: ArchFilter
-    header: tuple[SectionMetric, ...]
-    metrics: tuple[SectionMetric, ...]
-    definitions: tuple[Definition, ...]
-    tables: tuple[TablePlan, ...]
-    charts: tuple[ChartPlan, ...]
+    order: int = 0
+    description: str = ""
+    extends: str = ""
+    sets: tuple[str, ...] = ()
+    filter: ArchFilter = EVERYWHERE
+    header: tuple[SectionMetric, ...] = ()
+    header_rows: int | None = None
+    metrics: tuple[SectionMetric, ...] = ()
+    definitions: tuple[Definition, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
+    charts: tuple[SectionChart, ...] = ()
+
+    def shown(self) -> Iterator[SectionMetric]:
+        """Every metric of header, tables and charts."""
+        yield from self.header
+        for table in self.tables:
+            yield from table.metrics
+        for chart in self.charts:
+            yield from chart.metrics()

@@ -1,44 +1,65 @@
-"""`.section` files: text -> the bytes that reports embed, with the verdict of Nsight Compute's own parser.
+"""`.section` files: text -> fields with their places and the section, with the verdict of Nsight Compute's own parser.
 
-`google.protobuf.text_format` reads the text.  What it does not say or not check is added: the place of every field, required
-fields, values of one choice given twice, and which releases know the fields and values used.
+The text is read twice: by the grammar of protobuf's C++ parser, which Nsight Compute uses (extension names, `[a.b]`, do not
+occur in sections), and by the schema: values, required fields, and which releases know the fields and values used.
 """
 
 from __future__ import annotations
 
+import bisect
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
-from ncu_roofline.sectionfile.text_schema import (
-    ALWAYS,
-    NAMED_ONLY,
-    ROOT,
-    FieldType,
-    History,
-    Release,
-    release_text,
-    schema,
-    section_class,
-)
-from ncu_roofline.sectionfile.text_tree import Node, SectionSyntaxError, plain_string, read_tree
-
-__all__ = ["Document", "Field", "SectionSyntaxError", "Use", "fields_unknown_to", "parse", "parse_document", "read_bytes"]
+from ncu_roofline.sectionfile.message import section_of
+from ncu_roofline.sectionfile.schema import ALWAYS, NAMED_ONLY, ROOT, FieldType, History, Release, messages, schema
+from ncu_roofline.sectionfile.section import Section
 
 Scalar = str | float | int | bool
+
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\n\r\v\f]+|\#[^\n]*)+)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?)(?![A-Za-z0-9_.]))"
+    r"""|(?P<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')"""
+    r"|(?P<mark>[{}<>\[\]:;,-])"
+)
+_ESCAPE = re.compile(
+    r"\\(?:(?P<character>[abfnrtv\\?'\"])|(?P<octal>[0-7]{1,3})|x(?P<byte>[0-9a-fA-F]{1,2})"
+    r"|(?P<point>u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}))?"
+)
+_CHARACTERS = dict(zip("abfnrtv\\?'\"", b"\a\b\f\n\r\t\v\\?'\"", strict=True))
+_MAX_DEPTH = 60
+_LIST = "["
+
+
+class SectionSyntaxError(ValueError):
+    """A section text that Nsight Compute refuses: line and column (from 1), what is wrong, and the kind of mistake."""
+
+    def __init__(self, line: int, column: int, message: str, code: str = "syntax") -> None:
+        super().__init__(f"line {line}, column {column}: {message}")
+        self.line = line
+        self.column = column
+        self.message = message
+        self.code = code
+
+    def __reduce__(self) -> tuple[type, tuple[int, int, str, str]]:
+        return type(self), (self.line, self.column, self.message, self.code)
 
 
 @dataclass(frozen=True, eq=False)  # compared and hashed by identity: a section has thousands
 class Field:
-    """A field with its place and, for a scalar, its value (enums as numbers)."""
+    """A field with its place: a scalar with its value (enums as numbers), or fields and the `message` that they make."""
 
     name: str
     line: int
     column: int
-    value: Scalar | None = None
+    value: Scalar | None = None  # as it is written, or "[" of a list, until it is read by the schema
     children: tuple[Field, ...] = ()
+    message: Any = None
 
     @cached_property
     def _by_name(self) -> Mapping[str, tuple[Field, ...]]:
@@ -60,11 +81,6 @@ class Field:
         found = self.first(name)
         return found.value if found is not None and isinstance(found.value, str) else ""
 
-    def number(self, name: str) -> int | None:
-        """The value of an integer or enum, None if it is absent."""
-        found = self.first(name)
-        return found.value if found is not None and isinstance(found.value, int) else None
-
     def walk(self) -> Iterator[Field]:
         """This field and all below it, in order."""
         yield self
@@ -82,31 +98,27 @@ class Use:
     history: History
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Document:
-    """A section text that is in order: its fields under `root`, the serialized message, and what not every release knows."""
+    """A section text that is in order: its fields under `root`, and what not every release knows."""
 
     root: Field
-    data: bytes
     uses: tuple[Use, ...]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes that reports embed; fields whose numbers are not published (`schema.NAMED_ONLY`) are not in them."""
+        data: bytes = self.root.message.SerializeToString()
+        return data
+
+    @cached_property
+    def section(self) -> Section:
+        """The section as charts are computed from it.  Raises ValueError for one without identifier."""
+        return section_of(self.root.message)
 
     def unknown_to(self, release: Release) -> tuple[Use, ...]:
         """What a release would reject the file for."""
         return tuple(use for use in self.uses if not use.history.known_to(release))
-
-
-def parse(text: str, release: Release | None = None) -> bytes:
-    """The serialized ProfilerSection of a section text, for `release` or for any that there is.
-
-    Raises SectionSyntaxError for whatever makes Nsight Compute drop the file.  Fields whose numbers are not published
-    (`textschema.NAMED_ONLY`) are not in the bytes.
-    """
-    return parse_document(text, release).data
-
-
-def fields_unknown_to(text: str, release: Release) -> tuple[Use, ...]:
-    """What `release` would reject the file for, in order; empty if it loads there.  Raises SectionSyntaxError as `parse`."""
-    return parse_document(text).unknown_to(release)
 
 
 def read_bytes(data: bytes) -> str:
@@ -119,134 +131,240 @@ def read_bytes(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def parse_document(text: str, release: Release | None = None) -> Document:
-    """The section text with the place of every field.  Raises SectionSyntaxError as `parse`."""
-    nodes = read_tree(text)
+def parse_document(text: str) -> Document:
+    """A section text.  Raises SectionSyntaxError for whatever makes Nsight Compute drop the file."""
+    written = Field(ROOT, 1, 1, None, _Parser(text).whole())
     checker = _Checker()
-    checker.message(ROOT, nodes, "")
-    message = _message(_edited(text, checker.edits))
-    checker.required(ROOT, nodes, (1, 1), "")
-    root = Field(ROOT, 1, 1, None, _fields(ROOT, nodes, message))
-    document = Document(root, message.SerializeToString(), tuple(checker.uses))
-    if release is not None:
-        for use in document.unknown_to(release):
-            raise SectionSyntaxError(use.line, use.column, f"{release_text(release)} does not know {use.name}", "release")
-    return document
+    root = checker.message(ROOT, written, messages()[ROOT](), "")
+    _require(ROOT, root, "")
+    return Document(root, tuple(checker.uses))
 
 
-def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
-    """The text with some parts replaced: fields without number blanked, spellings that only the C++ parser knows respelled."""
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    end: int
 
 
-def _message(text: str) -> Any:
-    from google.protobuf import text_format
+class _Parser:
+    """Recursive descent over the tokens: fields with their places, before any meaning."""
 
-    try:
-        return text_format.Parse(text, section_class()())
-    except text_format.ParseError as error:
-        message = str(error).rpartition("': ")[2]
-        raise SectionSyntaxError(error.GetLine() or 1, error.GetColumn() or 1, message.rstrip(".")) from None
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.tokens = list(self.scan())
+        self.position = 0
+
+    def scan(self) -> Iterator[_Token]:
+        at = 0
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            if not match:
+                self.fail(at, _unreadable(self.text, at))
+            if match.lastgroup == "string":
+                self.escapes(match)
+            if match.lastgroup != "space":
+                yield _Token(str(match.lastgroup), match[0], at, match.end())
+            at = match.end()
+        yield _Token("end", "", at, at)
+
+    def escapes(self, string: re.Match[str]) -> None:
+        for escape in _ESCAPE.finditer(string[0]):
+            if not escape.lastgroup:
+                self.fail(string.start() + escape.start(), f"{string[0][escape.start() :][:2]!r} is no escape sequence")
+
+    def fail(self, offset: int, message: str) -> NoReturn:
+        raise SectionSyntaxError(*self.where(offset), message)
+
+    def where(self, offset: int) -> tuple[int, int]:
+        line = bisect.bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.position]
+
+    def take(self) -> _Token:
+        token = self.token
+        if token.kind != "end":
+            self.position += 1
+        return token
+
+    def skip(self, *marks: str) -> bool:
+        """Take the next token if it is one of `marks`."""
+        found = self.token.kind == "mark" and self.token.text in marks
+        if found:
+            self.take()
+        return found
+
+    def whole(self) -> tuple[Field, ...]:
+        fields: list[Field] = []
+        while self.token.kind != "end":
+            fields.append(self.field(0))
+        return tuple(fields)
+
+    def field(self, depth: int) -> Field:
+        name = self.take()
+        if name.kind != "name":
+            self.fail(name.start, f"a field name is expected, not {_shown(name)}")
+        colon = self.skip(":")
+        field = self.members(name, colon, depth) if self.skip("[") else self.value(name, name.start, colon, depth)
+        self.skip(",", ";")
+        return field
+
+    def members(self, name: _Token, colon: bool, depth: int) -> Field:
+        """A list in brackets, behind the first of them."""
+        start = self.tokens[self.position - 1].start
+        members: list[Field] = []
+        while not self.skip("]"):
+            if members and not self.skip(","):
+                self.fail(self.token.start, f"',' or ']' is expected, not {_shown(self.token)}")
+            members.append(self.value(name, self.token.start, colon, depth))
+        return Field(name.text, *self.where(start), _LIST, tuple(members))
+
+    def value(self, name: _Token, start: int, colon: bool, depth: int) -> Field:
+        if self.token.kind == "mark" and self.token.text in "{<":
+            return self.message(name, start, depth + 1)
+        if not colon:
+            self.fail(self.token.start, f"':' or '{{' is expected after {name.text}, not {_shown(self.token)}")
+        first = self.token.start
+        if self.token.kind == "string":
+            while self.token.kind == "string":  # adjacent strings are one
+                last = self.take()
+        else:
+            self.skip("-")
+            last = self.take()
+            if last.kind not in ("name", "number"):
+                self.fail(last.start, f"{name.text} needs a value, not {_shown(last)}")
+        return Field(name.text, *self.where(start), self.text[first : last.end])
+
+    def message(self, name: _Token, start: int, depth: int) -> Field:
+        if depth > _MAX_DEPTH:
+            self.fail(start, "nested too deeply")
+        opening = self.take()
+        closing = "}" if opening.text == "{" else ">"
+        children: list[Field] = []
+        while not self.skip(closing):
+            if self.token.kind == "end":
+                self.fail(opening.start, f"{name.text} is opened here and never closed: {closing!r} is missing")
+            children.append(self.field(depth))
+        return Field(name.text, *self.where(start), None, tuple(children))
+
+
+def _shown(token: _Token) -> str:
+    return "the end of the file" if token.kind == "end" else repr(token.text)
+
+
+def _unreadable(text: str, at: int) -> str:
+    character = text[at]
+    if character in "\"'":
+        return "the text that starts here does not end on its line"
+    if character.isdigit() and character.isascii():
+        return "a number is followed by a letter or point without a space"
+    return f"unexpected character {character!r}"
 
 
 class _Checker:
-    """Holds a tree against the schema."""
+    """Reads fields by the schema."""
 
     def __init__(self) -> None:
         self.uses: list[Use] = []
-        self.edits: list[tuple[int, int, str]] = []
 
-    def message(self, kind: str, nodes: Sequence[Node], path: str) -> None:
+    def message(self, kind: str, written: Field, message: Any, path: str) -> Field:
+        """The field with the values of all below it, which are also put into `message`."""
         fields = schema().messages[kind]
-        seen: dict[str, Node] = {}
-        for node in nodes:
-            field = fields.get(node.name)
-            name = f"{path}{node.name}"
+        seen: dict[str, Field] = {}
+        children = []
+        for given in written.children:
+            field, name = fields.get(given.name), f"{path}{given.name}"
+            members = given.children if given.value == _LIST else (given,)
             if field is None:
-                self.unlisted(kind, node, name)
+                for one in members or (given,):
+                    self.unlisted(kind, one, name)
                 continue
-            self.once(field, node, seen)
-            self.use(node, f"{kind}.{node.name}" if path else node.name, field.history)
-            self.value(field, node, name)
+            if given.value == _LIST and not field.repeated:
+                _fail(given, f"{name} is a single value, not a list", "syntax")
+            for one in members:
+                _once(field, one, seen)
+                self.use(one, f"{kind}.{one.name}" if path else one.name, field.history)
+                children.append(self.value(field, one, message, name))
+        return Field(written.name, written.line, written.column, None, tuple(children), message)
 
-    def unlisted(self, kind: str, node: Node, name: str) -> None:
+    def unlisted(self, kind: str, one: Field, name: str) -> None:
         """A field that is known by name only, or not at all."""
-        since = NAMED_ONLY.get((kind, node.name))
+        since = NAMED_ONLY.get((kind, one.name))
         if since is None:
-            _fail(node, f"no release knows a field {name}{_similar(node.name, schema().messages[kind])}", "unknown-field")
-        self.use(node, f"{kind}.{node.name}", History(since))
-        self.edits.append((node.start, node.end, " "))
+            _fail(one, f"no release knows a field {name}{_similar(one.name, schema().messages[kind])}", "unknown-field")
+        self.use(one, f"{kind}.{one.name}", History(since))
 
-    @staticmethod
-    def once(field: FieldType, node: Node, seen: dict[str, Node]) -> None:
+    def value(self, field: FieldType, written: Field, owner: Any, name: str) -> Field:
+        if field.kind in schema().messages:
+            if written.value is not None:
+                _fail(written, f"{name} is a message: it needs {{ }}", "syntax")
+            inner = getattr(owner, field.name)
+            if field.repeated:
+                inner = inner.add()
+            else:
+                inner.SetInParent()
+            return self.message(field.kind, written, inner, f"{name}.")
+        if written.value is None:
+            _fail(written, f"{name} is a single value, not {{ }}", "syntax")
+        value = self.scalar(field, written, str(written.value))
         if field.repeated:
-            return
-        other = seen.get(field.oneof or field.name)
-        if other is not None and other.name == node.name:
-            _fail(node, f"{node.name} is given twice, first in line {other.line}", "duplicate-field")
-        if other is not None:
-            _fail(node, f"{node.name} and {other.name} (line {other.line}) exclude each other", "duplicate-field")
-        seen[field.oneof or field.name] = node
-
-    def value(self, field: FieldType, node: Node, name: str) -> None:
-        table = schema()
-        if field.kind in table.messages:
-            if node.raw is not None:
-                _fail(node, f"{name} is a message: it needs {{ }}", "syntax")
-            self.message(field.kind, node.children, f"{name}.")
-        elif node.raw is None:
-            _fail(node, f"{name} is a single value, not {{ }}", "syntax")
-        elif field.kind in table.enums:
-            self.enum(field, node, node.raw)
+            getattr(owner, field.name).append(value)
         else:
-            self.scalar(field, node, node.raw)
+            setattr(owner, field.name, value)
+        shown = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return Field(written.name, written.line, written.column, shown)
 
-    def scalar(self, field: FieldType, node: Node, raw: str) -> None:
-        if not _SCALARS[field.kind](raw):
-            _fail(node, f"{node.name} needs {_NEEDS[field.kind]}, not {raw}", "bad-value")
-        if field.kind == "bytes":
-            self.respell(node, raw, plain_string(raw))
-        elif field.kind == "bool":
-            self.respell(node, raw, str(_integer(raw)) if raw[0].isdigit() else raw)
-        else:
-            number = _number(raw)
-            named = number.lstrip("-")[0].isalpha()  # inf, nan
-            self.respell(node, raw, number.rstrip("fF") if field.kind == "double" and not named else number)
+    def scalar(self, field: FieldType, written: Field, raw: str) -> Scalar | bytes:
+        if field.kind in schema().enums:
+            return self.enum(field, written, raw)
+        read, needed = _SCALARS[field.kind]
+        value = read(raw)
+        if value is None:
+            _fail(written, f"{written.name} needs {needed}, not {raw}", "bad-value")
+        return value
 
-    def respell(self, node: Node, raw: str, new: str) -> None:
-        if new != raw:
-            self.edits.append((node.end - len(raw), node.end, new))
-
-    def enum(self, field: FieldType, node: Node, raw: str) -> None:
+    def enum(self, field: FieldType, written: Field, raw: str) -> int:
         values = schema().enums[field.kind]
-        named = [one for one in values if one.name == raw]
         number = _integer(raw)
-        numbered = [one for one in values if one.number == number]
-        if not named and not numbered:
+        known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
+        if not known:
             similar = _similar(raw, [one.name for one in values])
-            _fail(node, f"no release knows a value {raw} of {node.name}{similar}", "unknown-value")
-        self.use(node, f"{node.name} {raw}", _either([one.history for one in named or numbered]))
-        if not named:
-            self.respell(node, raw, str(number))
+            _fail(written, f"no release knows a value {raw} of {written.name}{similar}", "unknown-value")
+        self.use(written, f"{written.name} {raw}", _either([one.history for one in known]))
+        return known[0].number
 
-    def use(self, node: Node, name: str, history: History) -> None:
+    def use(self, written: Field, name: str, history: History) -> None:
         if history is not ALWAYS:
-            self.uses.append(Use(node.line, node.column, name, history))
+            self.uses.append(Use(written.line, written.column, name, history))
 
-    def required(self, kind: str, nodes: Sequence[Node], place: tuple[int, int], path: str) -> None:
-        """Required fields, of messages from the inside out; `place` is where the owner stands."""
-        fields = schema().messages[kind]
-        present = {node.name for node in nodes}
-        for node in nodes:
-            field = fields.get(node.name)
-            if field is not None and field.kind in schema().messages:
-                self.required(field.kind, node.children, (node.line, node.column), f"{path}{node.name}.")
-        missing = [name for name, field in fields.items() if field.required and name not in present]
-        if missing:
-            where = path.rstrip(".") or "the section"
-            raise SectionSyntaxError(*place, f"{where} lacks the required {' and '.join(missing)}", "required-field")
+
+def _once(field: FieldType, written: Field, seen: dict[str, Field]) -> None:
+    """Refuses a second value of a field or of a choice."""
+    if field.repeated:
+        return
+    other = seen.get(field.oneof or field.name)
+    if other is not None and other.name == written.name:
+        _fail(written, f"{written.name} is given twice, first in line {other.line}", "duplicate-field")
+    if other is not None:
+        _fail(written, f"{written.name} and {other.name} (line {other.line}) exclude each other", "duplicate-field")
+    seen[field.oneof or field.name] = written
+
+
+def _require(kind: str, owner: Field, path: str) -> None:
+    """Refuses the lack of required fields, of messages from the inside out."""
+    fields = schema().messages[kind]
+    for child in owner.children:
+        if child.message is not None:
+            _require(fields[child.name].kind, child, f"{path}{child.name}.")
+    missing = [name for name, field in fields.items() if field.required and not owner.all(name)]
+    if missing:
+        where = path.rstrip(".") or "the section"
+        _fail(owner, f"{where} lacks the required {' and '.join(missing)}", "required-field")
 
 
 def _either(histories: Sequence[History]) -> History:
@@ -272,36 +390,66 @@ def _integer(raw: str) -> int | None:
         return None
 
 
-def _in_range(low: int, high: int) -> Callable[[str], bool]:
-    def test(raw: str) -> bool:
+def _whole(low: int, high: int) -> Callable[[str], int | None]:
+    def read(raw: str) -> int | None:
         value = _integer(raw)
-        return value is not None and low <= value <= high and not (raw.startswith("-") and low == 0)
+        signed = raw.startswith("-") and low == 0
+        return value if value is not None and low <= value <= high and not signed else None
 
-    return test
+    return read
 
 
-def _is_double(raw: str) -> bool:
-    """Decimal only: the C++ parser refuses hexadecimal and octal integers here, and Python's reads `nanf`."""
+def _double(raw: str) -> float | None:
+    """Decimal only, as the C++ parser refuses hexadecimal and octal integers here."""
+    if raw[0] in "\"'":
+        return None
     digits = _number(raw).lstrip("-").lower()
-    if digits[:1].isalpha():
-        return digits in ("inf", "infinity", "nan")
-    return not (digits[0] == "0" and digits[1:2].isalnum() and digits[1] not in "ef")
+    if digits[0].isalpha():
+        return float(_number(raw)) if digits in ("inf", "infinity", "nan") else None
+    other_base = digits[0] == "0" and digits[1:2].isalnum() and digits[1] not in "ef"
+    return None if other_base else float(_number(raw).rstrip("fF"))
 
 
-_SCALARS: dict[str, Callable[[str], bool]] = {
-    "bytes": lambda raw: raw[0] in "\"'",
-    "bool": lambda raw: raw in ("true", "True", "t", "false", "False", "f") or (raw[0].isdigit() and _integer(raw) in (0, 1)),
-    "uint32": _in_range(0, 2**32 - 1),
-    "int64": _in_range(-(2**63), 2**63 - 1),
-    "double": lambda raw: raw[0] not in "\"'" and _is_double(raw),
+def _bool(raw: str) -> bool | None:
+    number = _integer(raw) if raw[0].isdigit() else None
+    if raw in ("true", "True", "t") or number == 1:
+        return True
+    return False if raw in ("false", "False", "f") or number == 0 else None
+
+
+def _bytes(raw: str) -> bytes | None:
+    """Adjacent strings are one."""
+    if raw[0] not in "\"'":
+        return None
+    literals = (match[0][1:-1] for match in _TOKEN.finditer(raw) if match.lastgroup == "string")
+    return b"".join(_unescaped(literal) for literal in literals)
+
+
+def _unescaped(literal: str) -> bytes:
+    at, parts = 0, []
+    for escape in _ESCAPE.finditer(literal):
+        parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped_bytes(escape)]
+        at = escape.end()
+    return b"".join((*parts, literal[at:].encode("utf-8", "surrogatepass")))
+
+
+def _escaped_bytes(escape: re.Match[str]) -> bytes:
+    if escape["character"]:
+        return bytes([_CHARACTERS[escape["character"]]])
+    if escape["point"]:
+        code = int(escape["point"][1:], 16)
+        return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else escape[0].encode()
+    return bytes([(int(escape["byte"], 16) if escape["byte"] else int(escape["octal"], 8)) & 0xFF])
+
+
+_SCALARS: dict[str, tuple[Callable[[str], Scalar | bytes | None], str]] = {
+    "bytes": (_bytes, "a text in quotes"),
+    "bool": (_bool, "true or false"),
+    "uint32": (_whole(0, 2**32 - 1), "a whole number from 0 to 4294967295"),
+    "int64": (_whole(-(2**63), 2**63 - 1), "a whole number"),
+    "double": (_double, "a decimal number"),
 }
-_NEEDS = {
-    "bytes": "a text in quotes",
-    "bool": "true or false",
-    "uint32": "a whole number from 0 to 4294967295",
-    "int64": "a whole number",
-    "double": "a decimal number",
-}
+"""How a scalar is read, None for what is none, and what it needs to be."""
 
 
 def _similar(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -311,29 +459,5 @@ def _similar(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     return f"; {found[0]} is meant?" if found else ""
 
 
-def _fail(node: Node, message: str, code: str) -> NoReturn:
-    raise SectionSyntaxError(node.line, node.column, message, code)
-
-
-def _fields(kind: str, nodes: Sequence[Node], message: Any) -> tuple[Field, ...]:
-    """The nodes with the values that protobuf read from them."""
-    fields = schema().messages[kind]
-    count: dict[str, int] = defaultdict(int)
-    result = []
-    for node in nodes:
-        field = fields.get(node.name)
-        if field is None:
-            continue
-        content = getattr(message, node.name)
-        if field.repeated:
-            content = content[count[node.name]]
-            count[node.name] += 1
-        result.append(_valued(field, node, content))
-    return tuple(result)
-
-
-def _valued(field: FieldType, node: Node, content: Any) -> Field:
-    if field.kind in schema().messages:
-        return Field(node.name, node.line, node.column, None, _fields(field.kind, node.children, content))
-    value = content.decode("utf-8", "replace") if field.kind == "bytes" else content
-    return Field(node.name, node.line, node.column, value)
+def _fail(field: Field, message: str, code: str) -> NoReturn:
+    raise SectionSyntaxError(field.line, field.column, message, code)

@@ -14,7 +14,7 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.frames import Choices, Portability, efficiency, performance_portability, portability
 from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
-from ncu_roofline.analyses.portability.runs import Roof, Run, runs_of_roofline, runs_of_table
+from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.plain_table import plain_rows
 from tests import published, published_report
@@ -107,7 +107,7 @@ def test_bound_as_published(tmp_path: Path) -> None:
 def test_canonical_flops_of_table_1(nw: int) -> None:
     executed, canonical = paper.TABLE_1[nw]
     with_divides, printed = paper.TABLE_1_INTENSITY[nw]
-    run = Run("V100", "GPP", f"nw={nw}", "t.csv", performance=2e12, work=executed * 1e9, canonical=canonical * 1e9)
+    run = PlatformRun("V100", "GPP", f"nw={nw}", "t.csv", performance=2e12, work=executed * 1e9, canonical=canonical * 1e9)
     run = with_roofs(run, with_divides)
     row = portability([run], Choices(flops="canonical")).platform_rows[0]
     assert row["intensity"] == pytest.approx(printed, rel=1e-4)
@@ -117,21 +117,25 @@ def test_canonical_flops_of_table_1(nw: int) -> None:
     assert given["performance"] == pytest.approx(2e12)
 
 
-def with_roofs(run: Run, intensity: float = 4.0, origin: str = "measured") -> Run:
-    return Run(
+def with_roofs(run: PlatformRun, intensity: float = 4.0, origin: str = "measured") -> PlatformRun:
+    return PlatformRun(
         **{
             **{name: getattr(run, name) for name in run.__dataclass_fields__},
             "intensity": {"dram": intensity, "l2": 1.0},
-            "compute": {"fma": Roof(7.0e12, origin), "nofma": Roof(3.5e12, origin), "divide_nofma": Roof(0.5e12, origin)},
-            "bandwidth": {"dram": Roof(0.8e12, origin), "l2": Roof(3.0e12, origin)},
+            "compute": {
+                "fma": PlatformRoof(7.0e12, origin),
+                "nofma": PlatformRoof(3.5e12, origin),
+                "divide_nofma": PlatformRoof(0.5e12, origin),
+            },
+            "bandwidth": {"dram": PlatformRoof(0.8e12, origin), "l2": PlatformRoof(3.0e12, origin)},
         }
     )
 
 
-def runs_of(*names: str, **others: str) -> list[Run]:
+def runs_of(*names: str, **others: str) -> list[PlatformRun]:
     """A run on each platform; ``others`` maps platforms to what their table says of support."""
-    found = [with_roofs(Run(name, "A", "", "t.csv", performance=1.6e12)) for name in names]
-    return [*found, *(Run(name, "A", "", "t.csv", supported=word) for name, word in others.items())]
+    found = [with_roofs(PlatformRun(name, "A", "", "t.csv", performance=1.6e12)) for name in names]
+    return [*found, *(PlatformRun(name, "A", "", "t.csv", supported=word) for name, word in others.items())]
 
 
 def only(result: Portability) -> float:
@@ -147,10 +151,10 @@ def test_the_set_of_platforms_decides() -> None:
 
 def test_not_run_is_left_out_and_said() -> None:
     gflops, intensity, printed = paper.STRIDE_16_KNL
-    knl = Run("KNL", "GPP", "stride=16", "t.csv", performance=gflops * 1e9, intensity={"dram": intensity})
-    knl = Run(**{**knl.__dict__, "compute": {"fma": Roof(paper.KNL_FMA * 1e9, "measured")}})
-    knl = Run(**{**knl.__dict__, "bandwidth": {"dram": Roof(paper.KNL_HBM_STRIDES * 1e9, "measured")}})
-    result = portability([knl, Run("V100", "GPP", "stride=16", "t.csv", supported="not run")])
+    knl = PlatformRun("KNL", "GPP", "stride=16", "t.csv", performance=gflops * 1e9, intensity={"dram": intensity})
+    knl = PlatformRun(**{**knl.__dict__, "compute": {"fma": PlatformRoof(paper.KNL_FMA * 1e9, "measured")}})
+    knl = PlatformRun(**{**knl.__dict__, "bandwidth": {"dram": PlatformRoof(paper.KNL_HBM_STRIDES * 1e9, "measured")}})
+    result = portability([knl, PlatformRun("V100", "GPP", "stride=16", "t.csv", supported="not run")])
     assert 100 * only(result) == pytest.approx(printed, abs=paper.TOLERANCE)
     assert result.warnings == ("V100 stride=16: not run, and left out of the set of platforms",)
     assert result.summary_rows[0]["platforms"] == 1
@@ -185,7 +189,7 @@ def test_theoretical_roofs_are_said() -> None:
 
 
 def test_levels_and_ceilings() -> None:
-    run = Run(**{**runs_of("P")[0].__dict__, "fma_share": 0.6})
+    run = PlatformRun(**{**runs_of("P")[0].__dict__, "fma_share": 0.6})
 
     def row(**choices: object) -> dict[str, object]:
         return portability([run], Choices(**choices)).platform_rows[0]  # type: ignore[arg-type]
@@ -217,7 +221,7 @@ def test_what_is_missing_is_named(choices: Choices, message: str) -> None:
 
 
 def test_one_canonical_count_for_several_variants_is_refused() -> None:
-    runs = [Run(**{**run.__dict__, "variant": name}) for name in "ab" for run in runs_of("P")]
+    runs = [PlatformRun(**{**run.__dict__, "variant": name}) for name in "ab" for run in runs_of("P")]
     with pytest.raises(RooflineError, match=r"can't hold for 2 variants. Give one for each, as a=1e12"):
         portability(runs, Choices(flops="canonical", canonical={"": 1e12}))
 
@@ -236,7 +240,7 @@ def test_unknown_choices() -> None:
 
 
 def test_two_applications_need_names() -> None:
-    runs = [Run(**{**run.__dict__, "application": name}) for name in ("A", "B", "") for run in runs_of("P")]
+    runs = [PlatformRun(**{**run.__dict__, "application": name}) for name in ("A", "B", "") for run in runs_of("P")]
     with pytest.raises(RooflineError, match="it names no application, and the other inputs name A, B"):
         portability(runs)
     assert len(portability(runs[:2]).summary) == 2

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from ncu_roofline.facts import load_spec
 from ncu_roofline.model import roofline
 from ncu_roofline.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.sectionfile import Chart, evaluate_charts
+from ncu_roofline.sectionfile.schema import RELEASES, FieldType, messages, schema
 from ncu_roofline.sectionfile.section import ConstantValue
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
@@ -276,25 +279,21 @@ def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path) -> None:
 
 
 def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
-    from ncu_roofline.sectionfile.message import messages
-
-    newer = {"description", "options", "filter", "groups", "set_default", "source_metrics", "show_only_if_not_zero", "group"}
     source, target = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "out.ncu-rep"
     annotated(source, target, [ceilings(tmp_path, fp64_fma=8e12)])
 
-    def names(message: object, depth: int) -> set[str]:
-        found = set()
-        for one, value in message.ListFields():  # type: ignore[attr-defined]
-            found.add(f"{depth}{one.name}")
-            inner = value if isinstance(value, (list, tuple)) or hasattr(value, "add") else [value]
-            for item in inner:
-                found |= names(item, depth + 1) if hasattr(item, "ListFields") else set()
-        return found
+    def fields(message: Any) -> Iterator[FieldType]:
+        for one, value in message.ListFields():
+            field = schema().messages[message.DESCRIPTOR.name][one.name]
+            yield field
+            for inner in (value if field.repeated else [value]) if field.kind in schema().messages else ():
+                yield from fields(inner)
 
     with read_report(target) as opened:
         for data in opened.kernels[0].sections:
-            used = names(messages()["Section"].FromString(data), 0)
-            assert not {name for name in used if name[1:] in newer} - {"0description", "4options"}
+            used = list(fields(messages()["Section"].FromString(data)))
+            assert len(used) > 10
+            assert [field.name for field in used if not field.history.known_to(RELEASES[0])] == []
 
 
 def test_identifiers_are_distinct() -> None:

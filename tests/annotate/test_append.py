@@ -15,7 +15,7 @@ from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.sectionfile.section_factory import section
 
-SECTION = section(identifier=f"{OWN}Overview".encode())
+SECTION = section(Identifier=f"{OWN}Overview".encode())
 RULE = RuleResult(f"{OWN}Rule", "Rule", f"{OWN}Overview", (RuleMessage("ok", "Said."),))
 ADDITION = Addition([("rl__a", 1.5), ("rl__b", 7), ("rl__c", "text")], [SECTION], [RULE])
 NAMES = ["rl__a", "rl__b", "rl__c"]
@@ -33,7 +33,7 @@ def strip(path: Path) -> bytes:
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
 def test_all_kinds_of_results(kind: str, tmp_path: Path) -> None:
     own = RuleResult("Stock", "Stock", "", (RuleMessage("ok", "Before."),))
-    data = encoded([saxpy(kind=kind, sections=(section(identifier=b"Stock"),), rule_results=(own,))])
+    data = encoded([saxpy(kind=kind, sections=(section(Identifier=b"Stock"),), rule_results=(own,))])
     path = write(tmp_path, data)
     done = append(path, ADDITION)
     assert_kept(path, done)

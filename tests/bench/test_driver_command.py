@@ -19,7 +19,7 @@ from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.cli.bench_progress import Bar
+from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.errors import RooflineError, UsageError
 from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
 from tests.bench.test_driver_build import Toolkit
@@ -438,10 +438,10 @@ def test_theory_needs_nothing(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_build_prints_the_path_of_the_program(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline import files as pack
+    from ncu_roofline.bench import build as build_module
 
     toolkit = Toolkit(tmp_path)
-    monkeypatch.setattr(pack, "folder", lambda _name: toolkit.folder)
+    monkeypatch.setattr(build_module, "pack_folder", lambda _name: toolkit.folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
     outcome = run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc)
     assert outcome.code == 0, outcome.err

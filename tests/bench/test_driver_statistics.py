@@ -7,16 +7,7 @@ import random
 
 import pytest
 
-from ncu_roofline.bench.statistics import (
-    kept,
-    median,
-    median_interval,
-    outliers,
-    quantile,
-    stable_from,
-    summarise,
-    variation,
-)
+from ncu_roofline.bench.statistics import kept, median, median_interval, outliers, quantile, stable_from, summarise, variation
 
 
 def test_median_of_odd_and_even_counts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from ncu_roofline.check import check_files, nvperf
 from ncu_roofline.check.content import ERROR
 from ncu_roofline.cli import main
-from ncu_roofline.sectionfile.text_schema import release_of
+from ncu_roofline.sectionfile.schema import release_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = 'Identifier: "{}"\nDisplayName: "good"\nMetrics {{ Metrics {{ Name: "gpu__time_duration.sum" }} }}\n'
@@ -117,7 +117,7 @@ def test_our_own_sections_are_the_default(
         asked.append(name)
         return good.parent
 
-    monkeypatch.setattr("ncu_roofline.cli.check_command.folder", folder)
+    monkeypatch.setattr("ncu_roofline.cli.check.folder", folder)
     assert main(["check"]) == 0
     assert asked == ["sections"]
     assert capsys.readouterr().out.startswith("1 file checked for 14 chips")

@@ -11,7 +11,7 @@ import ncu_roofline.check
 from ncu_roofline.check import Finding, all_targets, check_files, check_section, targets_of
 from ncu_roofline.check.content import CODES
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.sectionfile.text_schema import release_of
+from ncu_roofline.sectionfile.schema import release_of
 
 FOLDER = Path(__file__).parent / "fixtures"
 

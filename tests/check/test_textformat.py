@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.sectionfile import parse_section
-from ncu_roofline.sectionfile.text import SectionSyntaxError, fields_unknown_to, parse, parse_document, read_bytes
-from ncu_roofline.sectionfile.text_schema import NAMED_ONLY, RELEASES, release_of, release_text, schema
+from ncu_roofline.sectionfile import encode_section, parse_section
+from ncu_roofline.sectionfile.schema import NAMED_ONLY, RELEASES, release_of, release_text, schema
+from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 from tests.check.probes import EVERY, PROBES, probe_bytes
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
@@ -22,10 +22,9 @@ HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
 
 def _loads(name: str, release: str) -> bool:
     try:
-        parse(read_bytes(probe_bytes(name)), release_of(release))
+        return not parse_document(read_bytes(probe_bytes(name))).unknown_to(release_of(release))
     except SectionSyntaxError:
         return False
-    return True
 
 
 @pytest.mark.parametrize("name", PROBES)
@@ -83,14 +82,14 @@ def test_recorded_verdicts_are_those_of_the_real_parser(release: str, ncu_releas
 )
 def test_place_and_kind_of_mistakes(text: str, line: int, column: int, code: str) -> None:
     with pytest.raises(SectionSyntaxError) as caught:
-        parse(text)
+        parse_document(text)
     assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code)
     assert f"line {line}, column {column}: " in str(caught.value)
 
 
 def test_bytes_are_those_of_the_binary_schema() -> None:
     section = parse_section(
-        parse(
+        parse_document(
             HEAD
             + """Order: 7 Sets { Identifier: "s" } Extends: 'x' "y"
             Description: "caf\\303\\251 \\x41\\n"
@@ -99,7 +98,7 @@ def test_bytes_are_those_of_the_binary_schema() -> None:
               Rooflines { PeakWork { Constant: - 2.5 } PeakTraffic { Metric { Name: "m" Filter { MinArch: 0x50 } } }
                 Options { Color { ColorType: ChartColorTypeArgb ColorValue: 0xFFFF0000 } } }
             } } }"""
-        )
+        ).data
     )
     assert (section.identifier, section.order, section.sets, section.extends) == ("A", 7, ("s",), "xy")
     assert section.description == "caf\N{LATIN SMALL LETTER E WITH ACUTE} A\n"
@@ -124,12 +123,12 @@ def test_fields_have_places_and_values() -> None:
 
 def test_unknown_to_old_releases() -> None:
     text = HEAD + "Body {\n  SetDefault: true\n}\nMetrics {\n  Metrics { Name: 'm' Filter { MinArch: CC_90 } }\n}\n"
-    assert [(use.name, use.line, use.column) for use in fields_unknown_to(text, (2020, 3))] == [
+    assert [(use.name, use.line, use.column) for use in parse_document(text).unknown_to((2020, 3))] == [
         ("Body.SetDefault", 4, 3),
         ("MinArch CC_90", 7, 32),
     ]
-    assert [use.name for use in fields_unknown_to(text, (2022, 3))] == ["Body.SetDefault"]
-    assert not fields_unknown_to(text, (2024, 1))
+    assert [use.name for use in parse_document(text).unknown_to((2022, 3))] == ["Body.SetDefault"]
+    assert not parse_document(text).unknown_to((2024, 1))
 
 
 @pytest.mark.parametrize(("owner", "name"), NAMED_ONLY)
@@ -145,7 +144,7 @@ def test_fields_without_published_number_are_accepted_and_left_out(owner: str, n
         "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
     }[owner]
     document = parse_document(HEAD + around.format(inside))
-    assert document.data == parse(HEAD + around.format(""))
+    assert document.data == parse_document(HEAD + around.format("")).data
     (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
     assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
 
@@ -191,8 +190,10 @@ def test_stock_sections_parse_in_their_release(ncu_releases: dict[str, Path]) ->
         files = sorted((binary.parents[2] / "sections").glob("*.section"))
         assert files
         for path in files:
-            document = parse_document(read_bytes(path.read_bytes()), release_of(release))
-            assert parse_section(document.data).identifier == document.root.text("Identifier")
+            document = parse_document(read_bytes(path.read_bytes()))
+            assert not document.unknown_to(release_of(release))
+            assert document.section.identifier == document.root.text("Identifier")
+            assert vars(parse_section(encode_section(document.section))) == vars(document.section)
 
 
 def test_releases_are_read_and_written() -> None:

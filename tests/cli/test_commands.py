@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import ncu_roofline
-from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.analyses import ANALYSES, views
 from ncu_roofline.cli import executors, reading
-from ncu_roofline.cli.parser import LISTS
+from ncu_roofline.cli.list import LISTS
+from ncu_roofline.cli.parser import COMMANDS
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs import FORMATS
@@ -28,8 +29,6 @@ from ncu_roofline.units import UNITS
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.published_report import CEILINGS, PLATFORMS, REPORT
-
-COMMANDS = ("demo", "show", "render", "explain", "list")
 
 
 @pytest.fixture
@@ -557,11 +556,17 @@ class TestUsage:
         assert (outcome.code, outcome.err) == (0, "")
         assert outcome.out.startswith(f"usage: ncu-roofline {command}")
 
+    def test_help_names_all_lists(self) -> None:
+        assert COMMANDS["list"].endswith(": " + ", ".join(LISTS))
+
+    def test_help_names_the_tables_of_a_view(self) -> None:
+        assert all(row.holds == tuple(row.tables) for command in COMMANDS for row in views(command).values())
+
     def test_program(self, run: Command) -> None:
         assert run("--version").out == f"ncu-roofline {ncu_roofline.__version__}\n"
         outcome = run("--help")
         assert outcome.code == 0
-        assert all(re.search(rf"^ +{command} ", outcome.out, re.MULTILINE) for command in COMMANDS)
+        assert all(re.search(rf"^ +{command}\b", outcome.out, re.MULTILINE) for command in COMMANDS)
 
     @pytest.mark.parametrize(
         "words",

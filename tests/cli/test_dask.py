@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.cli import dask_executor
-from ncu_roofline.cli.dask_executor import Dask, read_batch
+from ncu_roofline.cli import executors
+from ncu_roofline.cli.executors import Dask, read_batch
 from ncu_roofline.errors import RooflineError
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
@@ -126,7 +126,7 @@ def assert_refused_cluster(outcome: Any, address: object) -> None:
 
 def test_no_scheduler(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(dask_executor, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 1)
     with socket.socket() as silent:  # takes connections and says nothing
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
@@ -149,8 +149,8 @@ def test_workers_of_another_version() -> None:
 
 
 def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
-    item = dask_executor._Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
-    (found,) = read_batch(dask_executor.__version__, _exit, [item])
+    item = executors._Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
+    (found,) = read_batch(executors.__version__, _exit, [item])
     assert isinstance(found, RooflineError)
     assert "does not see it as" in str(found)
     assert found.path == "gone.ncu-rep"

@@ -16,7 +16,7 @@ from ncu_roofline.facts.sets import LAST
 from ncu_roofline.model.collecting import Wanted, tensor_metrics
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.sectionfile.message import messages
+from ncu_roofline.sectionfile.schema import messages
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, complete, kernel, timing
 
@@ -55,7 +55,7 @@ def metrics_of(document: dict[str, Any]) -> set[str]:
 
 
 def section(identifier: str) -> bytes:
-    return bytes(messages()["Section"](identifier=identifier.encode(), display_name=b"x").SerializeToString())
+    return bytes(messages()["Section"](Identifier=identifier.encode(), DisplayName=b"x").SerializeToString())
 
 
 class TestOwnOptions:

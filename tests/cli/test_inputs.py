@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.cli.inputs import expand
+from ncu_roofline.cli.reading import expand
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ncu_roofline.cli.progress import progress
+from ncu_roofline.cli.outputs import progress
 
 
 class Terminal(io.StringIO):

@@ -13,7 +13,8 @@ import pytest
 import ncu_roofline
 from tests.factory import complete, kernel, report
 
-HEAVY = ("numpy", "pandas", "matplotlib", "plotly", "google.protobuf", "jinja2", "tqdm", "pyarrow", "multiprocessing")
+HEAVY = ("numpy", "pandas", "matplotlib", "plotly", "google.protobuf", "jinja2", "rich", "tqdm", "pyarrow", "multiprocessing")
+CORE = ("outputs", "parser")  # of the command line: no command
 DRAWING = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}
@@ -27,6 +28,17 @@ except SystemExit as error:
     code = error.code or 0
 sys.stdout.flush()
 print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+AFTER_ALL_HELP = """
+import json, sys
+from ncu_roofline.cli.parser import COMMANDS, parse
+for command in COMMANDS:
+    try:
+        parse([command, "--help"])
+    except SystemExit as error:
+        assert error.code == 0, command
+    assert not set(json.loads(sys.argv[1])) & set(sys.modules), command
 """
 
 AFTER_IMPORTING_EVERYTHING = """
@@ -58,9 +70,16 @@ def loaded_by(folder: Path, *words: object) -> set[str]:
     return set(modules)
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("show", "--help"), ("render", "--help")])
-def test_help_loads_nothing_heavy(tmp_path: Path, words: tuple[str, ...]) -> None:
-    assert not loaded_by(tmp_path, *words) & set(HEAVY)
+@pytest.mark.parametrize("words", ["--help", "--version"])
+def test_help_loads_nothing_heavy(tmp_path: Path, words: str) -> None:
+    loaded = loaded_by(tmp_path, words)
+    assert not loaded & set(HEAVY)
+    assert {one for one in loaded if one.startswith("ncu_roofline.cli.")} == {f"ncu_roofline.cli.{one}" for one in CORE}
+
+
+def test_help_of_commands_loads_nothing_heavy(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", AFTER_ALL_HELP, json.dumps(HEAVY)]
+    subprocess.run(words, check=True, timeout=60, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("explain",), ("render", "-o", "out.csv")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.cli.parser import parse
+from ncu_roofline.cli.options import latency
 from tests.cli.command import Command, assert_refused
 from tests.factory import A100, NO_WORK, complete, kernel, report, timing, traffic
 
@@ -39,7 +39,7 @@ def source(tmp_path: Path) -> Path:
     ],
 )
 def test_latencies(text: str, seconds: float) -> None:
-    assert parse(["show", "r", "--view", "time", "--launch-latency", text]).launch_latency == pytest.approx(seconds)
+    assert latency(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["4.2", "us", "0us", "-1us", "1e999s", "1 minute", "nan s", "1,5us"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.files import HELPER
 from tests.factory import A100, Metrics, complete, kernel, report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,7 +122,9 @@ class Checkout:
     def generated(self, *words: str) -> dict[str, str]:
         """Sections and rules by file name."""
         self.run("generate", "--out", "made", *words)
-        return {path.name: path.read_text(encoding="utf-8") for path in (self.folder / "made").rglob("*.*")}
+        made = {path.name: path.read_text(encoding="utf-8") for path in (self.folder / "made").rglob("*.*")}
+        (helper,) = (name for name in made if name.startswith(HELPER))
+        return {**made, HELPER: made[helper]}
 
 
 @pytest.fixture
@@ -133,7 +136,7 @@ def test_a_chip_is_one_file(checkout: Checkout) -> None:
     checkout.add("architectures/10.8.toml", CHIP)
     assert "GX108" in checkout.run("list", "architectures")
     assert "CC_108" in checkout.generated("--ncu", "2026.4")["HierarchicalTensorRooflineChart.section"]
-    assert "(10, 8)" in checkout.generated()["NcuRooflineVerdict.py"]
+    assert "(10, 8)" in checkout.generated()[HELPER]
     points = checkout.points({**complete(X108), **PACKED})
     assert {level for _, level in points} == {"l1", "l2", "dram"}
     assert points["fp32", "dram"]["work"] == 8 * 10**8
@@ -159,5 +162,5 @@ def test_a_level_is_one_file(checkout: Checkout) -> None:
     assert "L3 slice" in checkout.run("list", "levels")
     made = checkout.generated()
     assert "L3 slice bandwidth, FP64 FMA peak" in made["HierarchicalDoubleRooflineChart.section"]
-    assert "'l3'" in made["NcuRooflineLocality.py"]
+    assert "'l3'" in made[HELPER]
     assert checkout.points({**complete(), "l3s__bytes.sum": 3 * 10**8})["fp64", "l3"]["intensity"] == pytest.approx(10 / 3)

@@ -8,9 +8,9 @@ from functools import cache
 
 from ncu_roofline.facts import load_spec
 from ncu_roofline.generate import BASE, Dialect, dialect_of, render_sections
-from ncu_roofline.sectionfile import Section, needed_metrics, parse_section
-from ncu_roofline.sectionfile.filters import arch_number
-from ncu_roofline.sectionfile.text import parse
+from ncu_roofline.sectionfile import Section, needed_metrics
+from ncu_roofline.sectionfile.section import arch_number
+from ncu_roofline.sectionfile.text import parse_document
 from tests.factory import A100, Metrics
 
 VERSIONS = ("base", "2020.3", "2021.3", "2022.3", "2023.1", "2024.1", "2024.2", "2025.1", "2025.3", "2025.4")
@@ -34,7 +34,7 @@ def texts(version: str) -> dict[str, str]:
 @cache
 def section(version: str, identifier: str) -> Section:
     """A section of a dialect, parsed."""
-    return parse_section(parse(texts(version)[identifier]))
+    return parse_document(texts(version)[identifier]).section
 
 
 def profiled(version: str) -> tuple[tuple[int, int], ...]:

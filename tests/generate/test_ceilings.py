@@ -11,8 +11,8 @@ import pytest
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.sectionfile import Chart, evaluate_charts, parse_section
-from ncu_roofline.sectionfile.text import parse
+from ncu_roofline.sectionfile import Chart, evaluate_charts
+from ncu_roofline.sectionfile.text import parse_document
 from tests.generate.made import collected, kernel_metrics
 
 DOUBLE = "HierarchicalDoubleRooflineChart.section"
@@ -42,7 +42,7 @@ def ceilings(folder: Path, *entries: dict[str, Any], name: str = "NVIDIA A100-SX
 
 def chart(text: str, capability: tuple[int, int] = A100) -> Chart:
     """The chart of a section's text for a kernel that has everything."""
-    made = parse_section(parse(text))
+    made = parse_document(text).section
     (found,) = evaluate_charts(made, kernel_metrics(collected(made, capability), capability), capability)
     return found
 

@@ -7,7 +7,8 @@ import pytest
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import LAST
 from ncu_roofline.generate import BASE, dialect_of
-from ncu_roofline.generate.dialects import EVERYWHERE, FEATURES, Range
+from ncu_roofline.generate.dialects import EVERYWHERE
+from ncu_roofline.sectionfile.section import ArchRange
 from tests.generate.made import CAPABILITIES
 
 ALL = (*CAPABILITIES, LAST)
@@ -35,26 +36,32 @@ DRAM = ((7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0
 )
 def test_ranges(version: str, chips: tuple[tuple[int, int], ...], expected: list[tuple[int | None, int | None]]) -> None:
     made = BASE if version == "base" else dialect_of(version)
-    assert made.ranges(frozenset(chips), ALL) == tuple(Range(*pair) for pair in expected)
+    assert made.ranges(frozenset(chips), ALL) == tuple(ArchRange(*pair) for pair in expected)
 
 
 def test_what_a_release_profiles_entirely_needs_no_filter() -> None:
     assert dialect_of("2022.3").ranges(frozenset(c for c in CAPABILITIES if c <= (9, 0)), ALL) == EVERYWHERE
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-def test_features_begin_with_their_release(feature: str) -> None:
-    year, minor = FEATURES[feature][0]
-    assert dialect_of(f"{year}.{minor}.0.0").has(feature)
-    if (year, minor) > (2021, 1):
-        assert not dialect_of(f"{year - (minor == 1)}.{4 if minor == 1 else minor - 1}").has(feature)
+@pytest.mark.parametrize(
+    ("feature", "before", "since"),
+    [
+        ("has_cc_names", "2020.3", "2021.1"),
+        ("filter_items", "2021.2", "2021.3"),
+        ("definition_filter", "2022.4", "2023.1"),
+        ("ops_path", "2023.2", "2023.3"),
+        ("show_only_if_not_zero", "2024.1", "2024.2"),
+        ("nested_expressions", "2024.4", "2025.1"),
+    ],
+)
+def test_features_begin_with_their_release(feature: str, before: str, since: str) -> None:
+    assert [getattr(dialect_of(f"{one}.0.0"), feature) for one in (before, since, "2025.4")] == [False, True, True]
+    assert getattr(BASE, feature) is (feature == "ops_path")
 
 
 def test_base_writes_what_the_oldest_loads_and_collects_what_the_newest_knows() -> None:
     assert BASE.architectures == dialect_of("2020.3").architectures
     assert BASE.top_arch == 86
-    assert BASE.ops_path
-    assert [name for name in FEATURES if BASE.has(name)] == ["ops_path"]
 
 
 @pytest.mark.parametrize("version", ["", "x", "2024", "24.1", "2024.0", "2024.1.x"])

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from ncu_roofline import files as pack
-from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.generate.dialects import FEATURES
+from ncu_roofline.files import pack_folder
+from ncu_roofline.generate import BASE, render_sections, sections
+from ncu_roofline.generate.environment import render
 from ncu_roofline.sectionfile import evaluate_charts
 from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.filters import SectionMetric
-from ncu_roofline.sectionfile.section import ChartValue, MetricValue, PerSecondValue, Section
-from ncu_roofline.sectionfile.text import fields_unknown_to, parse
+from ncu_roofline.sectionfile.section import Section
+from ncu_roofline.sectionfile.text import parse_document
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))
@@ -21,29 +18,6 @@ SECTIONS = [(version, identifier) for version in VERSIONS for identifier in IDEN
 EACH = pytest.mark.parametrize(("version", "identifier"), SECTIONS)
 CORE = ("HierarchicalDoubleRooflineChart", "HierarchicalSingleRooflineChart", "HierarchicalHalfRooflineChart")
 _TENSOR = ("HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart")
-
-
-def shown(made: Section) -> Iterator[SectionMetric]:
-    """Every metric of a section but those that are only collected."""
-    yield from made.header
-    for table in made.tables:
-        yield from table.metrics
-    for chart in made.charts:
-        for roof in chart.roofs:
-            for value in (roof.peak_work, roof.peak_traffic, roof.show_only_if_not_zero):
-                yield from _metrics(value)
-        for point in chart.points:
-            for value in (point.work, point.traffic):
-                yield from _metrics(value)
-
-
-def _metrics(value: ChartValue) -> Iterator[SectionMetric]:
-    if isinstance(value, MetricValue):
-        yield value.metric
-    elif isinstance(value, PerSecondValue):
-        yield from value.per_cycle
-        if value.clock:
-            yield value.clock
 
 
 def test_identifiers_and_sets() -> None:
@@ -56,10 +30,18 @@ def test_identifiers_and_sets() -> None:
 
 
 def test_committed_files_are_what_is_generated() -> None:
-    folder = pack.folder("sections")
+    folder = pack_folder("sections")
     assert sorted(path.name for path in folder.glob("*")) == sorted(f"{one}.section" for one in IDENTIFIERS)
     for identifier, text in texts("base").items():
         assert (folder / f"{identifier}.section").read_bytes() == text.encode(), "run `ncu-roofline generate`"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_text_says_what_was_made(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Section] = []
+    monkeypatch.setattr(sections, "render", lambda name, **context: made.append(context["section"]) or render(name, **context))
+    for text, one in zip(render_sections(dialect(version)).values(), made, strict=True):
+        assert vars(parse_document(text).section) == vars(one)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -75,8 +57,7 @@ def test_loads_in_its_release_and_later(version: str, identifier: str) -> None:
     # Thor's number is the one thing that releases took back.
     later = [dialect(other).release for other in VERSIONS if version != "2025.1" and dialect(other).release > first]
     for release in {first, *later[-1:]}:
-        assert parse(text, release)
-        assert fields_unknown_to(text, release) == ()
+        assert parse_document(text).unknown_to(release) == ()
 
 
 def test_later_fields_are_used() -> None:
@@ -100,7 +81,7 @@ def test_derived_metrics(version: str, identifier: str) -> None:
     for one in made.definitions:
         assert one.name.startswith("derived__rl_")
         assert not [name for name in defined[one.name].names if name in defined], "derived of derived"
-        if dialect(version).release < FEATURES["nested_expressions"][0]:
+        if not dialect(version).nested_expressions:
             left, operator, right = one.expression.split(" ")
             assert operator in "+*/"
             assert left
@@ -117,7 +98,7 @@ def test_derived_metrics(version: str, identifier: str) -> None:
 def test_a_name_has_one_filter(version: str, identifier: str) -> None:
     made = section(version, identifier)
     forms: dict[str, set[str]] = {}
-    for metric in (*made.metrics, *shown(made)):
+    for metric in (*made.metrics, *made.shown()):
         alternatives = tuple((one.name, one.filter) for one in (metric.base, *metric.options))
         forms.setdefault(metric.base.name, set()).add(repr(alternatives))
     assert {name: several for name, several in forms.items() if len(several) > 1} == {}

@@ -8,8 +8,7 @@ from ncu_roofline.facts import Binding, Level, Precision, load_spec
 from ncu_roofline.facts.fields import LAST
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.generate import BASE, dialect_of, render_sections
-from ncu_roofline.sectionfile import parse_section
-from ncu_roofline.sectionfile.text import parse
+from ncu_roofline.sectionfile.text import parse_document
 
 SPEC = load_spec()
 
@@ -23,7 +22,7 @@ def test_a_level() -> None:
     assert "tmem__bytes_read.sum.per_cycle_elapsed" in text
     assert 'Expression: "tmem__bytes_read.sum.peak_sustained * 2"' in text
     assert "Tensor memory bandwidth, FP32 FMA peak" in text
-    assert parse_section(parse(text)).charts
+    assert parse_document(text).section.charts
 
 
 def test_a_tensor_precision() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline import files as pack
+from ncu_roofline.files import pack_folder
 from ncu_roofline.generate import dialect_of, render_sections
 from ncu_roofline.sectionfile import evaluate_charts
 from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.text import parse
+from ncu_roofline.sectionfile.text import parse_document
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts
 from tests.generate.test_sections import IDENTIFIERS
@@ -41,7 +41,7 @@ def ncu(binary: Path, home: Path, *words: str | Path) -> str:
 def _written(release: str, dialect: str, folder: Path) -> Path:
     """The committed sections, or those made for the release."""
     if dialect == "committed":
-        return pack.folder("sections")
+        return pack_folder("sections")
     for name, text in render_sections(dialect_of(release)).items():
         (folder / name).write_text(text)
     return folder
@@ -68,7 +68,7 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
 def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     binary = ncu_releases[release]
     stock = binary.parents[2] / "sections"
-    listed = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack.folder("sections"), "--list-sets")
+    listed = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack_folder("sections"), "--list-sets")
     assert "SpeedOfLight" in listed
     assert "ncu_roofline" in listed
 
@@ -86,7 +86,7 @@ def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path
         for one in section("base", identifier).definitions:
             value = parse_expression(one.expression).evaluate(metrics.get)
             metrics |= {one.name: value} if value is not None else {}
-    sections = [parse(text) for text in texts("base").values()]
+    sections = [parse_document(text).data for text in texts("base").values()]
     report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
     (printed,) = read_details(print_details(ncu_releases[version], report, tmp_path))
     theirs = {chart.label: chart for chart in printed if chart.roofs}

@@ -32,7 +32,7 @@ def rendered_once(version: str, ceilings: Ceilings | None = None, *, tensor: str
 @pytest.fixture(autouse=True)
 def _quick_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("install", "profile"):
-        monkeypatch.setattr(f"ncu_roofline.cli.{name}_command.render_pack", rendered_once)
+        monkeypatch.setattr(f"ncu_roofline.cli.{name}.render_pack", rendered_once)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     for name in COMMANDS:
-        monkeypatch.setattr(f"ncu_roofline.cli.{name}_command.this_machine", lambda: made)
+        monkeypatch.setattr(f"ncu_roofline.cli.{name}.this_machine", lambda: made)
     return made
 
 

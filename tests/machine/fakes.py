@@ -47,6 +47,8 @@ def table(suffix, header):
     errors = []
     for folder in where():
         for path in sorted(glob.glob(os.path.join(glob.escape(folder), "**", "*" + suffix), recursive=True)):
+            if suffix == ".py" and "def get_identifier" not in open(path).read():
+                continue  # what is no rule is left out without a word
             if scenario == "reject" and os.path.basename(path).startswith("Hierarchical"):
                 errors.append((path, 'Error: Line=3 Column=0 Message type "X" has no field named "Y".'))
             else:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.bench.campaign import Progress
-from ncu_roofline.cli import install_command
+from ncu_roofline.cli import install
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import MANIFEST
@@ -211,7 +211,7 @@ sys.exit(main(["install"]))
 def test_killed_halfway(step: int, then: str, machine: Machine, run: Command, bin_folder: Path) -> None:
     assert machine.home
     fake_ncu(bin_folder)
-    root = Path(install_command.__file__).parents[2]
+    root = Path(install.__file__).parents[2]
     environ = {**machine.environ, "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", KILLED, str(step)], env=environ, check=False, capture_output=True)
     assert done.returncode == 9, done

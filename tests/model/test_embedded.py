@@ -66,7 +66,7 @@ def test_half_precision_is_corrected_in_ours_and_noted_in_the_chart(tmp_path: Pa
     derived = "derived__smsp__sass_thread_inst_executed_op_hfma_pred_on_x2"
     clock = "smsp__cycles_elapsed.avg.per_second"
     dots = point(per_second(names[0], names[1], derived, clock=clock), one("dram__bytes.sum.per_second"))
-    data = section(chart(points=(dots,)), identifier=b"SpeedOfLight_HierarchicalHalfRooflineChart")
+    data = section(chart(points=(dots,)), Identifier=b"SpeedOfLight_HierarchicalHalfRooflineChart")
     metrics = {
         **A100,
         **timing(),
@@ -107,7 +107,7 @@ def counted_by_instructions(path: Path, device: Metrics) -> Path:
     clock = "smsp__cycles_elapsed.avg.per_second"
     dots = point(per_second(work, clock=clock), one("dram__bytes.sum.per_second"))
     lines = roof(per_second(peak), per_second("dram__bytes.sum.peak_sustained", clock="dram__cycles_elapsed.avg.per_second"))
-    data = section(chart(points=(dots,), roofs=(lines,)), identifier=b"SpeedOfLight_HierarchicalTensorRooflineChart")
+    data = section(chart(points=(dots,), roofs=(lines,)), Identifier=b"SpeedOfLight_HierarchicalTensorRooflineChart")
     metrics: Metrics = {
         **device,
         **timing(),

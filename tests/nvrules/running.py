@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
-from ncu_roofline import files as pack
+from ncu_roofline.files import HELPER, pack_folder
 from ncu_roofline.nvrules import RuleOutcome, RuleSet, load_rules
 from ncu_roofline.report import RuleMessage, read_report
 from tests.factory import Metrics, kernel, report
 
-RULES = pack.folder("rules")
+RULES = pack_folder("rules")
 
 
 @lru_cache(maxsize=1)
 def our_rules() -> RuleSet:
     """The rules that are committed."""
     return load_rules([RULES])
+
+
+def helper(rules: RuleSet) -> ModuleType:
+    """The module that these rules of ours share."""
+    modules = rules.rules[0].namespace.modules
+    return next(module for name, module in modules.items() if name.startswith(HELPER))
 
 
 def outcomes(folder: Path, metrics: Metrics, rules: RuleSet | None = None, **rest: object) -> dict[str, RuleOutcome]:

@@ -22,7 +22,7 @@ from ncu_roofline.nvrules.action import IAction
 from ncu_roofline.nvrules.advice import Known
 from ncu_roofline.report import Kernel, read_report
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
-from tests.nvrules.running import our_rules
+from tests.nvrules.running import helper, our_rules
 from tests.published_report import CEILINGS, REPORT
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
@@ -30,7 +30,7 @@ DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 
 @dataclass(frozen=True)
 class Judged:
-    """What the code of a rule makes of one kernel: per precision its work, peak and levels; and the mixed one."""
+    """What the rules' helper makes of one kernel: per precision its work, peak and levels; and the mixed one."""
 
     module: Any
     kernel: Any
@@ -40,16 +40,16 @@ class Judged:
         works = self.kernel.works()
         levels = self.module.levels_of(self.kernel)
         for precision, work in works:
-            if work.total > 0 and not load_spec().precision(precision[0]).on_request:
+            if work.total > 0 and not load_spec().precision(precision.id).on_request:
                 peak = self.module.peak_of(self.kernel, precision)[0]
-                yield precision[0], work.total, peak, self.module.Bound(levels, work.total, peak)
+                yield precision.id, work.total, peak, self.module.Bound(levels, work.total, peak)
         mix = self.module.Mix(self.module.demands(self.kernel))
         if mix.mixed and mix.peak is not None:
             yield "mixed", mix.total, mix.peak, self.module.Bound(levels, mix.total, mix.peak)
 
 
 def judged(one: Kernel, rules: RuleSet, known: Known | None = None) -> Judged:
-    module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineMixed")
+    module = helper(rules)
     return Judged(module, module.Kernel(IAction(one, known)))
 
 
@@ -92,7 +92,7 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
 def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
     """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
-    kernel = module.Kernel(IAction(one, known))
+    kernel = helper(rules).Kernel(IAction(one, known))
     said = module.verdict_of(kernel)
     (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
     assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
@@ -207,9 +207,8 @@ def test_measured_ceilings(tmp_path: Path) -> None:
 def test_clocks_are_the_models(tmp_path: Path) -> None:
     path = report(tmp_path / "r.ncu-rep", *map(kernel, kernels()))
     m = measurements_of(path)
-    module = next(rule.module for rule in our_rules().rules if rule.identifier == "NcuRooflineClocks")
     with read_report(path) as opened:
         for row, one in enumerate(opened.kernels):
-            ours = module.Kernel(IAction(one))
+            ours = helper(our_rules()).Kernel(IAction(one))
             assert close(ours.clock_profiled, m.clock[row])
             assert close(ours.clock_max, m.clock_max[row])

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from ncu_roofline import files as pack
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import pack_folder
 from ncu_roofline.nvrules import RuleOutcome, load_rules, plain_text, run_rules
 from ncu_roofline.nvrules.action import IAction
 from ncu_roofline.report import FocusMetric, KernelData, ReportData, RuleMessage, Session, Value, read_report, write_report
@@ -338,7 +338,7 @@ def test_what_many_rules_read_is_read_once(tmp_path: Path, monkeypatch: pytest.M
         return plain(self, name)
 
     monkeypatch.setattr(Metrics, "__getitem__", counting)
-    rules = load_rules([pack.folder("rules")])
+    rules = load_rules([pack_folder("rules")])
     with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
         rules.run(opened.kernels[0])
     assert decoded["gpu__time_duration.sum"] == 1

@@ -13,7 +13,7 @@ import pytest
 from ncu_roofline import Roofline, roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.captions import sweep_note
-from ncu_roofline.analyses.hierarchical.chart import Panel, Roof, Series, chart, kernel_labels
+from ncu_roofline.analyses.hierarchical.chart import ChartRoof, Panel, Series, chart, kernel_labels
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import PanelPlan
 from ncu_roofline.analyses.hierarchical.summary import summary
@@ -152,10 +152,10 @@ def test_note_says_the_steps(steps: int, note: str) -> None:
 def panel(*shares: float, peak: float = 1e13, intensity: float = 100.0) -> Panel:
     """Kernels with these FMA shares at one intensity under a compute roof and its no-FMA half."""
     roofs = [
-        Roof("fp64.fma", "compute", "", "FMA", "flop/s", NAN, peak),
-        Roof("fp64.nofma", "compute", "", "", "flop/s", NAN, peak / 2),
+        ChartRoof("fp64.fma", "compute", "", "FMA", "flop/s", NAN, peak),
+        ChartRoof("fp64.nofma", "compute", "", "", "flop/s", NAN, peak / 2),
     ]
-    roofs.append(Roof("dram", "bandwidth", "dram", "DRAM", "byte/s", NAN, 1e12))
+    roofs.append(ChartRoof("dram", "bandwidth", "dram", "DRAM", "byte/s", NAN, 1e12))
     series = [
         Series(f"k{i}", "fp64", 1e12, 1.0, (("dram", intensity),), fma_share=share, mix_roof=peak * (1 + share) / 2)
         for i, share in enumerate(shares)

@@ -19,10 +19,9 @@ from ncu_roofline import analyses as package
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.formats import format_for
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
-from ncu_roofline.analyses.hierarchical.text import columns_wide
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
-from ncu_roofline.rendering.table import escape
+from ncu_roofline.rendering.table import columns_wide, escape
 from tests.rendering.frames import FakeRoofline, make_roofline
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncu_roofline.sectionfile.message import messages
+from ncu_roofline.sectionfile.schema import messages
 
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 DRAM_CLOCK = "dram__cycles_elapsed.avg.per_second"
@@ -13,68 +13,68 @@ DRAM_CLOCK = "dram__cycles_elapsed.avg.per_second"
 def metric(
     name: str, *, label: str = "", arch: dict[str, Any] | None = None, options: tuple[dict[str, Any], ...] = ()
 ) -> dict[str, Any]:
-    """A Metric; `arch` is a Filter (min_arch, max_arch, items), options are metrics again."""
-    fields: dict[str, Any] = {"name": name.encode(), "label": label.encode()}
+    """A Metric; `arch` is a Filter (MinArch, MaxArch, Items), options are metrics again."""
+    fields: dict[str, Any] = {"Name": name.encode(), "Label": label.encode()}
     if arch is not None:
-        fields["filter"] = arch
+        fields["Filter"] = arch
     if options:
-        fields["options"] = list(options)
+        fields["Options"] = list(options)
     return fields
 
 
 def constant(value: float) -> dict[str, Any]:
     """A Value."""
-    return {"constant": value}
+    return {"Constant": value}
 
 
 def one(name: str, **kwargs: Any) -> dict[str, Any]:
     """A Value of one metric."""
-    return {"metric": metric(name, **kwargs)}
+    return {"Metric": metric(name, **kwargs)}
 
 
 def per_second(*per_cycle: str | dict[str, Any], clock: str | dict[str, Any] | None = SM_CLOCK) -> dict[str, Any]:
     """A Value: sum of metrics times a clock."""
     as_metric = [metric(m) if isinstance(m, str) else m for m in per_cycle]
-    fields: dict[str, Any] = {"per_cycle": as_metric}
+    fields: dict[str, Any] = {"ValuePerCycleMetrics": as_metric}
     if clock is not None:
-        fields["clock"] = metric(clock) if isinstance(clock, str) else clock
-    return {"per_second": fields}
+        fields["CyclesPerSecondMetric"] = metric(clock) if isinstance(clock, str) else clock
+    return {"ValueCyclesPerSecondExpression": fields}
 
 
 def options(label: str, color: int | None = None, **more: Any) -> dict[str, Any]:
     """Options of a roof, point or wall."""
-    fields: dict[str, Any] = {"label": label.encode(), **more}
+    fields: dict[str, Any] = {"Label": label.encode(), **more}
     if color is not None:
-        fields["color"] = {"kind": 1, "value": color}
+        fields["Color"] = {"ColorType": 1, "ColorValue": color}
     return fields
 
 
 def roof(work: dict[str, Any], traffic: dict[str, Any], label: str = "roof", **more: Any) -> dict[str, Any]:
     """A Roof."""
-    return {"peak_work": work, "peak_traffic": traffic, "options": options(label, **more)}
+    return {"PeakWork": work, "PeakTraffic": traffic, "Options": options(label, **more)}
 
 
 def point(work: dict[str, Any], traffic: dict[str, Any], label: str = "point", **more: Any) -> dict[str, Any]:
     """A Point."""
-    return {"work": work, "traffic": traffic, "options": options(label, **more)}
+    return {"AchievedWork": work, "AchievedTraffic": traffic, "Options": options(label, **more)}
 
 
 def chart(
     *, roofs: tuple[Any, ...] = (), points: tuple[Any, ...] = (), walls: tuple[Any, ...] = (), **more: Any
 ) -> dict[str, Any]:
-    """An Item with a RooflineChart; `filter=` goes to the item, the rest to the chart."""
-    outer = {"filter": more.pop("filter")} if "filter" in more else {}
-    body = {"roofs": list(roofs), "points": list(points), "walls": list(walls), **more}
-    return {"roofline": body, **outer}
+    """An Item with a RooflineChart; `Filter=` goes to the item, the rest to the chart."""
+    outer = {"Filter": more.pop("Filter")} if "Filter" in more else {}
+    body = {"Rooflines": list(roofs), "AchievedValues": list(points), "Walls": list(walls), **more}
+    return {"RooflineChart": body, **outer}
 
 
 def section(*items: dict[str, Any], definitions: dict[str, str] | None = None, **more: Any) -> bytes:
     """A Section with one body."""
-    fields: dict[str, Any] = {"identifier": b"Test", "display_name": b"Test section", **more}
-    fields["body"] = [{"items": list(items), "display_name": b"Body"}]
+    fields: dict[str, Any] = {"Identifier": b"Test", "DisplayName": b"Test section", **more}
+    fields["Body"] = [{"Items": list(items), "DisplayName": b"Body"}]
     if definitions:
-        fields["definitions"] = {
-            "definitions": [{"name": name.encode(), "expression": text.encode()} for name, text in definitions.items()]
+        fields["MetricDefinitions"] = {
+            "MetricDefinitions": [{"Name": name.encode(), "Expression": text.encode()} for name, text in definitions.items()]
         }
     data = messages()["Section"](**fields).SerializeToString()
     assert isinstance(data, bytes)

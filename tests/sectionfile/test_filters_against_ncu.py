@@ -24,12 +24,12 @@ TRAFFIC = one("m0")
 
 def _random_filter(rng: random.Random) -> dict[str, Any] | None:
     def bounds() -> dict[str, Any]:
-        return {name: rng.choice(ARCHES) for name in ("min_arch", "max_arch") if rng.random() < 0.5}
+        return {name: rng.choice(ARCHES) for name in ("MinArch", "MaxArch") if rng.random() < 0.5}
 
     kind = rng.random()
     if kind < 0.25:
         return None
-    return bounds() if kind < 0.7 else {**bounds(), "items": [bounds() for _ in range(rng.randint(1, 3))]}
+    return bounds() if kind < 0.7 else {**bounds(), "Items": [bounds() for _ in range(rng.randint(1, 3))]}
 
 
 def _random_metric(rng: random.Random, names: Iterator[str]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _random_metric(rng: random.Random, names: Iterator[str]) -> dict[str, Any]:
 
 def _random_value(rng: random.Random, names: Iterator[str]) -> dict[str, Any]:
     if rng.random() < 0.4:
-        return {"metric": _random_metric(rng, names)}
+        return {"Metric": _random_metric(rng, names)}
     return per_second(_random_metric(rng, names), _random_metric(rng, names), clock=_random_metric(rng, names))
 
 
@@ -48,12 +48,12 @@ def _section(seed: int, charts: int) -> bytes:
     names = iter(tuple(METRICS)[1 + 1000 * seed :])
     items = []
     for number in range(charts):
-        more = {"filter": found} if (found := _random_filter(rng)) is not None else {}
+        more = {"Filter": found} if (found := _random_filter(rng)) is not None else {}
         roofs = tuple(roof(_random_value(rng, names), TRAFFIC, f"r{i}") for i in range(6))
         points = tuple(point(_random_value(rng, names), TRAFFIC, f"p{i}") for i in range(6))
-        items.append(chart(roofs=roofs, points=points, label=f"chart {number}".encode(), **more))
-    around = {"filter": {"min_arch": 70}} if seed % 2 else {}
-    return section(*items, **around, identifier=f"Section{seed}".encode(), display_name=f"section {seed}".encode())
+        items.append(chart(roofs=roofs, points=points, Label=f"chart {number}".encode(), **more))
+    around = {"Filter": {"MinArch": 70}} if seed % 2 else {}
+    return section(*items, **around, Identifier=f"Section{seed}".encode(), DisplayName=f"section {seed}".encode())
 
 
 def _expected(ours: Chart) -> dict[str, list[str]]:
@@ -92,10 +92,9 @@ def test_section_filter(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     ncu = ncu_releases.get("2024.2")
     if ncu is None:
         pytest.skip("no Nsight Compute 2024.2")
-    item = chart(roofs=(roof(TRAFFIC, TRAFFIC),), label=b"c")
+    item = chart(roofs=(roof(TRAFFIC, TRAFFIC),), Label=b"c")
     data = [
-        section(item, filter=bounds, display_name=name)
-        for bounds, name in (({"max_arch": 80}, b"no"), ({"min_arch": 80}, b"yes"))
+        section(item, Filter=bounds, DisplayName=name) for bounds, name in (({"MaxArch": 80}, b"no"), ({"MinArch": 80}, b"yes"))
     ]
     path = tmp_path / "made.ncu-rep"
     metrics = {**METRICS, "device__attribute_compute_capability_major": 8, "device__attribute_compute_capability_minor": 9}

@@ -75,8 +75,8 @@ def test_values_of_roofs_points_and_walls() -> None:
         chart(
             roofs=(roof(PEAK, BANDWIDTH, "R", color=0x80FF0000),),
             points=(point(per_second("add", "mul", "fma_x2"), BYTES, "P", color=7),),
-            walls=({"value": constant(2.5), "options": {"label": b"W"}}, {"value": one("add")}),
-            label=b"L",
+            walls=({"Value": constant(2.5), "Options": {"Label": b"W"}}, {"Value": one("add")}),
+            Label=b"L",
         )
     )
     assert (got.section, got.title, got.body, got.label) == ("Test", "Test section", "Body", "L")
@@ -119,9 +119,9 @@ def test_constants() -> None:
         (one("inf"), NOT_A_NUMBER, ("inf",)),
         (one("text"), NOT_A_NUMBER, ("text",)),
         (one("huge"), NOT_A_NUMBER, ("huge",)),
-        (one("add", arch={"min_arch": 90}), NOT_FOR_THIS_CHIP, ()),
-        (per_second("add", clock=metric(SM_CLOCK, arch={"max_arch": 75})), NOT_FOR_THIS_CHIP, ("add",)),
-        (per_second(metric("add", arch={"min_arch": 90})), NOT_FOR_THIS_CHIP, ()),
+        (one("add", arch={"MinArch": 90}), NOT_FOR_THIS_CHIP, ()),
+        (per_second("add", clock=metric(SM_CLOCK, arch={"MaxArch": 75})), NOT_FOR_THIS_CHIP, ("add",)),
+        (per_second(metric("add", arch={"MinArch": 90})), NOT_FOR_THIS_CHIP, ()),
     ],
 )
 @pytest.mark.parametrize("place", ["roof work", "roof traffic", "point work", "point traffic", "wall value"])
@@ -129,9 +129,9 @@ def test_dropped(value: dict[str, Any], reason: str, culprits: tuple[str, ...], 
     kind, part = place.split()
     pair = (value, constant(1.0)) if part == "work" else (constant(1.0), value)
     parts: dict[str, Any] = {
-        "roof": {"roofs": (roof(*pair, "X"),)},
-        "point": {"points": (point(*pair, "X"),)},
-        "wall": {"walls": ({"value": value, "options": {"label": b"X"}},)},
+        "roof": {"Rooflines": (roof(*pair, "X"),)},
+        "point": {"AchievedValues": (point(*pair, "X"),)},
+        "wall": {"Walls": ({"Value": value, "Options": {"Label": b"X"}},)},
     }
     assert drop(chart(**parts[kind])) == Dropped(kind, "X", part, reason, culprits)
 
@@ -144,7 +144,7 @@ def test_the_rest_is_drawn() -> None:
 
 
 def test_summands_for_other_chips_are_left_out() -> None:
-    packed = metric("packed_x4", arch={"items": [{"min_arch": 100, "max_arch": 100}, {"min_arch": 103, "max_arch": 103}]})
+    packed = metric("packed_x4", arch={"Items": [{"MinArch": 100, "MaxArch": 100}, {"MinArch": 103, "MaxArch": 103}]})
     item = chart(points=(point(per_second("add", packed), BYTES),))
     assert only(item, capability=(9, 0)).points[0].work == 3 * 1.5e9
     for capability in ((10, 0), (10, 3)):
@@ -154,8 +154,8 @@ def test_summands_for_other_chips_are_left_out() -> None:
 def test_alternatives_per_compute_capability() -> None:
     name = metric(
         "old",
-        arch={"max_arch": 72},
-        options=({"name": b"add", "filter": {"min_arch": 90}}, {"name": b"mul", "filter": {"min_arch": 75}}),
+        arch={"MaxArch": 72},
+        options=({"Name": b"add", "Filter": {"MinArch": 90}}, {"Name": b"mul", "Filter": {"MinArch": 75}}),
     )
     item = chart(points=(point(per_second(name), BYTES),))
     work = {arch: [p.work / 1.5e9 for p in only(item, capability=arch).points] for arch in ((7, 0), (8, 9), (12, 0))}
@@ -175,21 +175,21 @@ def test_alternatives_per_compute_capability() -> None:
     ],
 )
 def test_show_only_if_not_zero(gate: dict[str, Any], reason: str | None) -> None:
-    got = only(chart(roofs=(roof(PEAK, BANDWIDTH, "R", show_only_if_not_zero=gate), roof(PEAK, BANDWIDTH, "S"))))
+    got = only(chart(roofs=(roof(PEAK, BANDWIDTH, "R", ShowOnlyIfNotZero=gate), roof(PEAK, BANDWIDTH, "S"))))
     assert [one.label for one in got.roofs] == (["S"] if reason else ["R", "S"])
     assert [(one.label, one.part, one.reason) for one in got.dropped] == ([("R", "condition", reason)] if reason else [])
 
 
 def test_filters_of_items_and_of_the_section() -> None:
     items = (
-        chart(label=b"old", filter={"max_arch": 75}),
-        chart(label=b"all"),
-        chart(label=b"new", filter={"items": [{"min_arch": 89}]}),
+        chart(Label=b"old", Filter={"MaxArch": 75}),
+        chart(Label=b"all"),
+        chart(Label=b"new", Filter={"Items": [{"MinArch": 89}]}),
     )
     assert [one.label for one in draw(*items, capability=(7, 5))] == ["old", "all"]
     assert [one.label for one in draw(*items, capability=(12, 1))] == ["all", "new"]
-    assert draw(*items, capability=(8, 0), filter={"min_arch": 90}) == []
-    assert len(draw(*items, capability=(8, 0), filter={"collection": {"scopes": [1]}})) == 1
+    assert draw(*items, capability=(8, 0), Filter={"MinArch": 90}) == []
+    assert len(draw(*items, capability=(8, 0), Filter={"CollectionFilter": {"CollectionScopes": [1]}})) == 1
 
 
 def test_definitions_fill_in_what_the_report_lacks() -> None:
@@ -212,7 +212,7 @@ def test_definitions_fill_in_what_the_report_lacks() -> None:
 
 
 def test_definition_for_another_chip() -> None:
-    definitions = {"definitions": [{"name": b"d", "expression": b"add * 2", "filter": {"min_arch": 90}}]}
+    definitions = {"MetricDefinitions": [{"Name": b"d", "Expression": b"add * 2", "Filter": {"MinArch": 90}}]}
     item = chart(points=(point(one("d"), BYTES),))
     (old,), (new,) = (
         evaluate_charts(parse_section(section(item) + _definitions(definitions)), METRICS, cc) for cc in ((8, 0), (9, 0))
@@ -221,9 +221,9 @@ def test_definition_for_another_chip() -> None:
 
 
 def _definitions(fields: dict[str, Any]) -> bytes:
-    from ncu_roofline.sectionfile.message import messages
+    from ncu_roofline.sectionfile.schema import messages
 
-    data = messages()["Section"](definitions=fields).SerializeToString()
+    data = messages()["Section"](MetricDefinitions=fields).SerializeToString()
     assert isinstance(data, bytes)
     return data
 
@@ -249,13 +249,13 @@ def test_sections_are_compiled_once_per_chip() -> None:
 
 
 def test_needed_metrics() -> None:
-    name = metric("old", arch={"max_arch": 72}, options=({"name": b"new", "filter": {"min_arch": 75}},))
+    name = metric("old", arch={"MaxArch": 72}, options=({"Name": b"new", "Filter": {"MinArch": 75}},))
     item = chart(
-        roofs=(roof(per_second(name), one("d"), show_only_if_not_zero=one("gate")),),
+        roofs=(roof(per_second(name), one("d"), ShowOnlyIfNotZero=one("gate")),),
         points=(point(constant(1.0), one("bytes")),),
-        walls=({"value": one("wall")},),
+        walls=({"Value": one("wall")},),
     )
-    other = chart(points=(point(one("elsewhere"), one("elsewhere2")),), filter={"min_arch": 90})
+    other = chart(points=(point(one("elsewhere"), one("elsewhere2")),), Filter={"MinArch": 90})
     got = parse_section(section(item, other, definitions={"d": "e + f", "e": "g * 2", "unused": "h * 2"}))
     names = needed_metrics(got, (8, 0))
     assert len(names) == len(set(names))
@@ -271,7 +271,7 @@ def test_needed_metrics_are_all_that_is_read() -> None:
             return super().get(key, default)
 
     read: set[str] = set()
-    item = chart(roofs=(roof(one("d"), BANDWIDTH, show_only_if_not_zero=one("add")),), points=(point(PEAK, one("x")),))
+    item = chart(roofs=(roof(one("d"), BANDWIDTH, ShowOnlyIfNotZero=one("add")),), points=(point(PEAK, one("x")),))
     got = parse_section(section(item, definitions={"d": "e * 2", "e": "add + mul"}))
     evaluate_charts(got, Spy(METRICS), (8, 0))
     assert read == set(needed_metrics(got, (8, 0)))

@@ -105,7 +105,7 @@ def test_mixtures() -> None:
 def _chart(peak: str, *work: str, identifier: bytes = b"SpeedOfLight_HierarchicalHalfRooflineChart") -> Chart:
     item = chart(roofs=(roof(per_second(peak), constant(1.0)),), points=(point(per_second(*work), one("bytes")),))
     names = {"bytes": 1.0, "sm__cycles_elapsed.avg.per_second": 1.0, peak: 1.0, **dict.fromkeys(work, 1.0)}
-    (got,) = evaluate_charts(parse_section(section(item, identifier=identifier)), names, (8, 0))
+    (got,) = evaluate_charts(parse_section(section(item, Identifier=identifier)), names, (8, 0))
     assert got.roofs
     assert got.points
     return got

@@ -7,29 +7,38 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.sectionfile import evaluate_charts, parse_section
-from ncu_roofline.sectionfile.filters import ArchFilter, ArchRange, MetricName, SectionMetric
-from ncu_roofline.sectionfile.message import messages
-from ncu_roofline.sectionfile.section import Axis, ConstantValue, MetricValue, PerSecondValue, Style
+from ncu_roofline.sectionfile import encode_section, evaluate_charts, parse_section
+from ncu_roofline.sectionfile.schema import messages
+from ncu_roofline.sectionfile.section import (
+    ArchFilter,
+    ArchRange,
+    Axis,
+    ConstantValue,
+    MetricName,
+    MetricValue,
+    PerSecondValue,
+    SectionMetric,
+    Style,
+)
 from tests.sectionfile.section_factory import chart, constant, metric, one, per_second, point, roof, section
 
 FULL = section(
     chart(
-        roofs=(roof(per_second("w1", "w2"), one("t"), "R", color=0xFFFF0000, show_only_if_not_zero=one("gate")),),
+        roofs=(roof(per_second("w1", "w2"), one("t"), "R", color=0xFFFF0000, ShowOnlyIfNotZero=one("gate")),),
         points=(point(constant(3.0), one("t2"), "P"),),
-        walls=({"value": constant(7.5), "options": {"label": b"W"}},),
-        label=b"Chart",
-        axis_intensity={"label": b"AI", "min": 0.5, "base": 2.0},
-        axis_work={"label": b"FLOP/s", "max": 1e12},
+        walls=({"Value": constant(7.5), "Options": {"Label": b"W"}},),
+        Label=b"Chart",
+        AxisIntensity={"Label": b"AI", "Min": 0.5, "Base": 2.0},
+        AxisWork={"Label": b"FLOP/s", "Max": 1e12},
     ),
-    {"table": {"label": b"T", "metrics": [metric("m1")]}},
+    {"Table": {"Label": b"T", "Metrics": [metric("m1")]}},
     definitions={"d": "a * 2"},
-    order=12,
-    extends=b"SpeedOfLight",
-    description=b"caf\xe9",
-    sets=[{"identifier": b"roofline"}, {"identifier": b"full"}],
-    header={"metrics": [metric("h", label="Head")]},
-    metrics={"metrics": [metric("m", arch={"min_arch": 80}, options=({"name": b"o", "filter": {"max_arch": 72}},))]},
+    Order=12,
+    Extends=b"SpeedOfLight",
+    Description=b"caf\xe9",
+    Sets=[{"Identifier": b"roofline"}, {"Identifier": b"full"}],
+    Header={"Metrics": [metric("h", label="Head")]},
+    Metrics={"Metrics": [metric("m", arch={"MinArch": 80}, options=({"Name": b"o", "Filter": {"MaxArch": 72}},))]},
 )
 
 
@@ -62,14 +71,21 @@ def test_chart_fields() -> None:
     assert (got.walls[0].value, got.walls[0].style) == (ConstantValue(7.5), Style("W"))
 
 
+def test_written_and_read() -> None:
+    inner = {"HorizontalContainer": {"Items": [chart(Filter={"MinArch": 80}), chart()]}, "Filter": {"Items": [{"MaxArch": 90}]}}
+    for data in (FULL, section(), section(inner, chart()), section(Filter={"MinArch": 75}, Header={"Rows": 0})):
+        got = parse_section(data)
+        assert vars(parse_section(encode_section(got))) == vars(got)
+
+
 def test_same_bytes_same_object() -> None:
     assert parse_section(FULL) is parse_section(bytes(bytearray(FULL)))
     assert parse_section(section()) is not parse_section(FULL)
 
 
 def test_items_replace_the_bounds_of_a_filter() -> None:
-    arch = {"min_arch": 50, "items": [{"min_arch": 70, "max_arch": 75}, {"min_arch": 89}]}
-    got = parse_section(section(metrics={"metrics": [metric("m", arch=arch)]}))
+    arch = {"MinArch": 50, "Items": [{"MinArch": 70, "MaxArch": 75}, {"MinArch": 89}]}
+    got = parse_section(section(Metrics={"Metrics": [metric("m", arch=arch)]}))
     assert got.metrics[0].base.filter == ArchFilter(ArchRange(50, None), (ArchRange(70, 75), ArchRange(89, None)))
 
 
@@ -78,15 +94,15 @@ def test_unknown_fields_and_enum_values_survive() -> None:
     message = messages()["Section"]()
     message.ParseFromString(FULL + extra)
     assert extra in message.SerializeToString()
-    got = parse_section(section(metrics={"metrics": [metric("m", arch={"min_arch": 999})]}) + extra)
+    got = parse_section(section(Metrics={"Metrics": [metric("m", arch={"MinArch": 999})]}) + extra)
     assert got.metrics[0].base.filter == ArchFilter(ArchRange(999, None))
 
 
 def test_containers_keep_order_and_filters() -> None:
     def named(label: bytes, **more: Any) -> dict[str, Any]:
-        return chart(label=label, **more)
+        return chart(Label=label, **more)
 
-    inner = {"container": {"items": [named(b"2", filter={"min_arch": 80}), named(b"3")]}, "filter": {"max_arch": 90}}
+    inner = {"HorizontalContainer": {"Items": [named(b"2", Filter={"MinArch": 80}), named(b"3")]}, "Filter": {"MaxArch": 90}}
     got = parse_section(section(named(b"1"), inner, named(b"4")))
     assert [one.label for one in got.charts] == ["1", "2", "3", "4"]
     shown = {arch: [one.label for one in evaluate_charts(got, {}, arch)] for arch in ((7, 5), (8, 0), (10, 0))}
@@ -103,7 +119,7 @@ def test_damaged(data: bytes) -> None:
 
 def test_deep_containers_are_refused() -> None:
     for depth in (25, 90, 5000):
-        item = messages()["Item"](roofline={"label": b"deep"}).SerializeToString()
+        item = messages()["BodyItem"](RooflineChart={"Label": b"deep"}).SerializeToString()
         for _ in range(depth):
             container = _field(1, item)
             item = _field(5, container)

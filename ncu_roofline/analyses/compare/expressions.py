@@ -23,7 +23,7 @@ BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
-class Quantity:
+class NamedQuantity:
     """One name of the expressions; ``parts``: what may follow it after dots (precision, level, both, or nothing)."""
 
     name: str
@@ -36,23 +36,25 @@ _P, _L, _PL = "PRECISION", "LEVEL", "PRECISION.LEVEL"
 QUANTITIES = {
     one.name: one
     for one in (
-        Quantity("time", "second", (), "run time of a launch (median), on the basis the comparison uses (see --times)"),
-        Quantity("time.raw", "second", (), "run time as measured"),
-        Quantity("time.normalised", "second", (), "run time at the baseline's SM clock"),
-        Quantity("time.total", "second", (), "run time of all launches, on the same basis as time"),
-        Quantity("cycles", "", (), "SM cycles of a launch: time.raw * clock"),
-        Quantity("clock", "hertz", (), "SM clock while profiled"),
-        Quantity("launches", "", (), "number of launches"),
-        Quantity("share", "ratio", (), "share of the report's time, all launches"),
-        Quantity("noise", "ratio", (), "change of time up to which it counts as the same"),
-        Quantity("flops", "flop", ("", _P), "floating-point operations of a launch (mean), of all precisions or of one"),
-        Quantity("flops.total", "flop", ("", _P), "the same of all launches"),
-        Quantity("bytes", "byte", (_L,), "bytes of a launch (mean) at a memory level"),
-        Quantity("bytes.total", "byte", (_L,), "the same of all launches"),
-        Quantity("bandwidth", "byte/s", (_L,), "bytes per second at a memory level"),
-        Quantity("intensity", "flop/byte", (_L, _PL), "FLOPs per byte, of the precision with most work or a given one"),
-        Quantity("performance", "flop/s", ("", _P), "FLOPs per second, likewise"),
-        Quantity("fraction", "ratio", ("", _P, _L, _PL), "share of the attainable performance: the lowest, or at one level"),
+        NamedQuantity("time", "second", (), "run time of a launch (median), on the basis the comparison uses (see --times)"),
+        NamedQuantity("time.raw", "second", (), "run time as measured"),
+        NamedQuantity("time.normalised", "second", (), "run time at the baseline's SM clock"),
+        NamedQuantity("time.total", "second", (), "run time of all launches, on the same basis as time"),
+        NamedQuantity("cycles", "", (), "SM cycles of a launch: time.raw * clock"),
+        NamedQuantity("clock", "hertz", (), "SM clock while profiled"),
+        NamedQuantity("launches", "", (), "number of launches"),
+        NamedQuantity("share", "ratio", (), "share of the report's time, all launches"),
+        NamedQuantity("noise", "ratio", (), "change of time up to which it counts as the same"),
+        NamedQuantity("flops", "flop", ("", _P), "floating-point operations of a launch (mean), of all precisions or of one"),
+        NamedQuantity("flops.total", "flop", ("", _P), "the same of all launches"),
+        NamedQuantity("bytes", "byte", (_L,), "bytes of a launch (mean) at a memory level"),
+        NamedQuantity("bytes.total", "byte", (_L,), "the same of all launches"),
+        NamedQuantity("bandwidth", "byte/s", (_L,), "bytes per second at a memory level"),
+        NamedQuantity("intensity", "flop/byte", (_L, _PL), "FLOPs per byte, of the precision with most work or a given one"),
+        NamedQuantity("performance", "flop/s", ("", _P), "FLOPs per second, likewise"),
+        NamedQuantity(
+            "fraction", "ratio", ("", _P, _L, _PL), "share of the attainable performance: the lowest, or at one level"
+        ),
     )
 }
 
@@ -95,7 +97,7 @@ Node = Number | Name | Operation
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Inequality:
     """Two sums compared."""
 
     sign: str
@@ -108,7 +110,7 @@ class Condition:
     """Comparisons: any of ``alternatives`` of which all are true; ``text`` as the user wrote it."""
 
     text: str
-    alternatives: tuple[tuple[Comparison, ...], ...]
+    alternatives: tuple[tuple[Inequality, ...], ...]
 
     def names(self) -> list[Name]:
         """Every name, each once, in the order written."""
@@ -139,7 +141,7 @@ def _either(values: list[bool | None]) -> bool | None:
     return True if True in values else None if None in values else False
 
 
-def _compared(one: Comparison, value: Callable[[Name], float]) -> bool | None:
+def _compared(one: Inequality, value: Callable[[Name], float]) -> bool | None:
     left, right = _number(one.left, value), _number(one.right, value)
     return None if math.isnan(left) or math.isnan(right) else COMPARE[one.sign](left, right)
 
@@ -177,7 +179,7 @@ _UNIT = re.compile(rf"\s*(?:(%)|([{''.join(_PREFIXES)}]?)({'|'.join(_SYMBOLS)})(
 
 def parse(text: str) -> Condition:
     """Read a condition.  Raises UsageError that says at which character what is wrong."""
-    return _Reader(text).condition()
+    return _ExpressionReader(text).condition()
 
 
 def wrong(text: str, position: int, reason: str, next_step: str = "") -> UsageError:
@@ -189,14 +191,14 @@ def wrong(text: str, position: int, reason: str, next_step: str = "") -> UsageEr
 
 
 @dataclass(frozen=True)
-class _Token:
+class _ExpressionToken:
     kind: str
     text: str
     position: int
     end: int
 
 
-class _Reader:
+class _ExpressionReader:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
@@ -204,14 +206,14 @@ class _Reader:
         if len(text) > MAX_LENGTH:
             raise wrong(text[:40] + "...", 40, f"it is longer than {MAX_LENGTH} characters")
 
-    def _peek(self) -> _Token:
+    def _peek(self) -> _ExpressionToken:
         found = _LEXEME.match(self._text, self._at)
         if found and found.lastgroup:
-            return _Token(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup), found.end())
+            return _ExpressionToken(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup), found.end())
         position = len(self._text) - len(self._text[self._at :].lstrip())
         if position < len(self._text):
             raise wrong(self._text, position, "this character has no meaning here")
-        return _Token("end", "", position, position)
+        return _ExpressionToken("end", "", position, position)
 
     def _take(self, *signs: str) -> str:
         token = self._peek()
@@ -232,13 +234,13 @@ class _Reader:
             raise wrong(self._text, token.position, "join comparisons with and" if chained else "an operator must stand here")
         return Condition(self._text.strip(), tuple(map(tuple, alternatives)))
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self) -> Inequality:
         start = self._at
         left = self._sum()
         token = self._peek()
         if not (sign := self._take(*COMPARE)):
             raise wrong(self._text, token.position, f"a comparison ({' '.join(COMPARE)}) must stand here")
-        return self._resolved(Comparison(sign, left, self._sum()), start)
+        return self._resolved(Inequality(sign, left, self._sum()), start)
 
     def _sum(self) -> Node:
         node = self._product()
@@ -274,7 +276,7 @@ class _Reader:
         self._depth -= 1
         return node
 
-    def _literal(self, token: _Token) -> Number:
+    def _literal(self, token: _ExpressionToken) -> Number:
         self._at = token.end
         found = _UNIT.match(self._text, token.end)
         if not found:
@@ -285,7 +287,7 @@ class _Reader:
         symbol = found.group(3)
         return Number(float(token.text) * _PREFIXES[found.group(2)], _SYMBOLS[symbol], token.position)
 
-    def _name(self, token: _Token) -> Name:
+    def _name(self, token: _ExpressionToken) -> Name:
         words = token.text
         of_baseline = words == BASELINE or words.startswith(f"{BASELINE}.")
         words = words[len(BASELINE) + 1 :] if of_baseline else words
@@ -303,7 +305,7 @@ class _Reader:
             raise wrong(self._text, token.position, f"{found} needs a part: {' or '.join(f'{found}.{part}' for part in parts)}")
         return Name(found, rest, of_baseline, token.position)
 
-    def _resolved(self, one: Comparison, start: int) -> Comparison:
+    def _resolved(self, one: Inequality, start: int) -> Inequality:
         """The comparison with every bare ``baseline`` filled in, its units checked."""
         found = [leaf for side in (one.left, one.right) for leaf in leaves(side)]
         named = {(leaf.quantity, leaf.rest) for leaf in found if isinstance(leaf, Name) and leaf.quantity}
@@ -316,7 +318,7 @@ class _Reader:
         for leaf in found:
             if isinstance(leaf, Number) and leaf.unit and leaf.unit not in units:
                 raise wrong(self._text, leaf.position, "the unit fits none of the names compared")
-        return Comparison(one.sign, _filled(one.left, *min(named)), _filled(one.right, *min(named)))
+        return Inequality(one.sign, _filled(one.left, *min(named)), _filled(one.right, *min(named)))
 
 
 def _filled(node: Node, quantity: str, rest: str) -> Node:

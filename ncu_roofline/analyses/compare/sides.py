@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.demangled import parse
@@ -221,7 +222,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Binding:
+class BindingRoofs:
     """Of one precision by group: performance (FLOP/s), its share of the lowest attainable one, and what binds."""
 
     performance: FloatArray
@@ -327,11 +328,11 @@ class Totals:
             return Cell(performance / bandwidth, performance, mean("compute_roof"), mean("bandwidth_roof"))
 
     @cached_property
-    def bindings(self) -> dict[str, Binding]:
+    def bindings(self) -> dict[str, BindingRoofs]:
         """By precision: over all levels of the frame, what attains least."""
         return {precision: self._binding(precision) for precision in dict.fromkeys(name for name, _ in self.cells)}
 
-    def _binding(self, precision: str) -> Binding:
+    def _binding(self, precision: str) -> BindingRoofs:
         lowest, performance = np.full(self.count, np.nan), np.full(self.count, np.nan)
         binds: TextArray = np.full(self.count, "", dtype=object)
         roofs = self._compute_roof_ids(precision)
@@ -344,7 +345,7 @@ class Totals:
                 binds = np.where(better, np.where(cell.slope < cell.compute_roof, level, roofs), binds)
             lowest = np.where(better, cell.attainable, lowest)
         with np.errstate(all="ignore"):
-            return Binding(performance, performance / lowest, binds)
+            return BindingRoofs(performance, performance / lowest, binds)
 
     def _compute_roof_ids(self, precision: str) -> TextArray:
         """The compute roof of each group: what its rows name as binding, else the first of this precision."""
@@ -372,3 +373,27 @@ class Totals:
             result[better] = precision
             most = np.where(better, binding.performance, most)
         return result
+
+
+def roof_spreads(whole: Roofline, ceilings: Sequence[Ceilings]) -> dict[str, float]:
+    """Relative spread of the measured roofs by what they can bind as: the largest where several files have one."""
+    result: dict[str, float] = {}
+    for binds in dict.fromkeys(whole.point_columns["binds"]):
+        found = [one.bandwidth(binds) or one.compute(binds) for one in ceilings]
+        spreads = [ceiling.spread for ceiling in found if ceiling and math.isfinite(ceiling.spread)]
+        if spreads:
+            result[binds] = max(spreads)
+    return result
+
+
+def of_reports(whole: Roofline, reports: set[str]) -> Roofline:
+    """The rows of some reports."""
+    kernels = [report in reports for report in whole.kernel_columns["report"]]
+    points = [report in reports for report in whole.point_columns["report"]]
+    return Roofline(
+        {name: values[points] for name, values in whole.point_columns.items()},
+        whole.roof_columns,
+        {name: values[kernels] for name, values in whole.kernel_columns.items()},
+        traffic={name: values[kernels] for name, values in whole.traffic.items()},
+        work={name: values[kernels] for name, values in whole.work.items()},
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -16,7 +15,17 @@ from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.errors import printable
 from ncu_roofline.facts import load_spec
 from ncu_roofline.rendering.frames import table
-from ncu_roofline.rendering.table import Cells, escape, table_lines
+from ncu_roofline.rendering.table import (
+    Table,
+    TextColumn,
+    blocks_text,
+    bullets,
+    escape,
+    markdown,
+    markdown_document,
+    terminal,
+    wrapped,
+)
 from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
@@ -150,34 +159,33 @@ def level_of(frames: ComparisonFrames) -> str:
 
 
 class KernelCells:
-    """The columns of a table of kernels: (header, which goes first where room is short or 0, texts)."""
+    """The table of kernels."""
 
     def __init__(self, frames: ComparisonFrames, level: str) -> None:
         self.level = level
         self._levels = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
 
-    def columns(self, kernels: list[tuple[int, Row]]) -> list[tuple[str, int, list[str]]]:
+    def table(self, kernels: list[tuple[int, Row]]) -> Table:
         """Of these kernels."""
         rows = [row for _, row in kernels]
-        columns = [("kernel", 0, [clean(row["kernel"]) for row in rows])]
+        columns = [TextColumn("kernel", [clean(row["kernel"]) for row in rows], left=True)]
         if len({row["name"] for row in rows}) < len(rows):
-            columns.append(("grid", 5, [_before_after(row, "grid") for row in rows]))
+            columns.append(TextColumn("grid", [_before_after(row, "grid") for row in rows], left=True, spare=5))
         several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows)
         if several:
-            columns.append(("launches", 3, [_launches(row) for row in rows]))
-            columns.append(("total time", 8, [_times(row, "total_seconds") for row in rows]))
-        verdicts = [_before_after(row, "verdict") for row in rows]
-        return [
-            *columns,
-            ("time/launch" if several else "time", 0, [_times(row, "seconds") for row in rows]),
-            ("change", 0, [_time_change(row) for row in rows]),
-            ("FLOP", 7, [change(row["work_before"], row["work"]) for row in rows]),
-            (f"{self.level.upper()} B", 6, [self._traffic(number) for number, _ in kernels]),
-            ("FLOP/B", 9, [self._intensity(number, row) for number, row in kernels]),
-            ("of roof", 0, [_fractions(row) for row in rows]),
-            *([("verdict", 4, verdicts)] if any(verdicts) else []),
-            ("outcome", 0, [row["outcome"] for row in rows]),
+            columns.append(TextColumn("launches", [_launches(row) for row in rows], spare=3))
+            columns.append(TextColumn("total time", [_times(row, "total_seconds") for row in rows], spare=8))
+        columns += [
+            TextColumn("time/launch" if several else "time", [_times(row, "seconds") for row in rows]),
+            TextColumn("change", [_time_change(row) for row in rows]),
+            TextColumn("FLOP", [change(row["work_before"], row["work"]) for row in rows], spare=7),
+            TextColumn(f"{self.level.upper()} B", [self._traffic(number) for number, _ in kernels], spare=6),
+            TextColumn("FLOP/B", [self._intensity(number, row) for number, row in kernels], spare=9),
+            TextColumn("of roof", [_fractions(row) for row in rows]),
         ]
+        if any(verdicts := [_before_after(row, "verdict") for row in rows]):
+            columns.append(TextColumn("verdict", verdicts, left=True, spare=4))
+        return Table((*columns, TextColumn("outcome", [row["outcome"] for row in rows], left=True)))
 
     def _traffic(self, number: int) -> str:
         row = self._levels.get((number, "", self.level), {})
@@ -267,8 +275,6 @@ def _several(names: list[str]) -> str:
 
 
 _WIDTH_MIN = 60
-_LEFT = ("kernel", "grid", "verdict", "outcome")
-_ASCII = str.maketrans({"\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf"})
 
 
 def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
@@ -277,18 +283,12 @@ def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: b
     cells = KernelCells(comparison, level_of(comparison))
     blocks = []
     for one, kernels in pairs(comparison):
-        blocks.append(_wrapped(pair_title(one, names), width) + _wrapped(sentence(one, kernels), width))
+        blocks.append(wrapped(f"{pair_title(one, names)}\n{sentence(one, kernels)}", width, "  "))
         if kernels:
-            columns = tuple(cells.columns(kernels))
-            blocks.append(table_lines(Cells(columns, left=_LEFT), width) + _wrapped(legend(one), width))
-        blocks.append([line for note in notes_of(one, kernels) for line in _wrapped(f"- {note}", width)])
-    blocks.append([line for text in threshold_lines(comparison) for line in _wrapped(text, width)])
-    text = "\n\n".join("\n".join(map(printable, block)) for block in blocks if block) + "\n"
-    return text.translate(_ASCII).encode("ascii", "replace") if ascii_only else text.encode("utf-8", "replace")
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+            blocks.append(terminal(cells.table(kernels), width) + wrapped(legend(one), width, "  "))
+        blocks.append(wrapped("\n".join(f"- {note}" for note in notes_of(one, kernels)), width, "  "))
+    blocks.append(wrapped("\n".join(threshold_lines(comparison)), width, "  "))
+    return (blocks_text((map(printable, block) for block in blocks), ascii_only) + "\n").encode("utf-8", "replace")
 
 
 def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:
@@ -298,12 +298,8 @@ def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:
     for one, kernels in pairs(comparison):
         blocks += [f"## {escape(pair_title(one, names))}", escape(sentence(one, kernels))]
         if kernels:
-            columns = cells.columns(kernels)
-            rule = [":--" if header in _LEFT else "--:" for header, _, _ in columns]
-            rows = [[header for header, _, _ in columns], rule]
-            rows += [list(map(escape, row)) for row in zip(*(texts for _, _, texts in columns), strict=True)]
-            blocks += ["\n".join(f"| {' | '.join(row)} |" for row in rows), escape(legend(one))]
-        blocks.append("\n".join(f"- {escape(note)}" for note in notes_of(one, kernels)))
+            blocks += [markdown(cells.table(kernels)), escape(legend(one))]
+        blocks.append(bullets(notes_of(one, kernels)))
     if lines := threshold_lines(comparison):
-        blocks += ["## Thresholds", "\n".join(f"- {escape(line)}" for line in lines)]
-    return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
+        blocks += ["## Thresholds", bullets(lines)]
+    return markdown_document(blocks)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Chart, asked_work, range_text, statuses
+from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
@@ -243,7 +243,7 @@ def source_note(frames: Frames) -> str:
     return " ".join(f"{count} of {plural(total, 'dot')} {names[source]}." for source, count in sources.most_common())
 
 
-def footnotes(frames: Frames, chart: Chart, outside: int = 0) -> list[str]:
+def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[str]:
     """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes.
 
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.

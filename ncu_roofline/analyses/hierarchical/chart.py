@@ -160,7 +160,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Roof:
+class ChartRoof:
     """One roof of a panel; NaN where that origin is not given.  ``value`` in FLOP/s, OP/s, B/s, or FLOP/B for a wall.
 
     Where launches ran at clocks that differ, a roof is a band around ``measured`` and ``theoretical``, their medians: ``bands``
@@ -204,15 +204,15 @@ class Panel:
     title: str
     unit: str
     series: tuple[Series, ...]
-    roofs: tuple[Roof, ...]
+    roofs: tuple[ChartRoof, ...]
 
-    def of_kind(self, kind: str) -> list[Roof]:
+    def of_kind(self, kind: str) -> list[ChartRoof]:
         """The roofs of one kind, highest first."""
         return sorted((roof for roof in self.roofs if roof.kind == kind), key=lambda roof: (-roof.value, roof.id))
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ChartKernel:
     """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name."""
 
     label: str
@@ -226,11 +226,11 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Chart:
+class RooflineChart:
     """Everything a picture shows; ``total`` counts the kernels that have points, drawn or not."""
 
     panels: tuple[Panel, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[ChartKernel, ...]
     total: int
     panels_left_out: int
     levels: tuple[str, ...]
@@ -238,7 +238,7 @@ class Chart:
     several_origins: bool
 
 
-def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> Chart:
+def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> RooflineChart:
     """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels.
 
     ``marks`` by label of a kernel go behind its name.
@@ -260,10 +260,10 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = M
     level_labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     origins = {origin for panel in kept for roof in panel.roofs for origin in _origins(roof)}
     left_out = max(len(panels) - MAX_PANELS, 0)
-    return Chart(kept, kernels, total, left_out, tuple(level_order(present)), level_labels, len(origins) > 1)
+    return RooflineChart(kept, kernels, total, left_out, tuple(level_order(present)), level_labels, len(origins) > 1)
 
 
-def _origins(roof: Roof) -> list[str]:
+def _origins(roof: ChartRoof) -> list[str]:
     return [name for name in ("measured", "theoretical") if not math.isnan(getattr(roof, name))]
 
 
@@ -317,7 +317,7 @@ def _series(frames: Frames) -> tuple[list[tuple[str, str, Series]], dict[tuple[s
 
 def largest(
     frames: Frames, name: str, labels: dict[tuple[str, str], str], drawable: set[str], limit: int
-) -> tuple[tuple[Kernel, ...], int]:
+) -> tuple[tuple[ChartKernel, ...], int]:
     """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
     seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
     for report, kernel, time, part in rows(frames, name, "report", "kernel", "seconds", "time_share"):
@@ -325,7 +325,7 @@ def largest(
         seconds[label] += time if math.isfinite(time) else 0.0
         share[label] += part if math.isfinite(part) else 0.0
     order = sorted(drawable, key=lambda label: (-seconds[label], label))
-    return tuple(Kernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
+    return tuple(ChartKernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 
 def _panel(frames: Frames, device: str, group: str, series: list[tuple[str, Series]], several: bool) -> Panel:
@@ -361,7 +361,7 @@ def _goes(kind: str, owner: str, precisions: set[str]) -> bool:
     return owner in precisions or not owner or (kind == "wall" and not apart(owner))
 
 
-def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[Roof]:
+def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[ChartRoof]:
     """The roofs of one GPU for some precisions, over all of its launches and reports."""
     bands: dict[tuple[str, str], dict[str, Band]] = {}
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
@@ -386,10 +386,10 @@ def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list
     return [_roof(roof, kind, about[kind, roof], by_origin) for (kind, roof), by_origin in bands.items()]
 
 
-def _roof(roof: str, kind: str, about: tuple[str, str, str], bands: Mapping[str, Band]) -> Roof:
+def _roof(roof: str, kind: str, about: tuple[str, str, str], bands: Mapping[str, Band]) -> ChartRoof:
     measured, theoretical = (bands[origin].line if origin in bands else math.nan for origin in ("measured", "theoretical"))
     wide = {origin: band for origin, band in bands.items() if band.wide}
-    return Roof(roof, kind, *about, measured, theoretical, wide)
+    return ChartRoof(roof, kind, *about, measured, theoretical, wide)
 
 
 def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[str, str], str]) -> set[tuple[str, str]]:

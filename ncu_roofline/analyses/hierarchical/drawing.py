@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.chart import Chart, is_part
-from ncu_roofline.analyses.hierarchical.plan import EXPLANATION, Label, Line, PanelPlan, joined
+from ncu_roofline.analyses.hierarchical.chart import RooflineChart, is_part
+from ncu_roofline.analyses.hierarchical.plan import EXPLANATION, Label, PanelPlan, PlannedRoof, joined
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.sweeps import Trajectory
 from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
@@ -28,7 +28,7 @@ _SIZE = 6.6  # of the font
 ROW = 10.2  # points from one row of kernels to the next
 
 
-def _entries(data: Chart) -> list[str]:
+def _entries(data: RooflineChart) -> list[str]:
     numbered = len(data.kernels) > len(MARKERS)
     texts = []
     for index, kernel in enumerate(data.kernels):
@@ -39,7 +39,7 @@ def _entries(data: Chart) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Legend:
+class RooflineLegend:
     """Entries of the kernels, filled column by column; ``lefts`` are the places of the columns in points."""
 
     entries: tuple[str, ...]
@@ -47,7 +47,7 @@ class Legend:
     lefts: tuple[float, ...]
 
 
-def legend_of(data: Chart, measure: Measure, direct: bool, width: float) -> Legend:
+def legend_of(data: RooflineChart, measure: Measure, direct: bool, width: float) -> RooflineLegend:
     """As many columns as fit, four at most."""
     texts = () if direct else tuple(_entries(data))
     lefts: list[float] = []
@@ -58,10 +58,12 @@ def legend_of(data: Chart, measure: Measure, direct: bool, width: float) -> Lege
         lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
         if sum(widths) <= width - 12:
             break
-    return Legend(texts, down, tuple(lefts))
+    return RooflineLegend(texts, down, tuple(lefts))
 
 
-def draw_legend(sheet: Axes, foot: float, legend: Legend, data: Chart, colours: Theme, measure: Measure) -> None:
+def draw_legend(
+    sheet: Axes, foot: float, legend: RooflineLegend, data: RooflineChart, colours: Theme, measure: Measure
+) -> None:
     """Draws the key into axes in points, downwards from ``foot``."""
     width = sheet.get_xlim()[1]
     y, x = foot - 8, 10.0
@@ -97,7 +99,7 @@ def _key_text(sheet: Axes, x: float, y: float, text: str, colours: Theme, measur
     return x + measure(text, _SIZE)[0] + 14
 
 
-def _line_keys(data: Chart) -> list[tuple[str, Any, float]]:
+def _line_keys(data: RooflineChart) -> list[tuple[str, Any, float]]:
     origins = {
         name for panel in data.panels for roof in panel.roofs for name in ("measured", "theoretical") if getattr(roof, name) > 0
     }
@@ -117,7 +119,7 @@ def level_colour(level: str, colours: Theme) -> str:
     return style.dark if colours.dark else style.light
 
 
-def draw_panel(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
+def draw_panel(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> None:
     """Axes, roofs, ridge points, dots and labels of a panel."""
     _axes(axes, plan, data, colours)
     for area in plan.areas:
@@ -140,7 +142,7 @@ def draw_panel(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None
         _draw_label(axes, label, plan, colours)
 
 
-def _axes(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
+def _axes(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> None:
     """Limits, ticks and names of the axes; performance in the unit that suits the highest roof."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -181,7 +183,7 @@ def _scaled(value: float, unit: str) -> tuple[float, str]:
     return 10.0**exponent, format_value(10.0**exponent, unit).split(" ")[-1]
 
 
-def _draw_line(axes: Axes, line: Line, data: Chart, colours: Theme) -> None:
+def _draw_line(axes: Axes, line: PlannedRoof, data: RooflineChart, colours: Theme) -> None:
     """Measured roofs solid, theoretical ones dashed where both are shown; a roof upon another one shows through its gaps."""
     compute = line.kind == "compute"
     colour = colours.compute if compute else level_colour(line.level, colours) if line.level else colours.faint
@@ -230,7 +232,7 @@ def _draw_trajectory(axes: Axes, path: Trajectory, plan: PanelPlan, colours: The
         )
 
 
-def _draw_dots(axes: Axes, plan: PanelPlan, data: Chart, colours: Theme) -> None:
+def _draw_dots(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> None:
     """Dots in the colour of their level and the shape of their kernel, those of one kernel joined."""
     from matplotlib.collections import LineCollection
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Chart, chart
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, RooflineChart, chart
 from ncu_roofline.analyses.hierarchical.drawing import (
     ROW,
-    Legend,
+    RooflineLegend,
     bar_place,
     bars_height,
     draw_bars,
@@ -27,7 +27,7 @@ from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, Bars, bar_not
 from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
-from ncu_roofline.rendering.picture import saved
+from ncu_roofline.rendering.picture import pictures
 from ncu_roofline.rendering.style import THEMES, Theme
 from ncu_roofline.texts import clean
 
@@ -42,25 +42,6 @@ _TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
 _DIRECT = 5  # up to so many kernels are named at their dots
 _NOTE_LINES = 7
 _LINE = 8.6  # points from one note to the next
-
-
-def render_png(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as png at 160 dots per inch."""
-    return _render(roofline, "png", title, theme, top)
-
-
-def render_svg(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as svg; texts are outlines, so it looks the same everywhere."""
-    return _render(roofline, "svg", title, theme, top)
-
-
-def render_pdf(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The chart of a Roofline as pdf with TrueType fonts, as publishers ask for."""
-    return _render(roofline, "pdf", title, theme, top)
-
-
-def _render(roofline: Frames, suffix: str, title: str, theme: str, top: int) -> bytes:
-    return saved(lambda: figure(roofline, title=title, theme=theme, top=top), suffix)
 
 
 def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> Figure:
@@ -102,6 +83,9 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     return made
 
 
+render_png, render_svg, render_pdf = pictures(figure)
+
+
 @dataclass(frozen=True)
 class _Page:
     """Heights in points, from the top: ``head`` of the titles, ``down`` rows of panels, ``key``, bars, ``foot`` of notes."""
@@ -114,7 +98,7 @@ class _Page:
     foot: float
 
 
-def _page(data: Chart, plans: Sequence[PanelPlan], shown: Bars, legend: Legend, notes: int) -> _Page:
+def _page(data: RooflineChart, plans: Sequence[PanelPlan], shown: Bars, legend: RooflineLegend, notes: int) -> _Page:
     across = _across(data)
     down = -(-len(plans) // across)  # rounded up
     head = 34.0 if len(plans) > 1 or not plans else 24.0
@@ -124,7 +108,7 @@ def _page(data: Chart, plans: Sequence[PanelPlan], shown: Bars, legend: Legend, 
     return _Page(height, head, across, down, key, foot)
 
 
-def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: Chart, colours: Theme) -> None:
+def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: RooflineChart, colours: Theme) -> None:
     panel_height = _HEIGHTS[page.across] + _TOP + _BOTTOM
     for index, plan in enumerate(plans):
         row, column = divmod(index, page.across)
@@ -140,12 +124,12 @@ def _parts(place: tuple[float, float, float, float], height: float) -> tuple[flo
     return left / _WIDTH, bottom / height, width / _WIDTH, tall / height
 
 
-def _across(data: Chart) -> int:
+def _across(data: RooflineChart) -> int:
     """Panels side by side."""
     return 1 if len(data.panels) == 1 else 2
 
 
-def _default_title(data: Chart, title: str, name: str) -> str:
+def _default_title(data: RooflineChart, title: str, name: str) -> str:
     if title:
         return clean(title)
     panels = {panel.title for panel in data.panels if panel.title}
@@ -154,7 +138,7 @@ def _default_title(data: Chart, title: str, name: str) -> str:
     return f"{name}, {next(iter(panels))}" if len(data.panels) == 1 and panels else name
 
 
-def _plans(data: Chart, measure: Measure) -> tuple[list[PanelPlan], bool]:
+def _plans(data: RooflineChart, measure: Measure) -> tuple[list[PanelPlan], bool]:
     """Plans of all panels, and whether kernels are named at their dots: if few and all find room there."""
     across = _across(data)
     width = _WIDTH / across - _LEFT - _RIGHT

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ncu_roofline.analyses.hierarchical.chart import Band, Chart, Kernel, Panel, Roof, Series
+from ncu_roofline.analyses.hierarchical.chart import Band, ChartKernel, ChartRoof, Panel, RooflineChart, Series
 from ncu_roofline.analyses.hierarchical.style import COUNTED
 from ncu_roofline.analyses.hierarchical.sweeps import Mix, Trajectory, around_mark, mixes, over_dot, step_names, trajectories
 from ncu_roofline.analyses.hierarchical.usage import percent
@@ -32,7 +32,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlannedRoof:
     """A roof: ends in data values; ``twin`` > 0 for one drawn over another roof of the same value."""
 
     ends: tuple[tuple[float, float], tuple[float, float]]
@@ -71,7 +71,7 @@ class PanelPlan:
 
     panel: Panel
     view: View
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PlannedRoof] = field(default_factory=list)
     areas: list[Area] = field(default_factory=list)
     ridges: list[tuple[float, float, str]] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
@@ -90,7 +90,7 @@ def view_of(panel: Panel, width: float, height: float, direct: bool = False) -> 
     return View(*layout.limits(dots, peaks, bandwidths, walls, 14.0 if direct else 5.0), width, height)
 
 
-def plan_panel(panel: Panel, view: View, chart: Chart, measure: Measure, sizes: Sizes, direct: bool) -> PanelPlan:
+def plan_panel(panel: Panel, view: View, chart: RooflineChart, measure: Measure, sizes: Sizes, direct: bool) -> PanelPlan:
     """Plans one panel; ``direct`` writes kernel names at their dots, else kernels beyond the markers get numbers."""
     plan = PanelPlan(panel, view)
     _lines(plan)
@@ -170,9 +170,9 @@ def _visible_dots(plan: PanelPlan, sizes: Sizes, obstacles: Obstacles) -> list[t
     return found
 
 
-def _twins(roofs: Sequence[Roof]) -> list[list[Roof]]:
+def _twins(roofs: Sequence[ChartRoof]) -> list[list[ChartRoof]]:
     """Roofs, highest first, those of practically the same value together."""
-    groups: list[list[Roof]] = []
+    groups: list[list[ChartRoof]] = []
     for roof in roofs:
         if groups and math.isclose(groups[-1][0].value, roof.value, rel_tol=_SAME):
             groups[-1].append(roof)
@@ -197,16 +197,16 @@ def _lines(plan: PanelPlan) -> None:
                 value = getattr(roof, origin)
                 ends = None if math.isnan(value) else layout.diagonal(view, value, top)
                 if ends:
-                    plan.lines.append(Line(ends, roof.kind, roof.level, origin, twin))
+                    plan.lines.append(PlannedRoof(ends, roof.kind, roof.level, origin, twin))
                     plan.areas += _sloping_area(view, roof.band(origin), roof.level, top)
         for roof in compute:
             value = getattr(roof, origin)
             span = None if math.isnan(value) else layout.horizontal(view, value, steepest)
             if span:
-                plan.lines.append(Line(((span[0], value), (span[1], value)), roof.kind, "", origin))
+                plan.lines.append(PlannedRoof(((span[0], value), (span[1], value)), roof.kind, "", origin))
                 plan.areas += _level_area(view, roof.band(origin), span, steepest)
     for wall in panel.of_kind("wall"):
-        plan.lines.append(Line(((wall.value, view.y0), (wall.value, view.y1)), "wall", wall.level, "theoretical"))
+        plan.lines.append(PlannedRoof(((wall.value, view.y0), (wall.value, view.y1)), "wall", wall.level, "theoretical"))
     if compute:
         top = compute[0].value
         for group in _twins(bandwidth):
@@ -229,7 +229,7 @@ def _level_area(view: View, band: Band, span: tuple[float, float], steepest: flo
     return [Area(((left, high), (span[1], high), (span[1], low), (right, low)), "")]
 
 
-def roof_texts(roofs: Sequence[Roof]) -> list[str]:
+def roof_texts(roofs: Sequence[ChartRoof]) -> list[str]:
     """Labels for roofs of the same value, from complete to terse."""
     first = roofs[0]
     names = list(dict.fromkeys(roof.label or roof.id for roof in roofs))
@@ -270,13 +270,13 @@ def _roof_labels(plan: PanelPlan, obstacles: Obstacles, measure: Measure, sizes:
             plan.unlabelled.append(roof_texts(group)[-2])
 
 
-def _direct_names(kernels: Sequence[Kernel]) -> dict[str, str]:
+def _direct_names(kernels: Sequence[ChartKernel]) -> dict[str, str]:
     return {
         kernel.label: f"{kernel.marked} ({percent(kernel.share)})" if kernel.share > 0 else kernel.marked for kernel in kernels
     }
 
 
-def _numbers(kernels: Sequence[Kernel]) -> dict[str, str]:
+def _numbers(kernels: Sequence[ChartKernel]) -> dict[str, str]:
     from ncu_roofline.rendering.style import MARKERS
 
     return {kernel.label: str(index + 1) for index, kernel in enumerate(kernels)} if len(kernels) > len(MARKERS) else {}

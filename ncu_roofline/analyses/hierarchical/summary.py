@@ -67,7 +67,7 @@ class RoofLine:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RooflineSummary:
     """Everything a table for people shows."""
 
     heading: str
@@ -85,12 +85,12 @@ class Summary:
         return any(one.verdict for one in self.usages)
 
 
-def summary(frames: Frames) -> Summary:
+def summary(frames: Frames) -> RooflineSummary:
     """The rows of a Roofline, longest kernel first, its precisions together."""
     levels = level_order(set(column(frames, "points", "level")))
     found = usages(frames)
     notes = (tensor_caveat(frames), captions.clock_note(frames), captions.roof_note(frames), captions.source_note(frames))
-    return Summary(
+    return RooflineSummary(
         captions.subtitle(frames),
         tuple(levels),
         tuple(level_style(level).label for level in levels),
@@ -200,7 +200,7 @@ def intensity_text(value: float) -> str:
     return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
-def intensity_unit(data: Summary) -> str:
+def intensity_unit(data: RooflineSummary) -> str:
     """What intensities count: FLOP/B, OP/B or both; inst/TXN in the instruction view."""
     return " or ".join(dict.fromkeys(UNITS[COUNTED[row.unit].intensity_unit].symbol for row in data.rows))
 

@@ -1,18 +1,17 @@
-"""The roofline as a table for a terminal of any width, plain or in colour."""
+"""The roofline as tables: for a terminal of any width, plain or in colour, and as Markdown with GitHub tables."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import ZERO
 from ncu_roofline.analyses.hierarchical.summary import (
+    RooflineSummary,
     Row,
-    Summary,
     intensity_text,
     intensity_unit,
     label_of,
@@ -25,6 +24,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
     Usage,
     answers,
     busiest_text,
+    level_text,
     levels_of,
     occupancy_text,
     percent,
@@ -33,11 +33,179 @@ from ncu_roofline.analyses.hierarchical.usage import (
     waves_text,
 )
 from ncu_roofline.rendering.frames import Frames
-from ncu_roofline.rendering.table import Cells, columns_wide, table_lines
-from ncu_roofline.texts import shorten
-from ncu_roofline.units import UNITS, format_value
+from ncu_roofline.rendering.table import (
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Table,
+    TextColumn,
+    blocks_text,
+    bullets,
+    escape,
+    markdown,
+    markdown_document,
+    terminal,
+    wrapped,
+)
+from ncu_roofline.units import UNITS
 
-_MOST = 20
+_MOST, _REASONS, _STEP_MOST = 20, 5, 20
+_NARROW, _WIDTH_MIN = 90, 60
+_STEPS = ((24, 8), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones
+_NEEDED = 3  # spare this low: performance, share of the roof, intensity at the outermost level
+
+
+def _launch(number: int) -> str:
+    return str(number) if number >= 0 else ""
+
+
+def _columns(data: RooflineSummary, width: int = 0) -> tuple[list[TextColumn], list[TextColumn]]:
+    """What is said of a kernel, its name first, and of its work in one precision, that first."""
+
+    def cells(text: Callable[[Row], str]) -> list[str]:
+        return [text(row) for row in data.rows]
+
+    kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
+    columns = [TextColumn("kernel", cells(lambda row: row.kernel), left=True)]
+    if any(row.step_label for row in data.rows):  # of a sweep, or of a file that labels its rows
+        columns.append(TextColumn("step", cells(lambda row: row.step_label), left=True, most=_STEP_MOST))
+    if len(set(kernels)) < len(kernels):
+        columns.append(TextColumn("launch", cells(lambda row: _launch(row.launch))))
+    if any(row.launches > 1 for row in data.rows):
+        columns.append(TextColumn("launches", cells(lambda row: str(row.launches)), spare=11))
+    columns.append(TextColumn("time", cells(lambda row: time_text(row.seconds))))
+    columns.append(TextColumn("share", cells(lambda row: percent(row.share)), own=True))
+    if data.judged:
+        columns.append(TextColumn("verdict", cells(lambda row: row.verdict), left=True, most=max(17, width // 5)))
+        columns.append(TextColumn("gain", cells(lambda row: row.gain), spare=6, own=True))
+    spare = 0 if len({row.precision for row in data.rows}) > 1 else 8  # where all work is of one kind, that may go
+    work = [TextColumn(captions.kind_of_work(row.unit for row in data.rows), cells(label_of), left=True, spare=spare)]
+    work += [
+        TextColumn(
+            label,
+            [intensity_text(row.intensity.get(level, math.nan)) for row in data.rows],
+            spare=3 if level == data.levels[-1] else 7,
+            group=_intensities(intensity_unit(data)),
+        )
+        for level, label in zip(data.levels, data.level_labels, strict=True)
+    ]
+    work.append(TextColumn("performance", cells(performance_text), spare=2))
+    of_roof, colours = cells(lambda row: percent(row.fraction)), cells(_colour)
+    work.append(TextColumn("of roof", of_roof, spare=1, colours=colours, own=True))
+    if any(row.fma_share >= 0 for row in data.rows):
+        work.append(TextColumn("FMA", cells(lambda row: share_text(row.fma_share)), spare=12, own=True))
+        work.append(TextColumn("of mix", cells(lambda row: share_text(row.mix_fraction)), spare=13, own=True))
+    if any(row.lanes >= 0 for row in data.rows):
+        work.append(TextColumn("lanes", cells(lambda row: share_text(row.lanes)), spare=9, own=True))
+    if not data.judged:
+        work.append(TextColumn("bound by", cells(lambda row: row.binds), left=True, most=max(10, width // 7)))
+    return columns, work
+
+
+def _intensities(unit: str) -> tuple[str, ...]:
+    """What stands over intensities, from complete to terse: a unit has to stay."""
+    return f"intensity [{unit}]", unit, *(["work/B"] if " or " in unit else [])
+
+
+def _colour(row: Row) -> str:
+    if not row.fraction >= 0:
+        return DIM
+    return GREEN if row.fraction >= 0.8 else YELLOW if row.fraction >= 0.4 else RED
+
+
+def _absent_columns(absent: Sequence[Usage], width: int, levels: Sequence[TextColumn]) -> list[TextColumn]:
+    """Of kernels without points, how full they kept the GPU; columns that nobody fills are left out, but for time and share."""
+    repeated = len({(one.kernel, one.step) for one in absent}) < len(absent)
+    several = any(one.launches > 1 for one in absent)
+    columns = [
+        TextColumn("kernel", [one.kernel for one in absent], left=True),
+        TextColumn("step", [one.step_label[:_STEP_MOST] for one in absent], left=True),
+        TextColumn("launch", [_launch(one.launch) if repeated else "" for one in absent]),
+        TextColumn("launches", [str(one.launches) if several else "" for one in absent], spare=9),
+        TextColumn("time", [time_text(one.seconds) for one in absent]),
+        TextColumn("share", [percent(one.share) for one in absent], own=True),
+        TextColumn("verdict", [one.verdict for one in absent], left=True, most=max(19, width // 4)),
+        TextColumn("gain", [one.gain for one in absent], spare=6, own=True),
+        TextColumn("busiest", [busiest_text(one) for one in absent], left=True, spare=1),
+        *levels,
+        TextColumn("occupancy", [occupancy_text(one) for one in absent], spare=10),
+        TextColumn("waves", [waves_text(one) for one in absent], spare=11),
+    ]
+    return [column for column in columns if any(column.cells) or column.header in ("kernel", "time", "share")]
+
+
+def render_text(roofline: Frames, *, width: int = 120, ascii_only: bool = False) -> bytes:
+    """The table of a Roofline as UTF-8 text without colours."""
+    return (text_table(roofline, width=width, ascii_only=ascii_only) + "\n").encode()
+
+
+def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
+    """The table of a Roofline for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out."""
+    data = summary(roofline)
+    width = max(width, _WIDTH_MIN)
+    absent = absent_lines(roofline, data.absent, width)
+    blocks = [wrapped(data.heading, width)]
+    if data.rows:
+        blocks += [_table(data, width, color), absent]
+    elif answers(roofline, data.absent):
+        blocks += [absent, wrapped(captions.how_to_add(roofline), width)]
+    else:
+        blocks += [wrapped(captions.explanation(roofline), width), absent]
+    blocks += [
+        _reasons(data, width),
+        _roofs(data, width, color),
+        wrapped("\n".join(data.notes), width),
+        wrapped("\n".join(f"- {note}" for note in captions.notes_of(roofline, 8)), width, "  "),
+    ]
+    return blocks_text(blocks, ascii_only)
+
+
+def _parts(data: RooflineSummary, width: int, repeated: Sequence[bool]) -> list[Table]:
+    """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each."""
+    about, work = _columns(data, width)
+    about = [
+        replace(one, cells=["" if again else text for again, text in zip(repeated, one.cells, strict=True)]) for one in about
+    ]
+    for columns in (work, _short(data, work)) if width >= _NARROW else (_short(data, work),):
+        flat = Table((*about, *columns), _STEPS).fitted(width)
+        if all(any(kept.header == one.header for kept in flat.columns) for one in columns if 0 < one.spare <= _NEEDED):
+            return [flat]
+    precision, *others = work
+    indented = replace(precision, header=f"  {precision.header}", cells=[f"  {text}" for text in precision.cells], spare=0)
+    return [Table(tuple(columns), _STEPS).fitted(width) for columns in (about, (indented, *others))]
+
+
+def _short(data: RooflineSummary, work: Sequence[TextColumn]) -> list[TextColumn]:
+    """The columns of work with the unit of performance in the header."""
+    units = [UNITS[f"{row.unit}/s"].symbol for row in data.rows]
+    header = units[0] if len(set(units)) == 1 else "work/s"
+    return [
+        replace(one, header=header, cells=[text.removesuffix(unit) for text, unit in zip(one.cells, units, strict=True)])
+        if one.header == "performance"
+        else one
+        for one in work
+    ]
+
+
+def _table(data: RooflineSummary, width: int, color: bool) -> list[str]:
+    """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
+    repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
+    parts = _parts(data, width, repeated)
+    lines = [line for part in parts for line in part.head(color)]
+    lines.append("-" * min(max(part.total for part in parts), width))
+    for again, *row in zip(repeated, *(part.body(color) for part in parts), strict=True):
+        lines += [line if color else line[:width] for line in row[again and len(parts) > 1 :]]
+    return lines
+
+
+def _same(before: Row, row: Row) -> bool:
+    return before.usage is row.usage and _whose(before) == _whose(row)
+
+
+def _whose(row: Row) -> tuple[object, ...]:
+    """Of which dot in another precision a row may be; a time that nobody knows is as good as another."""
+    return row.kernel, row.step, row.step_label, row.launch, None if math.isnan(row.seconds) else row.seconds
 
 
 def absent_lines(frames: Frames, absent: Sequence[Usage], width: int) -> list[str]:
@@ -46,8 +214,8 @@ def absent_lines(frames: Frames, absent: Sequence[Usage], width: int) -> list[st
     for status in dict.fromkeys(one.status for one in absent):
         members = [one for one in absent if one.status == status]
         lines += [""] if lines else []
-        lines += textwrap.wrap(f"{_why(frames, status, members)}:", width, break_on_hyphens=False)
-        lines += table_lines(_cells(members[:_MOST], width), width)
+        lines += wrapped(f"{_why(frames, status, members)}:", width)
+        lines += terminal(_absent_table(members[:_MOST], width), width)
         if len(members) > _MOST:
             lines.append(f"and {len(members) - _MOST} more")
     return lines
@@ -68,323 +236,96 @@ def level_cell(one: Usage, level: str) -> str:
     return " ".join([*parts, percent(share)] if math.isfinite(share) else parts)
 
 
-def _cells(absent: Sequence[Usage], width: int) -> Cells:
-    """Columns that nobody fills are left out; time, share and verdict stay whatever the width."""
-    repeated = len({(one.kernel, one.step) for one in absent}) < len(absent)
-    verdict = max(19, width // 4)
-    columns = [
-        ("kernel", 0, [one.kernel for one in absent]),
-        ("step", 0, [one.step_label[:20] for one in absent]),
-        ("launch", 0, [str(one.launch) if repeated and one.launch >= 0 else "" for one in absent]),
-        ("launches", 9, [str(one.launches) if any(other.launches > 1 for other in absent) else "" for one in absent]),
-        ("time", 0, [format_value(one.seconds, "second", 3) for one in absent]),
-        ("share", 0, [percent(one.share) for one in absent]),
-        ("verdict", 0, [shorten(one.verdict, verdict) for one in absent]),
-        ("gain", 6, [one.gain for one in absent]),
-        ("busiest", 1, [busiest_text(one) for one in absent]),
-    ]
+def _absent_table(absent: Sequence[Usage], width: int) -> Table:
+    """Time, share and verdict stay whatever the width."""
     levels = levels_of(absent)
-    for place, level in enumerate(levels):
-        columns.append((f"{unit_label(level)} GB/s, %", 2 + len(levels) - place, [level_cell(one, level) for one in absent]))
-    columns += [
-        ("occupancy", 10, [occupancy_text(one) for one in absent]),
-        ("waves", 11, [waves_text(one) for one in absent]),
+    columns = [
+        TextColumn(f"{unit_label(level)} GB/s, %", [level_cell(one, level) for one in absent], spare=2 + len(levels) - place)
+        for place, level in enumerate(levels)
     ]
-    filled = tuple(column for column in columns if any(column[2]) or column[0] in ("kernel", "time", "share"))
-    return Cells(filled, ("kernel", "step", "verdict", "busiest"))
+    return Table(tuple(_absent_columns(absent, width, columns)))
 
 
-_GAP = "  "
-_KERNEL_GOOD, _KERNEL_MIN, _BOUND_MIN, _VERDICT_MIN = 24, 14, 10, 17
-_NARROW, _WIDTH_MIN = 90, 60
-_STEP_MOST, _REASONS = 20, 5
-_CHEAP = 8  # columns this spare go before names get short
-ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
-_NEEDED = 3  # spare this low: performance, share of the roof, intensity at the outermost level
-_ONCE = {"kernel", "step", "launch", "launches", "time", "share", "verdict", "gain"}  # on a kernel's first row only
-_BOLD, _DIM, _GREEN, _YELLOW, _RED, _RESET = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m", "\33[0m"
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column of the table: header, its group, text of a row, and whether it may go where room is short (lowest first)."""
-
-    header: str
-    group: str
-    cell: Callable[[Row], str]
-    left: bool = False
-    spare: int = 0
-
-
-def render_text(roofline: Frames, *, width: int = 120, ascii_only: bool = False) -> bytes:
-    """The table of a Roofline as UTF-8 text without colours."""
-    return (text_table(roofline, width=width, ascii_only=ascii_only) + "\n").encode()
-
-
-def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
-    """The table of a Roofline for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out."""
-    data = summary(roofline)
-    width = max(width, _WIDTH_MIN)
-    blocks = [_wrapped(data.heading, width)]
-    if data.rows:
-        blocks += [_table(data, width, color), absent_lines(roofline, data.absent, width)]
-    elif answers(roofline, data.absent):
-        blocks += [
-            absent_lines(roofline, data.absent, width),
-            _wrapped(captions.how_to_add(roofline), width),
-        ]
-    else:
-        blocks.append([line for part in captions.explanation(roofline).splitlines() for line in _wrapped(part, width)])
-        blocks.append(absent_lines(roofline, data.absent, width))
-    blocks += [
-        _reasons(data, width),
-        _roofs(data, width, color),
-        [line for note in data.notes for line in _wrapped(note, width)],
-    ]
-    notes = captions.notes_of(roofline, 8)
-    blocks.append([line for note in notes for line in _wrapped(f"- {note}", width, "  ")])
-    text = "\n\n".join("\n".join(block) for block in blocks if block)
-    return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
-
-
-def _reasons(data: Summary, width: int) -> list[str]:
+def _reasons(data: RooflineSummary, width: int) -> list[str]:
     """Why the longest kernels are as fast as they are, and how many more there are."""
     said = reasons(data.usages)
     shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
-    lines = [line for name, why in shown for line in _wrapped(f"{name}: {why}", width, "  ")]
+    lines = wrapped("\n".join(f"{name}: {why}" for name, why in shown), width, "  ")
     return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def _columns(data: Summary, short: bool) -> tuple[list[_Column], list[_Column]]:
-    """What is said of a kernel, its name first, and of its work in one precision, that first."""
-    kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
-    columns = [_Column("kernel", "", lambda row: row.kernel, left=True)]
-    if any(row.step_label for row in data.rows):  # of a sweep, or of a file that labels its rows
-        columns.append(_Column("step", "", lambda row: row.step_label, left=True))
-    if len(set(kernels)) < len(kernels):
-        columns.append(_Column("launch", "", lambda row: str(row.launch) if row.launch >= 0 else ""))
-    if any(row.launches > 1 for row in data.rows):
-        columns.append(_Column("launches", "", lambda row: str(row.launches), spare=11))
-    columns += [
-        _Column("time", "", lambda row: time_text(row.seconds)),
-        _Column("share", "", lambda row: percent(row.share)),
-        *(_verdicts() if data.judged else []),
-    ]
-    return columns, [_precision(data), *_intensities(data), *_results(data, short)]
-
-
-def _precision(data: Summary) -> _Column:
-    """The kind of work; where all of it is of one kind, that may go."""
-    spare = 0 if len({row.precision for row in data.rows}) > 1 else 8
-    return _Column(captions.kind_of_work(row.unit for row in data.rows), "", label_of, left=True, spare=spare)
-
-
-def _intensities(data: Summary) -> list[_Column]:
-    group = f"intensity [{intensity_unit(data)}]"
-    outermost = len(data.levels) - 1
-    return [
-        _Column(label, group, _intensity(level), spare=7 if index < outermost else 3)
-        for index, (level, label) in enumerate(zip(data.levels, data.level_labels, strict=True))
-    ]
-
-
-def _verdicts() -> list[_Column]:
-    """What limits a kernel, and by what it could at most be faster."""
-    return [
-        _Column("verdict", "", lambda row: row.verdict, left=True),
-        _Column("gain", "", lambda row: row.gain, spare=6),
-    ]
-
-
-def _intensity(level: str) -> Callable[[Row], str]:
-    return lambda row: intensity_text(row.intensity.get(level, math.nan))
-
-
-def _results(data: Summary, short: bool) -> list[_Column]:
-    """Performance, share of the roof and what binds; the unit moves to the header where room is ``short``."""
-    units = {row.unit for row in data.rows}
-    performance = _Column("performance", "", performance_text, spare=2)
-    if short:
-        header = UNITS[f"{units.pop()}/s"].symbol if len(units) == 1 else "work/s"
-        performance = _Column(
-            header, "", lambda row: performance_text(row).removesuffix(UNITS[f"{row.unit}/s"].symbol), spare=2
-        )
-    mix = [
-        _Column("FMA", "", lambda row: share_text(row.fma_share), spare=12),
-        _Column("of mix", "", lambda row: share_text(row.mix_fraction), spare=13),
-    ]
-    lanes = [_Column("lanes", "", lambda row: share_text(row.lanes), spare=9)]
-    return [
-        performance,
-        _Column("of roof", "", lambda row: percent(row.fraction), spare=1),
-        *(mix if any(row.fma_share >= 0 for row in data.rows) else []),
-        *(lanes if any(row.lanes >= 0 for row in data.rows) else []),
-        *([] if data.judged else [_Column("bound by", "", lambda row: row.binds, left=True)]),
-    ]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Columns that fit, with their widths and the texts of every row."""
-
-    columns: list[_Column]
-    widths: list[int]
-    cells: dict[str, list[str]]
-
-    @classmethod
-    def of(cls, columns: list[_Column], data: Summary, width: int) -> _Part:
-        """As many of ``columns`` as fit."""
-        cells = {column.header: [column.cell(row) for row in data.rows] for column in columns}
-        return cls(*_fit(columns, cells, width), cells)
-
-    def lacks(self, columns: Sequence[_Column]) -> bool:
-        """Whether one of ``columns`` had to go that says how fast a kernel is or where it stands."""
-        return any(0 < column.spare <= _NEEDED and column not in self.columns for column in columns)
-
-    def row(self, index: int, again: bool, colour: str) -> str:
-        texts = ["" if again and column.header in _ONCE else self.cells[column.header][index] for column in self.columns]
-        return _line(texts, self.columns, self.widths, colour).rstrip()
-
-    @property
-    def headers(self) -> list[str]:
-        lines = [
-            _group_line(self.columns, self.widths),
-            _line([column.header for column in self.columns], self.columns, self.widths),
-        ]
-        return [line.rstrip() for line in lines if line.strip()]
-
-    @property
-    def total(self) -> int:
-        return sum(self.widths) + len(_GAP) * (len(self.widths) - 1)
-
-
-def _parts(data: Summary, width: int) -> list[_Part]:
-    """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each."""
-    for short in (False, True) if width >= _NARROW else (True,):
-        columns = [column for part in _columns(data, short) for column in part]
-        flat = _Part.of(columns, data, width)
-        if not flat.lacks(columns):
-            return [flat]
-    kernel, (precision, *others) = _columns(data, short=False)
-    indented = replace(precision, header=f"  {precision.header}", cell=lambda row: f"  {label_of(row)}", spare=0)
-    return [_Part.of(kernel, data, width), _Part.of([indented, *others], data, width)]
-
-
-def _table(data: Summary, width: int, color: bool) -> list[str]:
-    """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
-    parts = _parts(data, width)
-    lines = [_paint(line, _BOLD, color) for part in parts for line in part.headers]
-    lines.append("-" * min(max(part.total for part in parts), width))
-    repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
-    for index, (row, again) in enumerate(zip(data.rows, repeated, strict=True)):
-        for part in parts[again and len(parts) > 1 :]:
-            line = part.row(index, again, _colour(row) if color else "")
-            lines.append(line if color else line[:width])
-    return lines
-
-
-def _same(before: Row, row: Row) -> bool:
-    return before.usage is row.usage and _whose(before) == _whose(row)
-
-
-def _whose(row: Row) -> tuple[object, ...]:
-    """Of which dot in another precision a row may be; a time that nobody knows is as good as another."""
-    return row.kernel, row.step, row.step_label, row.launch, None if math.isnan(row.seconds) else row.seconds
-
-
-def _fit(columns: list[_Column], cells: dict[str, list[str]], width: int) -> tuple[list[_Column], list[int]]:
-    """Columns and their widths: names are shortened first, then spare columns go, then names become very short.
-
-    The cheap columns go for readable names, the others only for the shortest ones.
-    """
-    first = columns[0].header
-    natural = {column.header: max(len(column.header), *map(columns_wide, cells[column.header])) for column in columns}
-    natural["step"] = min(natural.get("step", 0), _STEP_MOST)
-    natural["bound by"] = min(natural.get("bound by", 0), max(_BOUND_MIN, width // 7))
-    natural["verdict"] = min(natural.get("verdict", 0), max(_VERDICT_MIN, width // 5))
-    kept = list(columns)
-    for least, cheap in ((_KERNEL_GOOD, _CHEAP), (_KERNEL_MIN, 1)):
-        least = min(least, natural[first])
-        while _room(kept, natural, width) < least:
-            spare = max(kept, key=lambda column: column.spare)
-            if spare.spare < cheap:
-                break
-            kept.remove(spare)
-    natural[first] = min(natural[first], max(_room(kept, natural, width), 8))
-    return kept, _widths(kept, natural)
-
-
-def _widths(kept: Sequence[_Column], natural: dict[str, int]) -> list[int]:
-    """Widths of columns; the last of a group takes what its unit needs beyond them."""
-    widths: list[int] = []
-    for name, members in groupby(kept, key=lambda column: column.group):
-        sizes = [natural[column.header] for column in members]
-        sizes[-1] += max(len(_group_names(name)[-1]) - sum(sizes) - len(_GAP) * (len(sizes) - 1), 0)
-        widths += sizes
-    return widths
-
-
-def _room(kept: Sequence[_Column], natural: dict[str, int], width: int) -> int:
-    """Characters left for the names of kernels."""
-    return width - sum(size + len(_GAP) for size in _widths(kept, natural)[1:])
-
-
-def _group_names(name: str) -> list[str]:
-    """A group's name, from complete to terse: a unit has to stay."""
-    unit = name.partition("[")[2].rstrip("]")
-    return [name, unit, "work/B"] if " or " in unit else [name, unit]
-
-
-def _group_line(columns: Sequence[_Column], widths: Sequence[int]) -> str:
-    """The line above the headers: the name of a group of columns over its right end."""
-    parts: list[str] = []
-    for name, members in groupby(zip(columns, widths, strict=True), key=lambda pair: pair[0].group):
-        sizes = [size for _, size in members]
-        total = sum(sizes) + len(_GAP) * (len(sizes) - 1)
-        shown = next(text for text in _group_names(name) if len(text) <= total)
-        parts.append(f"{shown:>{total}}")
-    return _GAP.join(parts)
-
-
-def _line(texts: Sequence[str], columns: Sequence[_Column], widths: Sequence[int], colour: str = "") -> str:
-    parts = []
-    for text, column, size in zip(texts, columns, widths, strict=True):
-        shown = text if columns_wide(text) <= size else shorten(text, size)
-        padding = " " * max(size - columns_wide(shown), 0)
-        painted = f"{colour}{shown}{_RESET}" if colour and column.header == "of roof" else shown
-        parts.append(painted + padding if column.left else padding + painted)
-    return _GAP.join(parts)
-
-
-def _colour(row: Row) -> str:
-    if not row.fraction >= 0:
-        return _DIM
-    return _GREEN if row.fraction >= 0.8 else _YELLOW if row.fraction >= 0.4 else _RED
-
-
-def _paint(text: str, colour: str, color: bool) -> str:
-    return f"{colour}{text}{_RESET}" if color else text
-
-
-def _roofs(data: Summary, width: int, color: bool) -> list[str]:
+def _roofs(data: RooflineSummary, width: int, color: bool) -> list[str]:
     """The roofs of each GPU: measured beside theoretical where both are known."""
-    lines = []
-    several = len({roof.device for roof in data.roofs}) > 1
     known = [name for name in ("measured", "theoretical") if any(roof.text(name) for roof in data.roofs)]
-    sizes = [max(14, *(columns_wide(roof.text(name)) for roof in data.roofs)) for name in known]
-    room = width - sum(size + len(_GAP) for size in sizes)
-    longest = min(max((columns_wide(roof.label) for roof in data.roofs), default=0), room)
+    values = (TextColumn(f"{name:>14}", [roof.text(name) for roof in data.roofs]) for name in known)
+    table = Table((TextColumn("roof", [roof.label for roof in data.roofs], left=True), *values)).fitted(width)
+    body, lines = iter(table.body()), []
+    several = len({roof.device for roof in data.roofs}) > 1
     for device, roofs in groupby(data.roofs, key=lambda roof: roof.device):
-        heading = _GAP.join([f"{'roof':<{longest}}", *(f"{name:>{size}}" for name, size in zip(known, sizes, strict=True))])
-        if several:
-            lines += _wrapped(device, width)
-        lines.append(_paint(heading, _BOLD, color))
-        for roof in roofs:
-            texts = [f"{roof.text(name):>{size}}" for name, size in zip(known, sizes, strict=True)]
-            label = shorten(roof.label, longest)
-            lines.append((label + " " * (longest - columns_wide(label)) + _GAP + _GAP.join(texts)).rstrip())
+        lines += wrapped(device, width) if several else []
+        lines += [*table.head(color), *(next(body) for _ in roofs)]
     return lines
+
+
+def render_md(roofline: Frames, *, title: str = "") -> bytes:
+    """Tables of a Roofline: kernels, roofs, kernels without points, notes."""
+    data = summary(roofline)
+    blocks = [f"# {escape(title or captions.name_of(roofline))}", escape(data.heading)]
+    if data.rows:
+        blocks.append(_kernels_md(data))
+    elif answers(roofline, data.absent):
+        blocks += [escape(captions.how_to_add(roofline))]
+    else:
+        blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
+    if data.absent:
+        blocks += ["## Kernels without points", _absent_md(roofline, data.absent)]
+    if said := reasons(data.usages):
+        blocks += ["## Verdicts", bullets(f"{name}: {why}" for name, why in said)]
+    if data.roofs:
+        blocks += ["## Roofs", _roofs_md(data)]
+    if notes := [*data.notes, *captions.notes_of(roofline, 8)]:
+        blocks += ["## Notes", bullets(notes)]
+    return markdown_document(blocks)
+
+
+def _markdown(columns: Sequence[TextColumn], first: Sequence[str], left: Sequence[str]) -> str:
+    """A table with some columns first, and some to the left."""
+    ordered = sorted(columns, key=lambda one: first.index(one.header) if one.header in first else len(first))
+    return markdown(Table(tuple(replace(one, left=one.header in left) for one in ordered)))
+
+
+def _kernels_md(data: RooflineSummary) -> str:
+    """One row per kernel and precision; what is said of a kernel stands on each of its rows."""
+    about, work = _columns(data)
+    left = ["kernel", "step", work[0].header, "launch", "verdict", "bound by"]
+    columns = [
+        replace(one, header=f"{escape(one.header)} [{intensity_unit(data)}]") if one.group
+        else replace(one, header="of mix roof") if one.header == "of mix"
+        else one
+        for one in (*about, *work)
+    ]  # fmt: skip
+    return _markdown(columns, [*left[:5], "gain", "bound by"], left)
+
+
+def _roofs_md(data: RooflineSummary) -> str:
+    columns = [
+        TextColumn("GPU", [roof.device for roof in data.roofs], left=True),
+        TextColumn("roof", [roof.label for roof in data.roofs], left=True),
+        *(TextColumn(name, [roof.text(name) for roof in data.roofs], own=True) for name in ("measured", "theoretical")),
+    ]
+    return markdown(Table(tuple(columns)))
+
+
+def _absent_md(roofline: Frames, absent: Sequence[Usage]) -> str:
+    """Kernels without points: why, and what of the GPU they kept busy."""
+    levels = [
+        TextColumn(unit_label(level), [level_text(one, level) for one in absent], own=True) for level in levels_of(absent)
+    ]
+    _, *columns = (one for one in _absent_columns(absent, 0, levels) if one.header != "step")
+    columns += [
+        TextColumn("kernel", [one.name for one in absent]),
+        TextColumn("why", [captions.why(roofline, one.status) for one in absent]),
+        TextColumn("missing", ["" if one.status in ZERO else one.missing for one in absent]),
+    ]
+    left = ("kernel", "launch", "why", "verdict")
+    return _markdown([column for column in columns if any(column.cells)], (*left, "gain"), left)

@@ -148,7 +148,7 @@ def _wall(row: dict[str, Any], wall: InstructionWall) -> dict[str, Any]:
 _UNKNOWN_CHIP = "unknown-chip"
 
 
-class Availability:
+class InstructionRows:
     """Which rows have instructions and transactions, from any of their launches."""
 
     def __init__(self, m: Measurements, grouping: Grouping, traffic: Mapping[str, Quantity], levels: tuple[str, ...]) -> None:
@@ -244,7 +244,7 @@ def instruction_roofline(
         return _Build(selection.launches(measurements), files, clock, by, selection).roofline()
 
 
-class _Counted(Precision):
+class _CountedKind(Precision):
     """A kind of instruction in the place of a precision; all kinds stand under the one roof of instruction issue."""
 
     def roof_ids(self) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ class _Build:
     def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
         self.m, self.select = m, select
         self.counted: InstructionSpec = load_instructions()
-        kinds = tuple(_Counted(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
+        kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
         self.spec: Spec = replace(load_spec(), precisions=kinds)
         self.grouping: Grouping = group(m, by)
         self.roofs = Roofs(m, files, clock)
@@ -273,7 +273,7 @@ class _Build:
         kernels = kernels_table(
             self.m, self.grouping, self.spec, self.levels, Verdicts(self.m, self.grouping, load_spec(), self.roofs)
         )
-        available = Availability(
+        available = InstructionRows(
             self.m, self.grouping, self.traffic, tuple(level for level in self.spec.chain if level in self.levels)
         )
         kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes()}

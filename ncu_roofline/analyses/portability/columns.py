@@ -41,3 +41,5 @@ PORTABILITY_SUMMARY = (
     Column("unsupported", "str", "", "platforms that make it 0"),
     Column("not_run", "str", "", "platforms left out because nobody ran it there"),
 )
+
+TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
-from ncu_roofline.analyses.portability.runs import Roof, Run, merged, runs_of_frame
+from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, merged, runs_of_frame
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Displayed
@@ -59,7 +59,7 @@ def efficiency(performance: float, compute: float, bandwidth: float, intensity: 
     return performance / min(compute, bandwidth * intensity)
 
 
-def efficiency_row(run: Run, choices: Choices) -> dict[str, Any]:
+def efficiency_row(run: PlatformRun, choices: Choices) -> dict[str, Any]:
     """A row of the platforms frame, without the portability of its variant."""
     row: dict[str, Any] = {column.name: math.nan if column.dtype == "float" else "" for column in PORTABILITY_PLATFORMS}
     row.update(application=run.application, variant=run.variant, platform=run.platform, device=run.device, source=run.source)
@@ -83,7 +83,7 @@ def efficiency_row(run: Run, choices: Choices) -> dict[str, Any]:
     return {**row, "efficiency": share}
 
 
-def _counted(run: Run, choices: Choices) -> Run:
+def _counted(run: PlatformRun, choices: Choices) -> PlatformRun:
     """The run with the operations that count: executed ones as they are, canonical ones in the same time and traffic."""
     if choices.flops == "executed":
         return run
@@ -99,13 +99,13 @@ def _counted(run: Run, choices: Choices) -> Run:
     return replace(run, performance=run.performance * ratio, work=canonical, intensity=scaled)
 
 
-def _limits(run: Run, choices: Choices) -> tuple[Roof, str, Roof]:
+def _limits(run: PlatformRun, choices: Choices) -> tuple[PlatformRoof, str, PlatformRoof]:
     """The compute ceiling, the level and its bandwidth ceiling; NaN ones where the run states what is attainable.
 
     Raises RooflineError where one is missing.
     """
-    missing = Roof(math.nan, "")
-    stated = Roof(math.nan, "stated")
+    missing = PlatformRoof(math.nan, "")
+    stated = PlatformRoof(math.nan, "stated")
     compute = _ceiling(run, choices.ceiling) or missing
     level = choices.levels.get(run.platform, choices.level)
     if level == BINDING:
@@ -119,7 +119,7 @@ def _limits(run: Run, choices: Choices) -> tuple[Roof, str, Roof]:
     raise _lacks(run, choices.ceiling, level, compute)
 
 
-def _lacks(run: Run, ceiling: str, level: str, compute: Roof) -> RooflineError:
+def _lacks(run: PlatformRun, ceiling: str, level: str, compute: PlatformRoof) -> RooflineError:
     if level not in run.intensity:
         known = ", ".join(run.intensity) or "none"
         reason = f"{run.about} has no intensity at {level} (it has {known})"
@@ -132,7 +132,7 @@ def _lacks(run: Run, ceiling: str, level: str, compute: Roof) -> RooflineError:
     return RooflineError(_WHAT, run.source, reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
 
 
-def _ceiling(run: Run, ceiling: str) -> Roof | None:
+def _ceiling(run: PlatformRun, ceiling: str) -> PlatformRoof | None:
     """A compute ceiling; "mix" is what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7)."""
     if ceiling != "mix":
         return run.compute.get(ceiling)
@@ -187,7 +187,7 @@ def performance_portability(efficiencies: Iterable[float]) -> float:
     return len(values) / sum(1 / value for value in values) if all(values) else 0.0
 
 
-def portability(runs: Sequence[Run] | pd.DataFrame, choices: Choices | None = None) -> Portability:
+def portability(runs: Sequence[PlatformRun] | pd.DataFrame, choices: Choices | None = None) -> Portability:
     """Performance portability of each application and variant over its platforms.
 
     ``runs`` are what `read_runs` of `platforms` reads, or a DataFrame with the columns of a plain table.
@@ -198,7 +198,7 @@ def portability(runs: Sequence[Run] | pd.DataFrame, choices: Choices | None = No
     chosen = choices or Choices()
     runs = _named(runs if isinstance(runs, Sequence) else runs_of_frame(runs))
     _check_canonical(runs, chosen)
-    groups: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[PlatformRun]]] = {}
     for run in runs:
         groups.setdefault((run.application, run.variant), {}).setdefault(run.platform, []).append(run)
     rows: list[dict[str, Any]] = []
@@ -220,7 +220,7 @@ def portability(runs: Sequence[Run] | pd.DataFrame, choices: Choices | None = No
     return Portability(tuple(rows), tuple(summaries), chosen, tuple(dict.fromkeys(warnings)))
 
 
-def _named(runs: Sequence[Run]) -> list[Run]:
+def _named(runs: Sequence[PlatformRun]) -> list[PlatformRun]:
     """Runs of files that name no application are of the one that the others name."""
     names = list(dict.fromkeys(run.application for run in runs if run.application))
     if len(names) < 2:
@@ -232,7 +232,7 @@ def _named(runs: Sequence[Run]) -> list[Run]:
     return list(runs)
 
 
-def _check_canonical(runs: Sequence[Run], choices: Choices) -> None:
+def _check_canonical(runs: Sequence[PlatformRun], choices: Choices) -> None:
     variants = dict.fromkeys(run.variant for run in runs)
     if "" in choices.canonical and len(variants) > 1:
         reason = f"one number of operations can't hold for {len(variants)} variants"
@@ -243,11 +243,11 @@ def _check_canonical(runs: Sequence[Run], choices: Choices) -> None:
         raise RooflineError("Cannot use --canonical-flops of", unknown, reason, "Name a variant as the table does.")
 
 
-def _one(by_platform: Mapping[str, Sequence[Run]], platform: str, application: str, variant: str) -> Run:
+def _one(by_platform: Mapping[str, Sequence[PlatformRun]], platform: str, application: str, variant: str) -> PlatformRun:
     runs = by_platform.get(platform)
     if runs:
         return merged(runs)
-    return Run(platform, application, variant, "", supported="missing")
+    return PlatformRun(platform, application, variant, "", supported="missing")
 
 
 def _summary(application: str, variant: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from os import PathLike
 
 import numpy as np
 
-from ncu_roofline.analyses.portability.runs import Run, runs_of_roofline, runs_of_table
+from ncu_roofline.analyses.portability.runs import PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs import MetricTable, PointTable, open_ceilings
@@ -46,7 +46,7 @@ def read_runs(
     inputs: Sequence[Platform | str | PathLike[str]],
     ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]] = (),
     reading: Reading | None = None,
-) -> tuple[list[Run], list[str]]:
+) -> tuple[list[PlatformRun], list[str]]:
     """The runs of all inputs, and sentences on what was left out.
 
     ``ceilings`` maps platforms to the file measured on each; a plain list is matched by the GPU that each file names.
@@ -55,7 +55,7 @@ def read_runs(
     how = reading or Reading()
     sources = [one if isinstance(one, Platform) else Platform(os.fspath(one)) for one in inputs]
     machines = _Machines(ceilings)
-    runs: list[Run] = []
+    runs: list[PlatformRun] = []
     warnings: list[str] = []
     for source in sources:
         more, said = _read(source, machines, how)
@@ -67,7 +67,7 @@ def read_runs(
     return runs, list(dict.fromkeys(warnings))
 
 
-def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[Run], list[str]]:
+def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
     found = recognised(source.path)
     if found is not None and found.id == PLAIN:
         table = _called(read_rows(source.path), source.platform)
@@ -115,7 +115,7 @@ def _parts(measurements: Measurements, path: str, how: Reading) -> list[Measurem
     return parts
 
 
-def _of_part(part: Measurements, source: Platform, machines: _Machines, how: Reading) -> list[Run]:
+def _of_part(part: Measurements, source: Platform, machines: _Machines, how: Reading) -> list[PlatformRun]:
     result = roofline(part, machines.of_measurements(part, source.platform), clock=how.clock, by=how.by)
     name = source.platform or ("" if any(part.device) else os.path.splitext(os.path.basename(source.path))[0])
     runs = runs_of_roofline(result, how.precision, how.by)
@@ -156,7 +156,7 @@ class _Machines:
         self._used.update([id(found)] if found else [])
         return found
 
-    def check(self, runs: Sequence[Run]) -> None:
+    def check(self, runs: Sequence[PlatformRun]) -> None:
         """Raise RooflineError for ceilings that belong to no platform of the runs, or to nobody knows which."""
         platforms = list(dict.fromkeys(run.platform for run in runs))
         for one in self._others:

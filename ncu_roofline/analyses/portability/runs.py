@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Roof:
+class PlatformRoof:
     """A roof in SI units, and whether it is measured, theoretical or stated (by a table, as what is attainable)."""
 
     value: float
     origin: str
 
 
-def frame_roofs(roofs: pd.DataFrame, precision: str, peak: float) -> dict[str, Roof]:
+def frame_roofs(roofs: pd.DataFrame, precision: str, peak: float) -> dict[str, PlatformRoof]:
     """Compute roofs by ceiling; the peak is that of the points, a mean over their launches."""
     mine = roofs[roofs["precision"] == precision]
     result = {}
@@ -34,10 +34,10 @@ def frame_roofs(roofs: pd.DataFrame, precision: str, peak: float) -> dict[str, R
         rows = mine[mine["roof"] == name]
         measured = rows[rows["origin"] == "measured"]
         row = (measured if len(measured) else rows).iloc[0]
-        result[kind] = Roof(float(row["value"]), str(row["origin"]))
+        result[kind] = PlatformRoof(float(row["value"]), str(row["origin"]))
     if not math.isnan(peak):
         measured = len(roofs[(roofs["kind"] == "compute") & (roofs["origin"] == "measured")]) > 0
-        unclear = Roof(peak, "measured" if measured else "theoretical")  # of several pipes
+        unclear = PlatformRoof(peak, "measured" if measured else "theoretical")  # of several pipes
         result["fma"] = replace(result.get("fma", unclear), value=peak)
     return result
 
@@ -47,11 +47,13 @@ def origin_of(roofs: pd.DataFrame, roof: str) -> str:
     return "measured" if len(roofs[(roofs["roof"] == roof) & (roofs["origin"] == "measured")]) else "theoretical"
 
 
-def table_roofs(row: PlainRow, ceilings: Ceilings | None, precision: str) -> tuple[dict[str, Roof], dict[str, Roof]]:
+def table_roofs(
+    row: PlainRow, ceilings: Ceilings | None, precision: str
+) -> tuple[dict[str, PlatformRoof], dict[str, PlatformRoof]]:
     """The roofs of the row; measured ones of a ceilings file go before them."""
     compute, bandwidth = {}, {}
     for roof in row.roofs:
-        found = Roof(roof.value, "measured" if roof.measured else "theoretical")
+        found = PlatformRoof(roof.value, "measured" if roof.measured else "theoretical")
         if roof.kind == "bandwidth":
             bandwidth[roof.id] = found
         else:
@@ -60,10 +62,10 @@ def table_roofs(row: PlainRow, ceilings: Ceilings | None, precision: str) -> tup
     if ceilings:
         for kind in ("fma", "nofma", "divide", "divide_nofma"):
             if ceiling := _measured(ceilings, precision, kind):
-                compute[kind] = Roof(ceiling.value, "measured")
+                compute[kind] = PlatformRoof(ceiling.value, "measured")
         for level in {*row.traffic, *row.intensity}:
             if best := ceilings.bandwidth(level):
-                bandwidth[level] = Roof(best.value, "measured")
+                bandwidth[level] = PlatformRoof(best.value, "measured")
     return compute, bandwidth
 
 
@@ -84,7 +86,7 @@ _WHAT = "Cannot compare"
 
 
 @dataclass(frozen=True)
-class Run:
+class PlatformRun:
     """Executed operations of one precision per second, intensity by level, roofs by ceiling (fma, nofma, ...) and by level.
 
     ``work`` (operations), ``canonical`` (operations on paper) and ``seconds`` are NaN where unknown, and so is a stated
@@ -105,8 +107,8 @@ class Run:
     attainable: float = math.nan
     fma_share: float = math.nan
     intensity: Mapping[str, float] = field(default_factory=dict)
-    compute: Mapping[str, Roof] = field(default_factory=dict)
-    bandwidth: Mapping[str, Roof] = field(default_factory=dict)
+    compute: Mapping[str, PlatformRoof] = field(default_factory=dict)
+    bandwidth: Mapping[str, PlatformRoof] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -115,7 +117,7 @@ class Run:
         return " ".join(filter(None, (self.platform, self.variant)))
 
 
-def runs_of_roofline(result: Roofline, precision: str = "", by: str = "application") -> list[Run]:
+def runs_of_roofline(result: Roofline, precision: str = "", by: str = "application") -> list[PlatformRun]:
     """A run per launch, kernel or application of a Roofline; ``precision`` "" takes the one with the most work.
 
     The variant is the label of its points and, unless ``by`` is application, the kernel.  Platforms are called as their GPUs.
@@ -131,7 +133,7 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
             continue
         first = rows.iloc[0]
         roofs = result.roofs[result.roofs["device"] == device]
-        run = Run(
+        run = PlatformRun(
             platform=str(device),
             application="",
             variant=" ".join(filter(None, (str(label), "" if by == "application" else str(kernel)))),
@@ -145,7 +147,7 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
             intensity={str(row["level"]): float(row["intensity"]) for _, row in rows.iterrows()},
             compute=frame_roofs(roofs, chosen, float(first["compute_roof"])),
             bandwidth={
-                str(row["level"]): Roof(float(row["bandwidth_roof"]), origin_of(roofs, str(row["level"])))
+                str(row["level"]): PlatformRoof(float(row["bandwidth_roof"]), origin_of(roofs, str(row["level"])))
                 for _, row in rows.iterrows()
                 if not math.isnan(row["bandwidth_roof"])
             },
@@ -172,17 +174,17 @@ def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tu
 
 def runs_of_table(
     table: PlainTable, find: Callable[[PlainRow], Ceilings | None], precision: str = "", by: str = "application"
-) -> list[Run]:
+) -> list[PlatformRun]:
     """A run per row; ``find`` gives the measured ceilings of a row's platform.  Raises RooflineError."""
     runs = []
     for row in table.rows:
         variant = " ".join(filter(None, (row.label, "" if by == "application" else row.kernel)))
-        run = Run(row.platform, row.application, variant, table.path, row.device, supported=row.supported)
+        run = PlatformRun(row.platform, row.application, variant, table.path, row.device, supported=row.supported)
         runs.append(_numbers(run, row, find(row), precision) if row.supported == "yes" else run)
     return runs
 
 
-def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "application") -> list[Run]:
+def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "application") -> list[PlatformRun]:
     """A run per row of a DataFrame with the columns of a plain table (see `ncu_roofline.inputs.plain_table`)."""
     rows = [
         (f"row {number}", {str(name): None if cell != cell else cell for name, cell in row.items()})
@@ -191,7 +193,7 @@ def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "applicati
     return runs_of_table(plain_rows("DataFrame", [str(name) for name in frame.columns], rows), lambda _: None, precision, by)
 
 
-def _numbers(run: Run, row: PlainRow, ceilings: Ceilings | None, wanted: str) -> Run:
+def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted: str) -> PlatformRun:
     """The run with the numbers of its row."""
     rates = {name: work / row.seconds for name, work in row.work.items() if row.seconds > 0} or dict(row.performance)
     chosen, _ = chosen_precision(rates, wanted)
@@ -224,7 +226,7 @@ def _numbers(run: Run, row: PlainRow, ceilings: Ceilings | None, wanted: str) ->
     )
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
     """Several kernels of one application on one platform as one: work, traffic and time are added up.
 
     Raises RooflineError where a kernel gives only rates, which can't be added.
@@ -257,6 +259,6 @@ def merged(runs: Sequence[Run]) -> Run:
     )
 
 
-def _common(roofs: Sequence[Mapping[str, Roof]]) -> dict[str, Roof]:
+def _common(roofs: Sequence[Mapping[str, PlatformRoof]]) -> dict[str, PlatformRoof]:
     """The roofs that all have, with the value of the first: they are of one platform."""
     return {name: roof for name, roof in roofs[0].items() if all(name in one for one in roofs)}

@@ -1,19 +1,15 @@
-"""Performance portability as text, Markdown, csv and json."""
+"""Performance portability as text, Markdown and json."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.hierarchical.style import precision_label
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
-from ncu_roofline.rendering.data import csv_text
 from ncu_roofline.rendering.frames import Column
-from ncu_roofline.rendering.table import escape
+from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, bullets, escape, markdown, markdown_document
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
@@ -23,10 +19,10 @@ if TYPE_CHECKING:
 SCHEMA = "ncu-roofline-portability"
 SCHEMA_VERSION = 1
 _HEADERS = ("application", "variant", "platform", "precision", "P", "I", "F", "B", "bound by", "e", "PP")
-_LEFT = 4
+_LEFT = _HEADERS[:4]
 
 
-class Result(Protocol):
+class PortabilityFrames(Protocol):
     """What is rendered: frames with the columns PORTABILITY_PLATFORMS and PORTABILITY_SUMMARY, and sentences."""
 
     @property
@@ -37,7 +33,7 @@ class Result(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
-def render_json(result: Result) -> bytes:
+def render_json(result: PortabilityFrames) -> bytes:
     """Strict JSON: schema, schema_version, units, platforms, summary (one object per row) and warnings; NaN is null."""
     tables = {"platforms": (PORTABILITY_PLATFORMS, result.platforms), "summary": (PORTABILITY_SUMMARY, result.summary)}
     document: dict[str, Any] = {
@@ -61,52 +57,24 @@ def _json_value(value: Any, column: Column) -> Any:
     return int(value) if column.dtype == "int" else str(value)
 
 
-def render_csv(result: Result) -> bytes:
-    """The platforms frame: one line per platform and variant, SI units, an empty cell for what is missing."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([column.name for column in PORTABILITY_PLATFORMS])
-    for row in _rows(result.platforms):
-        writer.writerow([_csv_value(row[column.name], column) for column in PORTABILITY_PLATFORMS])
-    return buffer.getvalue().encode("utf-8", "replace")
-
-
-def _csv_value(value: Any, column: Column) -> str:
-    if column.dtype == "float":
-        return "" if math.isnan(value) else repr(float(value))
-    return csv_text(value)
-
-
-def render_text(result: Result) -> bytes:
+def render_text(result: PortabilityFrames) -> bytes:
     """A table per platform and variant, what it says, and the choices behind it."""
-    header, rows = _table(result)
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    lines = [_line(row, widths) for row in (header, ["-" * width for width in widths], *rows)]
-    return ("\n".join([*lines, "", *_facts(result)]) + "\n").encode("utf-8", "replace")
+    table = _table(result)
+    rule = "  ".join("-" * width for width in table.widths)
+    return (blocks_text([[*table.head(), rule, *table.body()], _facts(result)]) + "\n").encode("utf-8", "replace")
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cell.ljust(width) if i < _LEFT else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  ".join(padded).rstrip()
-
-
-def render_md(result: Result, *, title: str = "") -> bytes:
+def render_md(result: PortabilityFrames, *, title: str = "") -> bytes:
     """The same as Markdown with a GitHub table."""
-    header, rows = _table(result)
-    lines = [f"# {escape(title or 'Performance portability')}", ""]
-    lines += [f"| {' | '.join(row)} |" for row in (header, [":--" if i < _LEFT else "--:" for i in range(len(header))])]
-    lines += [f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows]
-    lines += ["", *(f"- {escape(fact)}" for fact in _facts(result)), *(f"- {escape(one)}" for one in result.warnings)]
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
+    facts = bullets([*_facts(result), *result.warnings])
+    return markdown_document([f"# {escape(title or 'Performance portability')}", markdown(_table(result)), facts])
 
 
-def _table(result: Result) -> tuple[list[str], list[list[str]]]:
-    """Header and cells; columns that are empty throughout are left out."""
-    rows = [_cells(row) for row in _rows(result.platforms)]
-    keep = [i for i in range(len(_HEADERS)) if any(row[i] for row in rows)]
-    return [_HEADERS[i] for i in keep], [[row[i] for i in keep] for row in rows]
+def _table(result: PortabilityFrames) -> Table:
+    """Columns that are empty throughout are left out."""
+    rows = [dict(zip(_HEADERS, _cells(row), strict=True)) for row in _rows(result.platforms)]
+    columns = [TextColumn(name, [row[name] for row in rows], left=name in _LEFT) for name in _HEADERS]
+    return Table(tuple(column for column in columns if any(column.cells)))
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -133,7 +101,7 @@ def format_percent(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"
 
 
-def _facts(result: Result) -> list[str]:
+def _facts(result: PortabilityFrames) -> list[str]:
     """Which FLOPs, ceilings, levels and files stand behind the table."""
     frame = result.platforms
     ran = frame[frame["status"] == "yes"]

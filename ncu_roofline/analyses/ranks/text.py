@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,7 +13,7 @@ from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.errors import printable
-from ncu_roofline.rendering.table import Cells, table_lines
+from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, terminal, wrapped
 from ncu_roofline.texts import clean
 
 _MOST = 20  # lines of a list
@@ -25,7 +25,6 @@ _LEGEND = (
     "min, median, max: run time of a rank; max/mean: load imbalance; spread: (max - min) / median; of roof: of the attainable, "
     "all ranks together, at the level that limits most."
 )
-_ASCII = str.maketrans({"\N{MICRO SIGN}": "u"})
 
 
 class RankFrames(Protocol):
@@ -65,17 +64,12 @@ def ranks_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False)
     """The text for a terminal of ``width`` characters (60 at least)."""
     width = max(width, _WIDTH_MIN)
     blocks = [
-        _wrapped(_heading(ranks), width),
-        table_lines(_cells(ranks), width) + _wrapped(_LEGEND, width),
-        [line for text in _outlier_lines(ranks) for line in _wrapped(text, width, "  ")],
-        [line for text in _missing_lines(ranks) for line in _wrapped(text, width, "  ")],
+        wrapped(_heading(ranks), width),
+        terminal(_table(ranks), width) + wrapped(_LEGEND, width),
+        wrapped("\n".join(_outlier_lines(ranks)), width, "  "),
+        wrapped("\n".join(_missing_lines(ranks)), width, "  "),
     ]
-    text = "\n\n".join("\n".join(map(printable, block)) for block in blocks if block)
-    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+    return blocks_text((map(printable, block) for block in blocks), ascii_only)
 
 
 def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -92,32 +86,32 @@ def _heading(ranks: RankFrames) -> str:
     return f"{', '.join(facts)}. Ranks told by {clean(ranks.origin)}."
 
 
-def _cells(ranks: RankFrames) -> Cells:
-    """The table: what may go where room is short has a number, lowest goes last."""
+def _table(ranks: RankFrames) -> Table:
     kernels = list(_rows(ranks.kernel_columns))
     points = _binding_points(ranks)
     found = [points.get((row["kernel"], row["device"])) for row in kernels]
+    shares = [_percents(one["fraction_min"], one["fraction_max"]) if one else "" for one in found]
     several = len(set(ranks.kernel_columns["device"].tolist())) > 1
-    columns = [("kernel", 0, [clean(row["kernel"]) for row in kernels])]
+    columns = [TextColumn("kernel", [clean(row["kernel"]) for row in kernels], left=True)]
     if several:
-        columns.append(("GPU", 6, [clean(row["device"]) for row in kernels]))
+        columns.append(TextColumn("GPU", [clean(row["device"]) for row in kernels], left=True, spare=6))
     columns += [
-        ("ranks", 1, [str(row["ranks"]) for row in kernels]),
-        ("launches", 5, [_range(row["launches_min"], row["launches_max"]) for row in kernels]),
-        ("share", 4, [percent(row["time_share"]) for row in kernels]),
-        ("min", 7, [time_text(row["seconds_min"]) for row in kernels]),
-        ("median", 0, [time_text(row["seconds_median"]) for row in kernels]),
-        ("max", 0, [time_text(row["seconds_max"]) for row in kernels]),
-        ("max/mean", 0, [_ratio(row["imbalance"]) for row in kernels]),
-        ("max/median", 8, [_ratio(row["imbalance_median"]) for row in kernels]),
-        ("spread", 3, [percent(row["spread"]) for row in kernels]),
-        ("FLOP/B", 2, [intensity_text(one["intensity"]) if one else "" for one in found]),
-        ("at", 9, [one["level"] if one else "" for one in found]),
-        ("of roof", 0, [percent(one["fraction"]) if one else "" for one in found]),
-        ("over ranks", 10, [_percents(one["fraction_min"], one["fraction_max"]) if one else "" for one in found]),
-        ("outliers", 0, [str(row["outliers"] or "") for row in kernels]),
+        TextColumn("ranks", [str(row["ranks"]) for row in kernels], spare=1),
+        TextColumn("launches", [_range(row["launches_min"], row["launches_max"]) for row in kernels], spare=5),
+        TextColumn("share", [percent(row["time_share"]) for row in kernels], spare=4),
+        TextColumn("min", [time_text(row["seconds_min"]) for row in kernels], spare=7),
+        TextColumn("median", [time_text(row["seconds_median"]) for row in kernels]),
+        TextColumn("max", [time_text(row["seconds_max"]) for row in kernels]),
+        TextColumn("max/mean", [_ratio(row["imbalance"]) for row in kernels]),
+        TextColumn("max/median", [_ratio(row["imbalance_median"]) for row in kernels], spare=8),
+        TextColumn("spread", [percent(row["spread"]) for row in kernels], spare=3),
+        TextColumn("FLOP/B", [intensity_text(one["intensity"]) if one else "" for one in found], spare=2),
+        TextColumn("at", [one["level"] if one else "" for one in found], left=True, spare=9),
+        TextColumn("of roof", [percent(one["fraction"]) if one else "" for one in found]),
+        TextColumn("over ranks", shares, spare=10),
+        TextColumn("outliers", [str(row["outliers"] or "") for row in kernels]),
     ]
-    return Cells(tuple(columns), left=("kernel", "GPU", "at"))
+    return Table(tuple(columns))
 
 
 def _binding_points(ranks: RankFrames) -> dict[tuple[str, str], dict[str, Any]]:
@@ -170,9 +164,7 @@ def _outlier_line(one: _Stands) -> str:
 def _standing_out(ranks: RankFrames) -> list[_Stands]:
     """Ranks that stand out, those that do in most kernels first; one entry per reason."""
     table = ranks.rank_columns
-    ran: dict[str, int] = {}
-    for rank in table["rank"].tolist():
-        ran[rank] = ran.get(rank, 0) + 1
+    ran = Counter(table["rank"].tolist())
     rows = [row for row in _rows({name: table[name][table["outlier"] != ""] for name in table}) if row["outlier"]]
     order = {name: place for place, name in enumerate(ranks.names)}
 

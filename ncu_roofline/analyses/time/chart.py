@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, Kernel, kernel_labels, largest
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
 from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.texts import clean
@@ -70,7 +70,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineLimits:
     """Peak (FLOP/s) of a precision, bandwidth (B/s) of the level, launch latency (s, NaN where unknown)."""
 
     precision: str
@@ -95,10 +95,10 @@ class DeviceChart:
 
     device: str
     symbols: tuple[Symbol, ...]
-    machines: tuple[Machine, ...]
+    machines: tuple[MachineLimits, ...]
 
     @property
-    def balanced(self) -> tuple[Machine, ...]:
+    def balanced(self) -> tuple[MachineLimits, ...]:
         """The machines whose peak and bandwidth are both known: those that a 4D chart can be drawn for."""
         return tuple(one for one in self.machines if one.balance > 0)
 
@@ -118,7 +118,7 @@ class TimeChart:
     """Everything a picture shows; ``total`` counts the kernels that have symbols, drawn or not."""
 
     devices: tuple[DeviceChart, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[ChartKernel, ...]
     total: int
     devices_left_out: int
     level: str
@@ -162,13 +162,13 @@ def drawable(place: Iterable[float]) -> bool:
     return all(0 < value < math.inf for value in place)
 
 
-def _machines(frames: TimeFrames, device: str, symbols: Sequence[Symbol]) -> tuple[Machine, ...]:
+def _machines(frames: TimeFrames, device: str, symbols: Sequence[Symbol]) -> tuple[MachineLimits, ...]:
     seconds = defaultdict[str, float](float)
     for one in symbols:
         seconds[one.precision] += one.seconds
     columns = ("peak", "peak_min", "peak_max", "peak_origin", "bandwidth", "bandwidth_origin", "latency", "latency_origin")
     found = [
-        Machine(precision, *values)
+        MachineLimits(precision, *values)
         for owner, level, precision, *values in rows(frames, "machines", "device", "level", "precision", *columns)
         if owner == device and level == frames.level and precision in seconds
     ]

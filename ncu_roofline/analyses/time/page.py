@@ -12,9 +12,10 @@ from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
-from ncu_roofline.analyses.time.text import Texts, absent_columns, count_of, machine_columns
+from ncu_roofline.analyses.time.text import absent_columns, count_of, machine_columns
 from ncu_roofline.rendering.frames import Column, column
 from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, clean_line, number, self_contained, texts_of
+from ncu_roofline.rendering.table import TextColumn
 from ncu_roofline.units import UNITS
 
 _SCRIPTS = ("page_format.js", "page_state.js", "page_charts.js", "page_table.js", "page.js")
@@ -87,7 +88,7 @@ def _packed(frames: TimeFrames, table: str, declared: Sequence[Column], texts: d
     return packed
 
 
-def _table(columns: Sequence[Texts]) -> dict[str, Any] | None:
+def _table(columns: Sequence[TextColumn]) -> dict[str, Any] | None:
     """Headers and rows for the template, None for a table without rows."""
     if not count_of(columns):
         return None

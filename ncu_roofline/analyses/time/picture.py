@@ -17,7 +17,7 @@ from ncu_roofline.analyses.time.chart import DeviceChart, TimeChart, TimeFrames,
 from ncu_roofline.analyses.time.planes import Curve, Plane, labels, planes_of
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, drawable, fitted, measurer, put_text, wrapped
-from ncu_roofline.rendering.picture import saved
+from ncu_roofline.rendering.picture import pictures
 from ncu_roofline.rendering.style import MARKERS, THEMES, Theme
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
@@ -31,7 +31,7 @@ _MOST_COLUMNS = 4
 
 
 @dataclass(frozen=True)
-class Legend:
+class TimeLegend:
     """Entries of the kernels, filled column by column from ``lefts`` (points), and whether some chart shows overhead."""
 
     entries: tuple[str, ...]
@@ -40,7 +40,7 @@ class Legend:
     overhead: bool
 
 
-def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -> Legend:
+def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -> TimeLegend:
     """The kernels in as many columns as fit, the longest first."""
     numbered = len(data.kernels) > len(MARKERS)
     texts = tuple(
@@ -55,15 +55,15 @@ def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -
         lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
         if sum(widths) <= width - 12:
             break
-    return Legend(texts, down, tuple(lefts), overhead)
+    return TimeLegend(texts, down, tuple(lefts), overhead)
 
 
-def height_of(legend: Legend) -> float:
+def height_of(legend: TimeLegend) -> float:
     """Points that the key takes: two rows of keys, then the kernels."""
     return (8 + 2 * _ROW + 4 + _ROW * legend.down + 4) if legend.entries else 0.0
 
 
-def draw_legend(sheet: Axes, foot: float, legend: Legend, data: TimeChart, colours: Theme, measure: Measure) -> None:
+def draw_legend(sheet: Axes, foot: float, legend: TimeLegend, data: TimeChart, colours: Theme, measure: Measure) -> None:
     """Draws the key into axes in points, downwards from ``foot``."""
     if not legend.entries:
         return
@@ -274,25 +274,6 @@ class _Slot:
     top: float
 
 
-def render_png(frames: TimeFrames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The charts of the time view as png at 160 dots per inch."""
-    return _render(frames, "png", title, theme, top)
-
-
-def render_svg(frames: TimeFrames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The charts of the time view as svg; texts are outlines."""
-    return _render(frames, "svg", title, theme, top)
-
-
-def render_pdf(frames: TimeFrames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> bytes:
-    """The charts of the time view as pdf with TrueType fonts."""
-    return _render(frames, "pdf", title, theme, top)
-
-
-def _render(frames: TimeFrames, suffix: str, title: str, theme: str, top: int) -> bytes:
-    return saved(lambda: time_figure(frames, title=title, theme=theme, top=top), suffix)
-
-
 def time_figure(frames: TimeFrames, *, title: str = "", theme: str = "light", top: int = MAX_KERNELS) -> Figure:
     """The charts as a matplotlib figure of its own, outside pyplot.  Raises ValueError for an unknown theme."""
     if theme not in THEMES:
@@ -324,6 +305,9 @@ def time_figure(frames: TimeFrames, *, title: str = "", theme: str = "light", to
     for index, line in enumerate(notes):
         put_text(sheet, 6, 4 + _NOTE_STEP * (len(notes) - 1 - index), line, _NOTE, colours.faint, va="bottom")
     return made
+
+
+render_png, render_svg, render_pdf = pictures(time_figure)
 
 
 def _default_title(data: TimeChart) -> str:

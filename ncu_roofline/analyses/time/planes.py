@@ -13,7 +13,7 @@ from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
 from ncu_roofline.analyses.time.captions import factor_text
-from ncu_roofline.analyses.time.chart import DeviceChart, Machine, Symbol, TimeChart, drawable
+from ncu_roofline.analyses.time.chart import DeviceChart, MachineLimits, Symbol, TimeChart, drawable
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.style import MARKERS
@@ -241,7 +241,7 @@ def time_plane(device: DeviceChart, width: float, height: float) -> Plane:
     return plane
 
 
-def both_plane(device: DeviceChart, machine: Machine, width: float, height: float) -> Plane:
+def both_plane(device: DeviceChart, machine: MachineLimits, width: float, height: float) -> Plane:
     """The 4D chart of the symbols of one precision: complexity filled, time open, on axes that meet at the roofline."""
     symbols = [one for one in device.symbols if one.precision == machine.precision and drawable(one.time)]
     places = [place for one in symbols for place in (one.complexity, one.time_at_roofs)]
@@ -260,7 +260,7 @@ def both_plane(device: DeviceChart, machine: Machine, width: float, height: floa
     return plane
 
 
-def planes_of(device: DeviceChart, machines: Sequence[Machine], sizes: Sequence[Place]) -> list[Plane]:
+def planes_of(device: DeviceChart, machines: Sequence[MachineLimits], sizes: Sequence[Place]) -> list[Plane]:
     """The two planes of a GPU and a 4D chart for each of ``machines``; ``sizes`` (points) of the planes and the 4D charts."""
     (width, height), (wide, tall) = sizes
     planes = [complexity_plane(device, width, height), time_plane(device, width, height)]
@@ -271,7 +271,7 @@ def _launches(count: int) -> str:
     return f"overhead of {plural(count, 'launch')}"
 
 
-def _corners(device: DeviceChart, machine: Machine | None) -> list[tuple[Place, str]]:
+def _corners(device: DeviceChart, machine: MachineLimits | None) -> list[tuple[Place, str]]:
     """Corners of the overhead boxes, for the fewest and the most launches of a symbol."""
     if machine is None or not machine.latency > 0:
         return []
@@ -284,13 +284,13 @@ def _corners(device: DeviceChart, machine: Machine | None) -> list[tuple[Place, 
     return found
 
 
-def _complexity_lines(plane: Plane, machines: Sequence[Machine]) -> None:
+def _complexity_lines(plane: Plane, machines: Sequence[MachineLimits]) -> None:
     """Diagonals: powers of ten of intensity, and the machine balance of each precision."""
     view = plane.view
     for value in _steps(view.y0 / view.x1, view.y1 / view.x0):
         if ends := layout.diagonal(view, value, view.y1):
             plane.curves.append(Curve(ends, "iso", f"{value:g} {UNITS[_per_byte(plane.device)].symbol}"))
-    kept: list[list[Machine]] = []
+    kept: list[list[MachineLimits]] = []
     for machine in sorted((one for one in machines if one.balance > 0), key=lambda one: one.balance):
         if kept and math.isclose(kept[-1][0].balance, machine.balance, rel_tol=_DIFFER):
             kept[-1].append(machine)

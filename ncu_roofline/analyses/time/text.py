@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.analyses.hierarchical.text import ASCII
 from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import WHY, factor_text
 from ncu_roofline.analyses.time.chart import Symbol, TimeFrames, time_chart, units
 from ncu_roofline.rendering.frames import rows
-from ncu_roofline.rendering.table import Cells, escape, markdown_table, table_lines
+from ncu_roofline.rendering.table import (
+    Table,
+    TextColumn,
+    blocks_text,
+    bullets,
+    escape,
+    markdown,
+    markdown_document,
+    terminal,
+    wrapped,
+)
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
-
-
-@dataclass(frozen=True)
-class Texts:
-    """One column: header, texts, whether they stand left, and ``spare`` > 0 if it may go for lack of room (highest first)."""
-
-    header: str
-    cells: list[str]
-    left: bool = False
-    spare: int = 0
 
 
 def symbols_of(frames: TimeFrames) -> list[tuple[str, Symbol]]:
@@ -40,34 +38,34 @@ def symbols_of(frames: TimeFrames) -> list[tuple[str, Symbol]]:
     return sorted(found, key=lambda pair: (order[pair[1].kernel], pair[0], pair[1].step, -pair[1].seconds))
 
 
-def symbol_columns(frames: TimeFrames) -> list[Texts]:
-    """What the symbols' markdown_table holds; columns that say the same in every row of most reports are left out."""
+def symbol_columns(frames: TimeFrames) -> list[TextColumn]:
+    """What the symbols' table holds; columns that say the same in every row of most reports are left out."""
     found = symbols_of(frames)
     all_of = [one for _, one in found]
-    columns = [Texts("kernel", [one.kernel for one in all_of], left=True)]
+    columns = [TextColumn("kernel", [one.kernel for one in all_of], left=True)]
     if len({device for device, _ in found}) > 1:
-        columns.append(Texts("GPU", [device for device, _ in found], left=True, spare=6))
+        columns.append(TextColumn("GPU", [device for device, _ in found], left=True, spare=6))
     if any(one.step >= 0 for one in all_of):
-        columns.append(Texts("step", [one.step_label for one in all_of], left=True))
+        columns.append(TextColumn("step", [one.step_label for one in all_of], left=True))
     if any(one.launch >= 0 for one in all_of):
-        columns.append(Texts("launch", [str(one.launch) if one.launch >= 0 else "" for one in all_of]))
+        columns.append(TextColumn("launch", [str(one.launch) if one.launch >= 0 else "" for one in all_of]))
     if any(one.invocations > 1 for one in all_of):
-        columns.append(Texts("launches", [str(one.invocations) for one in all_of]))
+        columns.append(TextColumn("launches", [str(one.invocations) for one in all_of]))
     level = level_style(frames.level).label
     columns += [
-        Texts("time", [_time(one.seconds) for one in all_of]),
-        Texts("share", [percent(one.share) for one in all_of], spare=8),
-        Texts("precision", [precision_label(one.precision) for one in all_of], left=True, spare=7),
-        Texts("work", [format_value(one.work, one.unit, 3) for one in all_of], spare=4),
-        Texts(f"{level} traffic", [format_value(one.traffic, "byte", 3) for one in all_of], spare=5),
-        Texts(_intensity_header(all_of), [f"{one.work / one.traffic:.3g}" for one in all_of]),
-        Texts("bound by", [_bound(one.bound) for one in all_of], left=True),
-        Texts("compute", [_time(one.compute_seconds) for one in all_of], spare=3),
-        Texts("bandwidth", [_time(one.bandwidth_seconds) for one in all_of], spare=2),
+        TextColumn("time", [_time(one.seconds) for one in all_of]),
+        TextColumn("share", [percent(one.share) for one in all_of], spare=8),
+        TextColumn("precision", [precision_label(one.precision) for one in all_of], left=True, spare=7),
+        TextColumn("work", [format_value(one.work, one.unit, 3) for one in all_of], spare=4),
+        TextColumn(f"{level} traffic", [format_value(one.traffic, "byte", 3) for one in all_of], spare=5),
+        TextColumn(_intensity_header(all_of), [f"{one.work / one.traffic:.3g}" for one in all_of]),
+        TextColumn("bound by", [_bound(one.bound) for one in all_of], left=True),
+        TextColumn("compute", [_time(one.compute_seconds) for one in all_of], spare=3),
+        TextColumn("bandwidth", [_time(one.bandwidth_seconds) for one in all_of], spare=2),
     ]
     if any(one.overhead_seconds > 0 for one in all_of):
-        columns.append(Texts("overhead", [_time(one.overhead_seconds) for one in all_of], spare=1))
-    return [*columns, Texts("inefficiency", [factor_text(one.inefficiency) for one in all_of])]
+        columns.append(TextColumn("overhead", [_time(one.overhead_seconds) for one in all_of], spare=1))
+    return [*columns, TextColumn("inefficiency", [factor_text(one.inefficiency) for one in all_of])]
 
 
 def _intensity_header(symbols: Sequence[Symbol]) -> str:
@@ -75,48 +73,48 @@ def _intensity_header(symbols: Sequence[Symbol]) -> str:
     return " or ".join(dict.fromkeys(UNITS[f"{one.unit}/byte"].symbol for one in symbols))
 
 
-def machine_columns(frames: TimeFrames) -> list[Texts]:
+def machine_columns(frames: TimeFrames) -> list[TextColumn]:
     """GPUs with peak, bandwidth, balance and launch latency, per precision, at the level of the view."""
     columns = ("device", "precision", "level", "peak", "peak_origin", "bandwidth", "bandwidth_origin", "balance", "latency")
     found = [row for row in rows(frames, "machines", *columns, "overhead_work", "overhead_traffic") if row[2] == frames.level]
     unit_of = units(frames)
     texts = [
-        Texts("GPU", [clean(row[0]) for row in found], left=True),
-        Texts("precision", [precision_label(row[1]) for row in found], left=True),
-        Texts("peak", [format_value(row[3], f"{unit_of[row[1]]}/s", 3) for row in found]),
-        Texts("peak origin", [row[4] for row in found], left=True, spare=3),
-        Texts(level_style(frames.level).label, [format_value(row[5], "byte/s", 3) for row in found]),
-        Texts(f"{level_style(frames.level).label} origin", [row[6] for row in found], left=True, spare=2),
-        Texts("balance", [format_value(row[7], f"{unit_of[row[1]]}/byte", 3) for row in found]),
+        TextColumn("GPU", [clean(row[0]) for row in found], left=True),
+        TextColumn("precision", [precision_label(row[1]) for row in found], left=True),
+        TextColumn("peak", [format_value(row[3], f"{unit_of[row[1]]}/s", 3) for row in found]),
+        TextColumn("peak origin", [row[4] for row in found], left=True, spare=3),
+        TextColumn(level_style(frames.level).label, [format_value(row[5], "byte/s", 3) for row in found]),
+        TextColumn(f"{level_style(frames.level).label} origin", [row[6] for row in found], left=True, spare=2),
+        TextColumn("balance", [format_value(row[7], f"{unit_of[row[1]]}/byte", 3) for row in found]),
     ]
     if any(row[8] > 0 for row in found):
         texts += [
-            Texts("latency", [_time(row[8]) for row in found]),
-            Texts("hidden by", [format_value(row[9], unit_of[row[1]], 3) for row in found], spare=4),
-            Texts("or", [format_value(row[10], "byte", 3) for row in found], spare=4),
+            TextColumn("latency", [_time(row[8]) for row in found]),
+            TextColumn("hidden by", [format_value(row[9], unit_of[row[1]], 3) for row in found], spare=4),
+            TextColumn("or", [format_value(row[10], "byte", 3) for row in found], spare=4),
         ]
     return texts
 
 
-def absent_columns(frames: TimeFrames) -> list[Texts]:
+def absent_columns(frames: TimeFrames) -> list[TextColumn]:
     """What has no symbol: why, time and bytes, the longest first."""
     labels = kernel_labels(frames)
     columns = ("report", "kernel", "status", "invocations", "seconds", "time_share", "traffic", "inefficiency", "step", "label")
     found = sorted(rows(frames, "absent", *columns), key=lambda row: -row[4] if math.isfinite(row[4]) else 0.0)
     texts = [
-        Texts("kernel", [labels.get((row[0], row[1]), clean(row[1])) for row in found], left=True),
-        Texts("why", [WHY.get(row[2], clean(row[2])) for row in found], left=True, spare=3),
-        Texts("launches", [str(row[3]) for row in found], spare=2),
-        Texts("time", [_time(row[4]) for row in found]),
-        Texts("share", [percent(row[5]) for row in found], spare=1),
+        TextColumn("kernel", [labels.get((row[0], row[1]), clean(row[1])) for row in found], left=True),
+        TextColumn("why", [WHY.get(row[2], clean(row[2])) for row in found], left=True, spare=3),
+        TextColumn("launches", [str(row[3]) for row in found], spare=2),
+        TextColumn("time", [_time(row[4]) for row in found]),
+        TextColumn("share", [percent(row[5]) for row in found], spare=1),
     ]
     if any(row[8] >= 0 for row in found):
-        texts.insert(1, Texts("step", [clean(row[9]) for row in found], left=True))
+        texts.insert(1, TextColumn("step", [clean(row[9]) for row in found], left=True))
     if any(math.isfinite(row[6]) for row in found):
         level = level_style(frames.level).label
-        texts.append(Texts(f"{level} traffic", [_known(row[6], "byte") for row in found]))
+        texts.append(TextColumn(f"{level} traffic", [_known(row[6], "byte") for row in found]))
     if any(math.isfinite(row[7]) for row in found):
-        texts.append(Texts("inefficiency", [factor_text(row[7]) for row in found]))
+        texts.append(TextColumn("inefficiency", [factor_text(row[7]) for row in found]))
     return texts
 
 
@@ -132,8 +130,8 @@ def _known(value: float, unit: str) -> str:
     return format_value(value, unit, 3) if math.isfinite(value) else ""
 
 
-def count_of(columns: Sequence[Texts]) -> int:
-    """Rows of a markdown_table."""
+def count_of(columns: Sequence[TextColumn]) -> int:
+    """Rows of a table."""
     return len(columns[0].cells)
 
 
@@ -149,32 +147,25 @@ def render_md(frames: TimeFrames, *, title: str = "") -> bytes:
         blocks += ["## Machines", _markdown_table(machines)]
     if count_of(absent):
         blocks += ["## Without symbol", _markdown_table(absent)]
-    notes = [
-        tensor_caveat(frames),
-        captions.clock_note(frames),
-        time_captions.latency_note(frames),
-        time_captions.overhead_note(frames),
-    ]
-    notes = [
-        note
-        for note in (*notes, captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames, 8))
-        if note
-    ]
+    notes = [*_notes(frames), *captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
     if notes:
-        blocks += ["## Notes", "\n".join(f"- {escape(note)}" for note in notes)]
-    return ("\n\n".join(filter(None, blocks)) + "\n").encode("utf-8", "replace")
+        blocks += ["## Notes", bullets(notes)]
+    return markdown_document(blocks)
 
 
-def _markdown_table(columns: Sequence[Texts]) -> str:
+def _notes(frames: TimeFrames) -> list[str]:
+    """On the view as a whole."""
+    notes = [tensor_caveat(frames), captions.clock_note(frames), time_captions.latency_note(frames)]
+    return [note for note in (*notes, time_captions.overhead_note(frames), captions.roof_note(frames)) if note]
+
+
+def _markdown_table(columns: Sequence[TextColumn]) -> str:
     """Texts to the left, then numbers to the right."""
-    ordered = sorted(columns, key=lambda one: not one.left)
-    lines = list(zip(*([escape(cell) for cell in one.cells] for one in ordered), strict=True))
-    return markdown_table([one.header for one in ordered], lines, left=sum(one.left for one in ordered))
+    return markdown(Table(tuple(sorted(columns, key=lambda one: not one.left))))
 
 
 _WIDTH_MIN = 60
 _ABSENT_MOST = 20
-_BOLD, _RESET = "\33[1m", "\33[0m"
 
 
 def render_text(frames: TimeFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
@@ -186,45 +177,22 @@ def text_table(frames: TimeFrames, *, width: int = 100, color: bool = False, asc
     """The tables of the time view for a terminal of ``width`` characters (60 at least); what does not fit is left out."""
     width = max(width, _WIDTH_MIN)
     symbols, machines, absent = symbol_columns(frames), machine_columns(frames), absent_columns(frames)
-    blocks = [_wrapped(captions.subtitle(frames), width)]
+    blocks = [wrapped(captions.subtitle(frames), width)]
     if count_of(symbols):
-        blocks += [_table(symbols, width, color), _table(machines, width, color)]
+        blocks += [terminal(Table(tuple(columns)), width, color=color) for columns in (symbols, machines)]
     else:
-        blocks.append([line for part in time_captions.explanation(frames).splitlines() for line in _wrapped(part, width)])
+        blocks.append(wrapped(time_captions.explanation(frames), width))
     if count_of(absent):
         blocks.append(_absent(absent, width, color))
-    notes = [
-        tensor_caveat(frames),
-        captions.clock_note(frames),
-        time_captions.latency_note(frames),
-        time_captions.overhead_note(frames),
-    ]
-    notes += [captions.roof_note(frames), captions.source_note(frames)]
-    blocks.append([line for note in notes for line in _wrapped(note, width)])
-    blocks.append(
-        [
-            line
-            for note in [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
-            for line in _wrapped(f"- {note}", width, "  ")
-        ]
-    )
-    text = "\n\n".join("\n".join(block) for block in blocks if block)
-    return text.translate(ASCII).encode("ascii", "replace").decode() if ascii_only else text
+    notes = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
+    blocks.append(wrapped("\n".join([*_notes(frames), captions.source_note(frames)]), width))
+    blocks.append(wrapped("\n".join(f"- {note}" for note in notes), width, "  "))
+    return blocks_text(blocks, ascii_only)
 
 
-def _table(columns: Sequence[Texts], width: int, color: bool) -> list[str]:
-    cells = tuple((one.header, one.spare, one.cells) for one in columns)
-    lines = table_lines(Cells(cells, tuple(one.header for one in columns if one.left)), width)
-    return [f"{_BOLD}{lines[0]}{_RESET}" if color else lines[0], *lines[1:]]
-
-
-def _absent(columns: Sequence[Texts], width: int, color: bool) -> list[str]:
+def _absent(columns: Sequence[TextColumn], width: int, color: bool) -> list[str]:
     """Rows without symbol, the longest of many."""
     count = count_of(columns)
-    shown = [Texts(one.header, one.cells[:_ABSENT_MOST], one.left, one.spare) for one in columns]
-    lines = ["Without symbol:", *_table(shown, width, color)]
+    shown = Table(tuple(replace(one, cells=one.cells[:_ABSENT_MOST]) for one in columns))
+    lines = ["Without symbol:", *terminal(shown, width, color=color)]
     return [*lines, f"and {count - _ABSENT_MOST} more"] if count > _ABSENT_MOST else lines
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,76 @@
+"""How commands with the option --view get a roofline: what goes together, what is read, built and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.inputs import MetricTable
+from ncu_roofline.model import Measurements, Selection, roofline
+from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.report import Report
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asks of a view; ``ceilings`` are the paths of files, ``launch_latency`` is in seconds."""
+
+    select: Selection
+    by: str
+    clock: str
+    source: str
+    ceilings: Sequence[str]
+    launch_latency: float | None
+
+
+class Viewer:
+    """The hierarchical roofline; other views say where they differ."""
+
+    name = "roofline"
+    by = "launch"  # what one row is unless the user says it
+    instructions = False  # whether the instructions of a report are read
+    more = "; --precision tensor or --level shared,system asks for more"  # where an explanation finds nothing missing
+
+    def check(self, asked: Asked) -> None:
+        """Raise RooflineError for options that don't go together, or name what is not known."""
+        if asked.launch_latency is not None:
+            reason = "launch overhead is part of the time view only"
+            raise UsageError("Cannot use --launch-latency", f"{asked.launch_latency:g} s", reason, "Add --view time.")
+        self.check_names(asked.select)
+        if asked.source == "embedded" and (asked.by != "launch" or asked.clock != "profiled" or asked.ceilings):
+            reason = "the report's own charts are per launch, at the profiled clock and without measured ceilings"
+            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock, --ceilings and --trajectory.")
+
+    def check_names(self, select: Selection) -> None:
+        """Raise RooflineError for levels and precisions that are not known."""
+        _check_known("--level", select.levels, {level.id for level in load_spec().levels}, "levels")
+        self.check_precisions(select.precisions)
+
+    def check_precisions(self, given: Sequence[str]) -> None:
+        """Raise RooflineError for a precision that is neither an id nor its first parts."""
+        parts = [one.id.split(".") for one in load_spec().precisions]
+        known = {".".join(words[: count + 1]) for words in parts for count in range(len(words))}
+        _check_known("--precision", given, {"mixed", *known}, "precisions")
+
+    def explain(self, report: Report | MetricTable, measurements: Measurements, select: Selection) -> Explanation:
+        """What a report can show of what is selected, and what it lacks."""
+        return explain(report, measurements, select.precisions, select.levels, select.kernel)
+
+    def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> Any:
+        """What is drawn."""
+        how = {"clock": asked.clock, "by": asked.by, "source": asked.source}
+        return roofline(measurements, ceilings, select=asked.select, **how)
+
+
+def _check_known(option: str, given: Sequence[str], known: Collection[str], what: str) -> None:
+    for one in given:
+        if one not in known:
+            reason = f"it is none of the {what} known"
+            raise RooflineError(f"Cannot use {option}", one, reason, f"See `ncu-roofline list {what}`.")
+
+
+VIEWER = Viewer()

@@ -1,0 +1,97 @@
+"""`ncu-roofline annotate`: a copy of a report that shows our charts and advice in Nsight Compute."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
+from ncu_roofline.cli.outputs import check_output, progress, say, write_text
+from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.facts.metric_names import compact
+from ncu_roofline.files import pack_folder, write_atomically
+
+if TYPE_CHECKING:
+    from ncu_roofline.annotate import Account
+    from ncu_roofline.model.explanations import Availability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to copy, to where, and what goes in."""
+
+    report: str = argument("report file (.ncu-rep, .ncu-repz); it is not changed", "REPORT")
+    output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
+    measured: CeilingsOption
+    no_rules: bool = flag("charts only, no advice")
+    force: bool = flag("overwrite FILE")
+
+
+def run(request: Request) -> int:
+    """Write the copy and list what could be derived."""
+    from ncu_roofline.annotate import annotate
+    from ncu_roofline.inputs import check_report
+    from ncu_roofline.report.compressed import as_named
+
+    report, output = request.report, request.output
+    _check_output(report, output, request.force)
+    check_report(report, "only a report can be annotated")
+    ceilings = [read_ceilings(path) for path in request.measured.ceilings]
+    account = annotate(
+        report,
+        lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
+        ceilings,
+        [] if request.no_rules else [pack_folder("rules")],
+        lambda kernels, total: progress(kernels, "annotating launches", total),
+    )
+    say(f"Wrote {output}")
+    write_text(_text(report, account))
+    return 0
+
+
+def _check_output(report: str, output: str, force: bool) -> None:
+    if not report:
+        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
+    if os.path.exists(output) and os.path.exists(report) and os.path.samefile(report, output):
+        raise RooflineError("Cannot write", output, "it is the report itself", "Give the copy another name.")
+    check_output(output, force)
+
+
+def _text(path: str, account: Account) -> str:
+    one = account.explanation
+    devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
+    lines = [f"{path}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
+    lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
+    lines += [f"  {row.label:14} {_level(row, one.launches)}" for row in one.levels]
+    messages = sum(account.messages.values())
+    lines += [f"  {'advice':14} {messages} messages of {len(account.messages)} rules"]
+    lines += [f"  {'note':14} {note}" for note in one.notes]
+    if account.early:
+        text = f"ncu-ui may show n/a in the first {account.early} results: the report names some metrics only behind them"
+        lines.append(f"  {'note':14} {text}; `ncu --import` shows all")
+    if one.missing or one.partial:
+        lines.append(f"`ncu-roofline explain {path}` gives the ncu command that counts what could not be derived.")
+    return "\n".join(map(printable, lines))
+
+
+def _work(row: Availability, account: Account) -> str:
+    if not row.launches:
+        return "not derived: the report has no counters for it"
+    if not account.worked[row.id]:
+        return f"no work ({_origin(row)})"
+    of = f"{account.charts[row.id]} of {account.explanation.launches} launches"
+    less = account.worked[row.id] - account.charts[row.id]
+    lacking = f"; {less} more with work, but without traffic or a roof" if less else ""
+    return f"chart in {of}{lacking} ({_origin(row)})"
+
+
+def _level(row: Availability, launches: int) -> str:
+    if not row.launches:
+        return "not derived: the report has no counters for it"
+    return f"dots in {row.launches} of {launches} launches ({_origin(row)})"
+
+
+def _origin(row: Availability) -> str:
+    return f"{row.source}: {compact(row.metrics)}" + (f"; {row.notes}" if row.notes else "")

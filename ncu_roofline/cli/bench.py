@@ -1,0 +1,319 @@
+"""`ncu-roofline bench`: measure, build, list, theory, merge, verify."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ncu_roofline.cli.options import argument, choice, flag, option, words
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, say, write_output, write_text
+from ncu_roofline.errors import RooflineError, UsageError
+
+if TYPE_CHECKING:
+    from ncu_roofline.bench.build import Built
+    from ncu_roofline.bench.device import Device
+    from ncu_roofline.bench.session import Wish
+    from ncu_roofline.bench.settings import Settings
+    from ncu_roofline.facts import Gpu
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10000")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def _nvcc() -> Any:
+    return option("compiler (default: of NVCC, PATH, CUDA_HOME)", "PATH")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions:
+    """The benchmark: built, or built before."""
+
+    TITLE: ClassVar[str] = "how"
+    nvcc: str = _nvcc()
+    runner: str = option("a benchmark program that is built already", "PATH")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long it measures, and on what."""
+
+    TITLE: ClassVar[str] = "how"
+    data: str = choice("what is computed on; zeros flatter (default: %(default)s)", ("random", "zeros"))
+    trials: int | None = option("trials per session (default: 31, quick 11)", "N", type=_count, default=None)
+    sessions: int | None = option("sessions per ceiling (default: 3, quick 1)", "N", type=_count, default=None)
+    budget: float | None = option("time for each GPU (default: 170, quick 27)", "SECONDS", type=_seconds, default=None)
+    seed: int = option("of the random data (default: %(default)s)", "N", type=_count, default=1)
+    program: ProgramOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """What to measure, on which GPUs."""
+
+    EPILOG: ClassVar[str] = "Everything about how it measures, and what a number means, is in the file it writes."
+    device: str = option(
+        "index, UUID or its beginning, or all (default: the first GPU; under srun or mpirun the rank's own)",
+        "GPU,...",
+        default="auto",
+    )
+    only: tuple[str, ...] = option("only these ceilings, as dram,fp64.fma,tensor", "ID,...", type=words, default=())
+    skip: tuple[str, ...] = option("all but these ceilings", "ID,...", type=words, default=())
+    quick: bool = flag("under 30 s: the main ceilings, one session (default: under 3 min)")
+    output: str = option("file to write, or a folder where there are several", "FILE", short="-o")
+    force: bool = flag("overwrite FILE")
+    json: bool = flag("print what is written instead of a table")
+    how: Effort
+
+
+def _run(request: MeasureRequest) -> int:
+    from ncu_roofline.bench.catalogue import select
+    from ncu_roofline.bench.device import choose, local_rank
+    from ncu_roofline.bench.runner import Runner
+    from ncu_roofline.bench.session import Wish, all_kinds, find_devices, list_variants
+
+    built = _program(request.how.program)
+    runner, rank = Runner(built.path), local_rank()
+    devices = choose(find_devices(runner), request.device, rank)
+    select(all_kinds(list_variants(runner)), request.only, request.skip)
+    targets = _targets(request.output, devices, rank is not None)
+    for target in targets:
+        check_output(str(target), request.force)
+    for device, target in zip(devices, targets, strict=True):
+        with Bar(device.name, shown=rank is None and sys.stderr is not None and sys.stderr.isatty()) as bar:
+            wish = Wish(_settings(request.how, request.quick), request.only, request.skip, request.force, bar)
+            content = _one(built, device, target, wish)
+        _tell(content, target, request.json, rank is not None)
+    return 0
+
+
+def _one(built: Built, device: Device, target: Path, wish: Wish) -> dict[str, Any]:
+    from ncu_roofline.bench.session import measure_device
+
+    try:
+        return measure_device(built, device, target, wish)
+    except KeyboardInterrupt:
+        say(f"ncu-roofline: what is measured is kept in {target}.journal; the same command goes on from there")
+        raise
+
+
+def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -> None:
+    from ncu_roofline.bench.catalogue import UNPROVEN
+    from ncu_roofline.bench.document import as_text, summary_line
+    from ncu_roofline.bench.tables import measured
+    from ncu_roofline.facts.gpus import proven
+
+    if as_json:
+        write_text(as_text(content).rstrip())
+    elif not is_rank:
+        write_text(measured(content))
+    say(f"ncu-roofline: {target}: {summary_line(content)}")
+    capability = content["device"]["cc"]
+    if capability not in proven() and not is_rank:
+        say(f"ncu-roofline: {UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+
+
+def _targets(output: str, devices: Sequence[Device], is_rank: bool) -> list[Path]:
+    """One file per GPU: the one named, or one in the folder named, or in the current one."""
+    from ncu_roofline.bench.session import file_name
+
+    given = Path(output)
+    if given.is_dir():
+        return [given / file_name(device) for device in devices]
+    if len(devices) > 1 or is_rank:
+        reason = "each GPU gets a file of its own, and this is no folder"
+        raise UsageError("Cannot use --output", output, reason, "Give a folder that is there.")
+    return [given]
+
+
+def _settings(how: Effort, quick: bool) -> Settings:
+    from ncu_roofline.bench.settings import FULL, QUICK
+
+    given = {name: value for name in ("trials", "sessions", "budget") if (value := getattr(how, name)) is not None}
+    return replace(QUICK if quick else FULL, data=how.data, seed=how.seed, **given)
+
+
+def _program(program: ProgramOptions, arch: str = "native") -> Built:
+    from ncu_roofline.bench.build import build, describe
+
+    runner = program.runner
+    if runner:
+        if not os.access(runner, os.X_OK) or os.path.isdir(runner):
+            reason = "it is no program" if os.path.exists(runner) else "there is no such file"
+            raise RooflineError("Cannot use --runner", runner, reason, "Build one with `ncu-roofline bench build`.")
+        return describe(Path(runner).absolute())
+    return build(arch, program.nvcc, say=say)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest:
+    """What to compile for, and with what."""
+
+    arch: str = option("native, or compute capabilities as 8.0,9.0 (default: %(default)s)", "LIST", default="native")
+    nvcc: str = _nvcc()
+    force: bool = flag("compile even if it was compiled before")
+
+
+def _build(request: BuildRequest) -> int:
+    from ncu_roofline.bench.build import build
+
+    built = build(request.arch, request.nvcc, force=request.force, say=say)
+    say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
+    write_text(str(built.path))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRequest:
+    """For which GPU or compute capabilities, and how."""
+
+    device: str = option("say which apply to this GPU (index or UUID)", "GPU")
+    arch: str = option("say which apply to compute capabilities, as 9.0", "LIST")
+    json: bool = flag("as JSON")
+    program: ProgramOptions
+
+
+def _list(request: ListRequest) -> int:
+    from ncu_roofline.bench.catalogue import rows
+    from ncu_roofline.rendering.table import listing
+
+    variants, capabilities, note = _listed(request)
+    listed = rows(variants, capabilities)
+    if request.json:
+        write_text(json.dumps(listed, indent=1))
+        return 0
+    shown = [
+        {key: ", ".join(value) if isinstance(value, list) else value or "-" for key, value in row.items()} for row in listed
+    ]
+    write_text("\n".join(listing(shown)))
+    if note:
+        say(f"ncu-roofline: {note}")
+    return 0
+
+
+def _listed(request: ListRequest) -> tuple[Any, tuple[str, ...], str]:
+    """Variants (None where there is no program to ask), the capabilities meant, and what else to say."""
+    from ncu_roofline.bench.build import parse_architectures
+    from ncu_roofline.bench.device import choose
+    from ncu_roofline.bench.runner import Runner
+    from ncu_roofline.bench.session import find_devices, list_variants
+
+    wanted = parse_architectures(request.arch) if request.arch else ()
+    try:
+        runner = Runner(_program(request.program, request.arch or "native").path)
+    except RooflineError as error:
+        if request.program != ProgramOptions() or request.device:
+            raise
+        return None, wanted, f"variants are known when the benchmark is built, and it is not. {error}"
+    variants = list_variants(runner)
+    if request.device:
+        wanted = tuple(dict.fromkeys(d.capability_text for d in choose(find_devices(runner), request.device, None)))
+    return variants, wanted, ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryRequest:
+    """Of which GPUs, and how."""
+
+    gpu: str = option("only GPUs whose name contains NAME (default: all)", "NAME")
+    json: bool = flag("as JSON, in SI units, by ceiling")
+
+
+def _theory(request: TheoryRequest) -> int:
+    from ncu_roofline.bench.catalogue import catalogue
+    from ncu_roofline.bench.tables import theory_table
+    from ncu_roofline.bench.theory import table
+    from ncu_roofline.facts.gpus import gpus, named
+
+    chosen = named(request.gpu) if request.gpu else gpus()
+    if not chosen:
+        known = ", ".join(gpu.id for gpu in gpus())
+        raise UsageError("Cannot use --gpu", request.gpu, "it is in no table", f"There are: {known}.")
+    kinds = {kind.id: kind for kind in catalogue()}
+    peaks = [(gpu, table(gpu, kinds)) for gpu in chosen]
+    if request.json:
+        write_text(json.dumps([_theory_facts(gpu, found) for gpu, found in peaks], indent=1))
+    else:
+        write_text(theory_table(peaks))
+    return 0
+
+
+def _theory_facts(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
+    facts = asdict(gpu)
+    facts["compute_capability"] = f"{gpu.compute_capability[0]}.{gpu.compute_capability[1]}"
+    return {**facts, "peaks": peaks}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeRequest:
+    """Which files, into what."""
+
+    files: tuple[str, ...] = argument("ceilings files (JSON) of GPUs of one model", "FILE", nargs="+")
+    output: str = option("file to write the merged ceilings to", "FILE", short="-o")
+    force: bool = flag("overwrite FILE")
+    json: bool = flag("print the merged ceilings instead of a table")
+
+
+def _merge(request: MergeRequest) -> int:
+    from ncu_roofline.bench.document import as_text
+    from ncu_roofline.bench.merging import merge, read_source
+    from ncu_roofline.bench.tables import measured
+
+    output = request.output
+    if output:
+        check_output(output, request.force)
+    content = merge([read_source(path) for path in request.files])
+    if output:
+        write_output(output, as_text(content).encode(), request.force)
+    if output != STANDARD_OUTPUT:
+        write_text(as_text(content).rstrip() if request.json else measured(content))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyRequest:
+    """Which file, and how it is told."""
+
+    file: str = argument("ceilings file (JSON)", "FILE")
+    json: bool = flag("findings as JSON")
+
+
+def _verify(request: VerifyRequest) -> int:
+    from ncu_roofline.bench.verifying import verify
+
+    found = verify(request.file)
+    errors = [finding for finding in found if finding.severity == "error"]
+    if request.json:
+        write_text(json.dumps([asdict(finding) for finding in found], indent=1))
+    else:
+        lines = [f"{f.severity}: {f.ceiling}: {f.text}" if f.ceiling else f"{f.severity}: {f.text}" for f in found]
+        write_text("\n".join([*lines, f"{request.file}: {f'{len(errors)} errors' if errors else 'can be used'}"]))
+    return 1 if errors else 0
+
+
+ACTIONS = {
+    "run": ("measure the ceilings of the GPUs here and write them as JSON", MeasureRequest, _run),
+    "build": ("compile the benchmark with nvcc, for the GPU here or any list, and print its path", BuildRequest, _build),
+    "list": ("list ceilings and variants, where they apply, and what is unproven on hardware", ListRequest, _list),
+    "theory": ("print data-sheet peaks and their sources; needs no GPU", TheoryRequest, _theory),
+    "merge": ("combine files of several nodes or MPI ranks; names slow GPUs", MergeRequest, _merge),
+    "verify": ("check a ceilings file: form, shares of theory, spread", VerifyRequest, _verify),
+}

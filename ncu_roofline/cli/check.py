@@ -1,0 +1,166 @@
+"""`ncu-roofline check`: section files held against releases of Nsight Compute and chips."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ncu_roofline.cli.options import argument, flag, names, option
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.files import pack_folder
+from ncu_roofline.rendering.table import listing
+
+if TYPE_CHECKING:
+    from ncu_roofline.check import Checked, Passes, Target
+    from ncu_roofline.sectionfile.schema import Release
+
+    Table = dict[str, dict[str, Passes | None]]
+
+SUFFIX = ".section"
+TOGETHER = "all together"
+ONE_MORE = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which section files, for what, and how it is told."""
+
+    files: tuple[str, ...] = argument(
+        "section files, globs or folders (default: the sections that come with ncu-roofline)", "FILE", nargs="*"
+    )
+    chip: tuple[str, ...] = option(
+        "chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
+        "CHIP,...",
+        action="extend",
+        type=names,
+    )
+    ncu: str = option("release to check for, as 2024.2 (default: every one from 2020.3 on)", "VERSION")
+    passes: bool = flag("print the replay passes of each file and of all together")
+    json: bool = flag("the same as JSON on standard output")
+
+
+def run(request: Request) -> int:
+    """Check every file; exit code 1 if there is an error among the findings."""
+    from ncu_roofline.check import check_files, has_error, targets_of
+    from ncu_roofline.check.nvperf import HOW_TO_GET, libraries
+
+    release = _release(request.ncu)
+    targets = targets_of(request.chip)
+    checked = check_files(_paths(request.files), targets, release)
+    if not libraries():
+        say(f"ncu-roofline: {HOW_TO_GET}")
+    table = _passes(checked, targets) if request.passes else {}
+    write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table))
+    return 1 if has_error(found for one in checked for found in one.findings) else 0
+
+
+def _release(text: str) -> Release | None:
+    from ncu_roofline.sectionfile.schema import RELEASES, release_of, release_text
+
+    if not text:
+        return None
+    try:
+        release = release_of(text)
+    except ValueError as error:
+        raise UsageError("Cannot use --ncu", text, str(error), "Give a release such as 2024.2.") from error
+    if not RELEASES[0] <= release:
+        reason = f"sections are checked for {release_text(RELEASES[0])} and later"
+        raise UsageError("Cannot use --ncu", text, reason, "Give a later release.")
+    return release
+
+
+def _paths(arguments: Sequence[str]) -> list[str]:
+    """Section files in order, each once: files, patterns, folders (as --section-folder: without what is below)."""
+    found = {
+        os.path.realpath(path): path for argument in arguments or [str(pack_folder("sections"))] for path in _named(argument)
+    }
+    return list(found.values())
+
+
+def _named(argument: str) -> list[str]:
+    if not argument:
+        raise RooflineError("Cannot check", "''", "the name is empty", f"Give the path of a {SUFFIX} file.")
+    if os.path.isdir(argument):
+        try:
+            inside = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise RooflineError("Cannot check", argument, reason, "Give a folder that you may read.") from error
+        if not inside:
+            raise RooflineError("Cannot check", argument, "the folder holds no section", f"Give a folder with {SUFFIX} files.")
+        return inside
+    if not os.path.exists(argument) and glob.has_magic(argument):
+        matches = sorted(path for path in glob.glob(argument, recursive=True) if os.path.isfile(path))
+        if not matches:
+            raise RooflineError("Cannot check", argument, "no file matches the pattern", "Check the pattern.")
+        return matches
+    return [argument]
+
+
+def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
+    from ncu_roofline.check import section_passes
+
+    contents = {one.path: [one.content] for one in checked if one.content}
+    if len(contents) > 1:
+        contents[TOGETHER] = [one for group in contents.values() for one in group]
+    return {name: {target.chip: section_passes(group, target) for target in targets} for name, group in contents.items()}
+
+
+def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
+    from ncu_roofline.check.nvperf import libraries
+    from ncu_roofline.check.section_rules import loading_releases
+    from ncu_roofline.sectionfile.schema import release_text
+
+    files = [
+        {
+            "path": one.path,
+            "identifier": one.content.root.text("Identifier") if one.content else None,
+            "releases": [release_text(release) for release in loading_releases(one.content.document)] if one.content else [],
+        }
+        for one in checked
+    ]
+    passes = {name: {chip: _numbers(one) if one else None for chip, one in row.items()} for name, row in table.items()}
+    document = {
+        "files": files,
+        "chips": [target.chip for target in targets],
+        "libraries": [library.path for library in libraries()],
+        "findings": [found.as_dict() for one in checked for found in one.findings],
+        **({"passes": passes} if table else {}),
+    }
+    return json.dumps(document, indent=2)
+
+
+def _numbers(passes: Passes) -> dict[str, int]:
+    return {"total": passes.total, "hardware": passes.hardware, "sass": passes.sass}
+
+
+def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table) -> str:
+    from ncu_roofline.sectionfile.schema import RELEASES, release_text
+
+    findings = [found for one in checked for found in one.findings]
+    lines = [printable(str(found)) for found in findings]
+    errors = sum(found.severity == "error" for found in findings)
+    warnings = sum(found.severity == "warning" for found in findings)
+    span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
+    lines.append(
+        f"{_count(len(checked), 'file')} checked for {_count(len(targets), 'chip')} and Nsight Compute {span}:"
+        f" {_count(errors, 'error')}, {_count(warnings, 'warning')}"
+    )
+    if table:
+        lines += ["", "Replay passes", *_rows(table), ONE_MORE]
+    return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _rows(table: Table) -> list[str]:
+    names = [printable(os.path.basename(name)) for name in table]
+    passes = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
+    return listing([{"": name, **row} for name, row in zip(names, passes, strict=True)], header=str)

@@ -1,0 +1,273 @@
+"""`ncu-roofline compare`: what changed between reports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive
+from ncu_roofline.cli.outputs import (
+    STANDARD_OUTPUT,
+    check_output,
+    chosen_format,
+    deliver,
+    say,
+    terminal_width,
+    without_warnings,
+)
+from ncu_roofline.errors import RooflineError, UsageError
+
+if TYPE_CHECKING:
+    from ncu_roofline.analyses.compare.frames import Comparison
+    from ncu_roofline.model import Measurements
+
+_EPILOG = """\
+REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
+together; if it is the only argument, each of its reports is a state.
+
+Kernels are matched by full name, grid and block; what is left then by name alone, and last, where that is unambiguous, by
+names that differ in the function's parameters or in numbers.  Notes say so.
+
+Launches of one kernel and configuration are compared per launch: the median of their times, the mean of their work and traffic.
+Another number of launches is told, and is neither slower nor faster.  The application's time is summed over the kernels that
+both reports have, with as many launches as the baseline; what is new or gone, and the totals of all launches, are told apart.
+
+Noise: where a kernel has several launches in a report, the spread of their times is 1.4826 * median absolute deviation /
+median; changes below sqrt(spread before^2 + spread now^2), or below --tolerance, are "same".  Thresholds do not know noise,
+unless they name it.
+
+EXPRESSION: comparisons (< <= > >= == !=) of + - * / ( ), numbers and names, joined by and, or.  `baseline` is the baseline's
+value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI or carry a unit: 5 %, 10 us, 2 GB, 1 TFLOP/s.
+  fraction < 0.9 * baseline       fraction.l2 < 0.3       time > 1.05 * baseline and share > 1 %
+  bytes.dram > 1.1 * baseline     flops.fp64 > baseline   time > (1 + noise) * baseline
+names:
+  time                 run time of a launch, the median, on the basis that --times chooses [s]
+  time.raw             run time as measured [s]
+  time.normalised      run time at the baseline's SM clock [s]
+  time.total           run time of all launches, on the basis that --times chooses [s]
+  cycles               SM cycles of a launch: time.raw * clock
+  clock                SM clock while profiled [Hz]
+  launches             number of launches
+  share                share of the report's time, all launches [ratio]
+  noise                change of time up to which it counts as the same [ratio]
+  flops, flops.PRECISION                  floating-point operations of a launch, the mean [FLOP]
+  flops.total, flops.total.PRECISION      the same of all launches [FLOP]
+  bytes.LEVEL                             bytes of a launch at a memory level, the mean [B]
+  bytes.total.LEVEL                       the same of all launches [B]
+  bandwidth.LEVEL                         bytes per second [B/s]
+  intensity.LEVEL, intensity.PRECISION.LEVEL    FLOPs per byte [FLOP/B]
+  performance, performance.PRECISION            FLOPs per second [FLOP/s]
+  fraction, fraction.PRECISION, fraction.LEVEL, fraction.PRECISION.LEVEL    share of the attainable performance [ratio]
+Without PRECISION: the one with most work.  `list precisions` and `list levels` name them.
+
+Exit code: 0; 1 if a threshold trips (or with --strict can't be evaluated), a report can't be read, or reports have no kernel in
+common; 2 for wrong options.
+"""
+
+
+def _ratio(text: str) -> float:
+    number, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
+    try:
+        value = float(number) * percent
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a ratio from 0 to 1 nor a percentage such as 2%")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparing:
+    """What is compared with what, and which differences count."""
+
+    TITLE: ClassVar[str] = "comparison"
+    against: str = choice(
+        "of three reports or more, what each is compared with (default: %(default)s)",
+        ("baseline", "previous", "both"),
+        default="both",
+    )
+    match: str = choice(
+        "launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)",
+        ("aggregate", "order"),
+    )
+    times: str = choice(
+        "times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
+        "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)",
+        ("auto", "raw", "normalised"),
+    )
+    tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=_ratio, default=0.02)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdOptions:
+    """What fails the command."""
+
+    TITLE: ClassVar[str] = "thresholds"
+    fail_if: tuple[str, ...] = option(
+        "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below", "EXPRESSION", action="append"
+    )
+    strict: bool = flag("also if a number it needs is missing")
+    junit: str = option("write the thresholds as JUnit XML", "FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOutput:
+    """How the comparison is told, and where."""
+
+    TITLE: ClassVar[str] = "output"
+    json: bool = flag("all tables as JSON on standard output")
+    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
+    output: str = option("write to a file: .md, .csv, .json, .parquet or .txt; - is standard output", "FILE", short="-o")
+    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
+    table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["comparison"].tables, default="kernels")
+    title: str = option("title of Markdown", "TEXT")
+    force: bool = flag("overwrite FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which states of an application, and how they are compared."""
+
+    EPILOG: ClassVar[str] = _EPILOG
+    reports: ReportOptions
+    how: Comparing
+    thresholds: ThresholdOptions
+    filters: FilterOptions
+    roofs: RoofOptions
+    output: ComparisonOutput
+
+
+def run(request: Request) -> int:
+    """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
+    from ncu_roofline.analyses.compare.expressions import parse
+    from ncu_roofline.analyses.compare.thresholds import evaluate
+
+    how, thresholds = request.output, request.thresholds
+    known = [name for name in ANALYSES["comparison"].formats if name != "junit"]
+    output_format = chosen_format(how.output, how.format, known, "no format of comparisons ({})", as_json=how.json)
+    conditions = [parse(text) for text in thresholds.fail_if]
+    _check_outputs(how, thresholds)
+    states = _states(request.reports.reports)
+    result, failed = _compared(request, states)
+    result = evaluate(result, conditions)
+    width = how.width or terminal_width()
+    data = render(result, output_format, table=how.table, title=how.title, width=width)
+    deliver(how.output, data, how.force, text=output_format == "text")
+    if thresholds.junit:
+        deliver(thresholds.junit, render(result, "junit", strict=thresholds.strict), how.force)
+    disjoint = _disjoint(result)
+    return 1 if _tripped(result, thresholds.strict, said=output_format == "text") or failed or disjoint else 0
+
+
+def _check_outputs(how: ComparisonOutput, thresholds: ThresholdOptions) -> None:
+    junit = thresholds.junit
+    if junit and not thresholds.fail_if:
+        raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")
+    if junit and junit == (how.output or STANDARD_OUTPUT):
+        raise UsageError("Cannot use --junit", junit, "the comparison goes there", "Name another file.")
+    for path in (how.output, junit):
+        if path:
+            check_output(path, how.force)
+
+
+@dataclass(frozen=True)
+class _State:
+    """One state of the application: its reports, and what to call it."""
+
+    label: str
+    paths: tuple[str, ...]
+
+
+def _states(arguments: Sequence[str]) -> list[_State]:
+    """Each argument is a state; a single one that names several reports stands for as many states."""
+    from ncu_roofline.cli.reading import expand
+
+    found = [_State(argument, tuple(expand([argument]))) for argument in arguments]
+    if len(found) == 1:
+        found = [_State(path, (path,)) for path in found[0].paths]
+    if len(found) < 2:
+        raise UsageError("Cannot compare", found[0].label, "there is nothing to compare it with", "Give two reports or more.")
+    return [_State(one.paths[0], one.paths) if len(one.paths) == 1 else one for one in found]
+
+
+def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, bool]:
+    """The comparison, and whether some report had to be left out (--keep-going)."""
+    from ncu_roofline.analyses.compare.frames import Settings, compare
+    from ncu_roofline.analyses.compare.sides import of_reports, roof_spreads
+    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+    from ncu_roofline.inputs import open_ceilings
+    from ncu_roofline.model import Measurements, roofline
+
+    # What binds is sought among all levels, and the longest kernels are chosen of those matched.
+    select = checked_selection(request.filters)
+    ceilings = [open_ceilings(path) for path in request.roofs.ceilings]
+    reports = replace(request.reports, reports=tuple(path for state in states for path in state.paths))
+    found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu))
+    read = without_warnings(found)
+    measurements = Measurements.joined([one for _, one in read])
+    launches = replace(select, top=0, precisions=(), levels=())
+    if not len(launches.launches(measurements)):
+        raise no_launch(request.reports, request.filters.launches)
+    whole = roofline(measurements, ceilings, clock=request.roofs.clock, select=launches)
+    called = {os.path.realpath(path): set(one.report) for path, one in read}
+    kept = [(state, names) for state in states if (names := _names(state, called))]
+    if kept[0][0] is not states[0]:
+        raise RooflineError("Cannot compare", states[0].label, "the baseline could not be read", "See the messages above.")
+    if len(kept) < 2:
+        reason = "nothing else could be read to compare with it"
+        raise RooflineError("Cannot compare", states[0].label, reason, "See the messages above.")
+    settings = Settings(
+        tolerance=request.how.tolerance,
+        times=request.how.times,
+        in_order=request.how.match == "order",
+        against=request.how.against,
+        top=select.top,
+        precisions=select.precisions,
+        levels=select.levels,
+        roof_spreads=roof_spreads(whole, ceilings),
+    )
+    labels = [state.label for state, _ in kept]
+    return compare(*(of_reports(whole, names) for _, names in kept), settings=settings, labels=labels), failed
+
+
+def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:
+    from ncu_roofline.cli.reading import opened
+    from ncu_roofline.model import measurements_of
+
+    with opened(path, gpu) as (report, warnings):
+        return (name, measurements_of(report, label=name)), warnings
+
+
+def _names(state: _State, called: Mapping[str, set[str]]) -> set[str]:
+    """What the frames call the reports of a state; none if they could not be read."""
+    return {name for path in state.paths for name in called.get(os.path.realpath(path), ())}
+
+
+def _disjoint(result: Comparison) -> bool:
+    """Whether some pair of reports has no kernel in common: told, and an error, for no threshold can trip then."""
+    summary = result.summary_columns
+    nothing = False
+    for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
+        if not matched:
+            nothing = True
+            reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
+            advice = "Compare reports of one application, or choose other kernels."
+            say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, advice)}")
+    return nothing
+
+
+def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
+    """Whether thresholds fail the command; what the output does not say in words is told here."""
+    from ncu_roofline.analyses.compare.text import threshold_lines
+    from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, TRIPPED
+
+    bad = {TRIPPED, NOT_EVALUATED} if strict else {TRIPPED}
+    if not said:
+        for line in threshold_lines(result):
+            say(f"ncu-roofline: {line}")
+    return any(one in bad for one in result.threshold_columns["result"])

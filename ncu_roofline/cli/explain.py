@@ -1,0 +1,84 @@
+"""`ncu-roofline explain`: which charts a report can give, what is missing, and how to add it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
+from ncu_roofline.cli.outputs import without_warnings, write_text
+from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.facts.metric_names import compact
+
+if TYPE_CHECKING:
+    from ncu_roofline.model import Selection
+    from ncu_roofline.model.explanations import Availability, Explanation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to explain, and of which view."""
+
+    reports: ReportOptions
+    filters: FilterOptions
+    view: str = view_option("explain")
+    json: bool = flag("the same as JSON on standard output")
+
+
+def run(request: Request) -> int:
+    """Explain every report; exit code 1 only if one could not be read."""
+    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+
+    select = checked_selection(request.filters, view=request.view)
+    work = partial(_explain, select=select, gpu=request.filters.gpu, view=request.view)
+    found, failed = for_each_report(request.reports, work)
+    explanations = without_warnings(found)
+    if not any(one.launches for one in explanations):
+        raise no_launch(request.reports, request.filters.launches)
+    if request.json:
+        write_text(json.dumps([one.as_dict() for one in explanations], indent=2))
+    else:
+        write_text("\n\n".join(_text(one, ANALYSES[request.view].viewer.more) for one in explanations))
+    return 1 if failed else 0
+
+
+def _explain(
+    path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
+) -> tuple[Explanation, tuple[str, ...]]:
+    from ncu_roofline.cli.reading import opened
+    from ncu_roofline.inputs import PointTable
+    from ncu_roofline.model import measurements_of
+
+    made = ANALYSES[view].viewer
+    with opened(path, gpu) as (report, warnings):
+        if isinstance(report, PointTable):
+            reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
+            raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
+        measurements = select.launches(measurements_of(report, instructions=made.instructions, label=name))
+        return made.explain(report, measurements, select), warnings
+
+
+def _text(one: Explanation, more: str) -> str:
+    devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
+    lines = [f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
+    for title, rows in (("work", one.precisions), ("traffic", one.levels)):
+        lines += [f"  {title:8}{_row(row, one.launches)}" for row in rows]
+    lines += [f"  set     {one.sets.sentence}"] if one.sets.sentence else []
+    lines += [f"  note    {note}" for note in one.notes]
+    gains = [f"add {', '.join(name for name in one.missing if name in one.added)}"] if set(one.missing) & set(one.added) else []
+    gains += [f"count all of {', '.join(one.partial)}"] if one.partial else []
+    if one.command:
+        lines += [f"To {' and '.join(gains)}, run:", f"  {one.command}"]
+    elif not one.missing and (one.precisions or one.levels):
+        lines.append(f"Nothing is missing for what was asked{more}.")
+    return "\n".join(map(printable, lines))
+
+
+def _row(row: Availability, launches: int) -> str:
+    if not row.launches:
+        return f"{row.label:12} missing"
+    note = f"; {row.notes}" if row.notes else ""
+    return f"{row.label:12} {row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"

@@ -1,0 +1,78 @@
+"""`ncu-roofline generate`: the sections and rules of the pack, from the specification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_roofline.cli.options import flag, option
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import UsageError
+from ncu_roofline.files import pack_folder
+
+DEFAULT_TYPE = "fp16"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to generate, for whom and where."""
+
+    out: str = option("write DIR/sections and DIR/rules (default: the pack's own)", "DIR", short="-o")
+    ncu: str = option("for this Nsight Compute (default: what every release from 2020.3 loads)", "VERSION")
+    ceilings: str = option("draw these measured ceilings beside the theoretical roofs", "FILE")
+    clock_consistent: bool = flag("measured roofs follow the clock that a kernel is profiled at")
+    tensor: str = option(
+        "source type of the tensor section with few passes (default: %(default)s)", "TYPE", default=DEFAULT_TYPE
+    )
+    check: bool = flag("write nothing; exit 1 and name every file that differs")
+    force: bool = flag("overwrite files that were not generated")
+
+
+def run(request: Request) -> int:
+    """Write both folders, or with --check compare them; 1 if a file differs."""
+    from ncu_roofline.generate.files import differences, write_files
+
+    out = _folder(request)
+    folders = {out / name: texts for name, texts in _render(request).items()}
+    if request.check:
+        wrong = [line for folder, texts in folders.items() for line in differences(folder, texts)]
+        for line in wrong:
+            say(f"ncu-roofline: {line}")
+        if wrong:
+            say("ncu-roofline: run `ncu-roofline generate` with the same options to bring them up to date")
+            return 1
+        write_text(f"{sum(map(len, folders.values()))} files in {out} are as generated")
+        return 0
+    paths = [path for folder, texts in folders.items() for path in write_files(folder, texts, force=request.force)]
+    write_text("\n".join(map(str, paths)))
+    return 0
+
+
+def _folder(request: Request) -> Path:
+    """Where the two folders are.
+
+    Files for one release or GPU never replace the general ones, and an installed package is no place to write to.
+    """
+    if request.out:
+        return Path(request.out)
+    general = pack_folder("sections").parent
+    special = request.ncu or request.ceilings or request.tensor != DEFAULT_TYPE
+    if special or (general.name == "data" and not request.check):
+        reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"
+        raise UsageError("Cannot generate into", general, reason, "Name a folder with --out.")
+    return general
+
+
+def _render(request: Request) -> dict[str, dict[str, str]]:
+    """Everything is rendered before anything is written."""
+    from ncu_roofline.ceilings import read_ceilings
+    from ncu_roofline.generate.dialects import BASE, dialect_of
+    from ncu_roofline.generate.rules import render_rules
+    from ncu_roofline.generate.sections import render_sections
+
+    if request.clock_consistent and not request.ceilings:
+        raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
+    dialect = dialect_of(request.ncu) if request.ncu else BASE
+    ceilings = read_ceilings(request.ceilings) if request.ceilings else None
+    sections = render_sections(dialect, ceilings, clock_consistent=request.clock_consistent, light_type=request.tensor)
+    return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

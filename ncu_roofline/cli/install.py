@@ -1,0 +1,246 @@
+"""`ncu-roofline install`: sections and rules where Nsight Compute looks, with measured ceilings."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli.options import flag, option
+from ncu_roofline.cli.outputs import Bar, say, write_text
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
+from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.machine.kept import keep, kept_for
+from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.machine.manifest import one_at_a_time
+from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
+from ncu_roofline.machine.pack import render_pack
+
+NEWEST_TRIED = (2025, 4)
+"""The last release whose section format is known; later ones are taken to understand it, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledRoofs:
+    """Measured ceilings, or that none are to be measured."""
+
+    EXCLUSIVE: ClassVar[bool] = True
+    ceilings: str = option("measured ceilings (JSON) to draw, and to keep for their GPU", "FILE")
+    no_bench: bool = flag("measure nothing; ceilings kept from before are used all the same")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to install, and where."""
+
+    dest: str = option("folder to put sections and rules into, instead of where Nsight Compute looks", "DIR")
+    ncu: str = option("the ncu to install for (default: every one on this machine)", "PATH")
+    roofs: InstalledRoofs
+    device: str = option("index or UUID of the GPU to measure (default: the first)", "GPU")
+    force: bool = flag("also replace installed files that were changed since")
+    dry_run: bool = flag("say what would be done, and do nothing")
+    json: bool = flag("what was done, as JSON on standard output")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The ceilings, None for theoretical roofs, and in one line why these."""
+
+    ceilings: Ceilings | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """A folder to install into: for which release ("" for any), proven with which programs."""
+
+    folder: Path
+    version: str
+    proofs: tuple[Ncu, ...]
+    searched: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """One target and what happened there."""
+
+    target: Target
+    change: Change
+
+
+def run(request: Request) -> int:
+    """Install for every ncu found; exit code 1 if it failed for one of them."""
+    machine = this_machine()
+    ncus = _usable(machine, request)
+    with one_at_a_time(machine):
+        chosen = _ceilings(machine, request)
+        results = [_attempt(machine, group, chosen, request) for group in _groups(ncus, request.dest)]
+    errors = [one for one in results if isinstance(one, RooflineError)]
+    done = [one for one in results if isinstance(one, Done)]
+    if len(errors) == 1 and not done:
+        raise errors[0]
+    for error in errors:
+        say(f"ncu-roofline: {error}")
+    for one in done:
+        for name in one.change.kept:
+            say(f"Kept {one.change.folder / name}: it was changed after it was installed (--force replaces it)")
+    write_text(_json(done, chosen) if request.json else _text(done, chosen, request.dry_run))
+    return 1 if errors else 0
+
+
+def _usable(machine: Machine, request: Request) -> list[Ncu]:
+    """The releases to install for; without any only a folder that was named can be filled."""
+    usable = []
+    for ncu in find_ncus(machine, request.ncu):
+        problem = ncu.problem
+        if not problem and ncu.release < (2020, 3):
+            problem = f"{ncu.version} is older than 2020.3, the first that can draw our roofs"
+        if problem and request.ncu:
+            raise RooflineError("Cannot use", ncu.path, problem, "Name another ncu with --ncu PATH.")
+        if problem:
+            say(f"Left out {ncu.path}: {problem}")
+        else:
+            if ncu.release > NEWEST_TRIED:
+                say(f"Nsight Compute {ncu.version} is newer than this program: taken as one that reads what 2025.4 reads")
+            usable.append(ncu)
+    if not usable and not request.dest:
+        next_step = "Name it with --ncu PATH, or put sections and rules into a folder with --dest DIR."
+        raise RooflineError("Cannot install", "sections and rules", "there is no working ncu on this machine", next_step)
+    return usable
+
+
+def _ceilings(machine: Machine, request: Request) -> Chosen:
+    """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
+    given = request.roofs.ceilings
+    if given:
+        ceilings = read_ceilings(given) if request.dry_run else keep(machine, given)
+        _check_gpu(machine, ceilings, request.device)
+        return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
+    gpus, why_none = find_gpus(machine)
+    gpu = choose(gpus, request.device)
+    if gpu is None:
+        return Chosen(None, f"Theoretical roofs: {why_none}")
+    found = kept_for(machine, gpu)
+    if found:
+        return Chosen(found, f"Measured roofs, kept from before: {found.provenance}")
+    if request.roofs.no_bench:
+        return Chosen(None, f"Theoretical roofs: {gpu.name} was not measured (--no-bench)")
+    if request.dry_run:
+        return Chosen(None, f"Would measure the ceilings of {gpu.name}")
+    return _measured(machine, gpu)
+
+
+def _check_gpu(machine: Machine, ceilings: Ceilings, device: str) -> None:
+    gpu = choose(find_gpus(machine)[0], device)
+    if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
+        say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
+
+
+def _measured(machine: Machine, gpu: Gpu) -> Chosen:
+    try:
+        from ncu_roofline.bench import measure
+
+        say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
+        with Bar(gpu.name, sys.stderr is not None and sys.stderr.isatty()) as bar:
+            measured = measure(gpu.uuid or str(gpu.index), progress=bar)
+        ceilings = keep(machine, measured)
+    except RooflineError as error:
+        return Chosen(None, f"Theoretical roofs: {error}")
+    return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
+
+
+def _groups(ncus: Sequence[Ncu], dest: str) -> list[tuple[Ncu, ...]]:
+    """The programs that share a folder: one of each x.y.z by itself, newest first; all of them where the folder is named."""
+    versions = {ncu.folder_name: ncu for ncu in reversed(ncus)}
+    newest_first = sorted(versions.values(), key=lambda ncu: ncu.release, reverse=True)
+    return [tuple(newest_first)] if dest else [(ncu,) for ncu in newest_first]
+
+
+def _attempt(machine: Machine, group: tuple[Ncu, ...], chosen: Chosen, request: Request) -> Done | RooflineError:
+    try:
+        return _install(machine, _target(machine, group, request), chosen, request)
+    except RooflineError as error:
+        return error
+
+
+def _target(machine: Machine, group: tuple[Ncu, ...], request: Request) -> Target:
+    """Where to install; only with --dry-run ncu is not asked where asking would make it deploy its own files."""
+    if request.dest:
+        version = group[0].version if len(group) == 1 else ""
+        return Target(Path(request.dest).absolute(), version, group, False)
+    expected = expected_folder(machine, group[0])
+    untouched = expected is not None and not expected.is_dir() and not machine.environ.get(NO_DEPLOYMENT)
+    folder = expected if request.dry_run and untouched else sections_folder(machine, group[0])
+    if folder is None:
+        reason = "it looks for sections nowhere: there is no home folder"
+        next_step = "Set HOME, or install into a folder with --dest DIR."
+        raise RooflineError("Cannot install for", group[0].path, reason, next_step)
+    return Target(folder, group[0].version, group, True)
+
+
+def _install(machine: Machine, target: Target, chosen: Chosen, request: Request) -> Done:
+    pack = render_pack(target.version, chosen.ceilings)
+    if request.dry_run:
+        return Done(target, plan(target.folder, pack, force=request.force))
+    return Done(target, deploy(machine, target.folder, pack, _proof(machine, target, pack), force=request.force))
+
+
+def _proof(machine: Machine, target: Target, pack: Pack) -> Callable[[], None]:
+    def run_all() -> None:
+        for one in checks:
+            one()
+
+    names = list(pack.files)
+    checks = [partial(prove, machine, ncu, target.folder, names, searched=target.searched) for ncu in target.proofs]
+    return run_all
+
+
+def _text(done: list[Done], chosen: Chosen, dry_run: bool) -> str:
+    lines = [chosen.why, *(_line(one, dry_run) for one in done)]
+    if done and not dry_run:
+        lines += ["", "Try:", f"  {_try(done[0].target)}", "  ncu-roofline profile -- ./app"]
+    return "\n".join(lines)
+
+
+def _line(one: Done, dry_run: bool) -> str:
+    change, target = one.change, one.target
+    release = f"Nsight Compute {target.version}" if target.version else "every release of Nsight Compute"
+    if dry_run:
+        verb = f"would write {len(change.written)} files to" if change.any else "nothing to do in"
+    else:
+        verb = f"wrote {len(change.written)} files to" if change.any else "nothing to do, all is installed in"
+    proven = f"; proven with {', '.join(str(ncu.path) for ncu in target.proofs)}" if target.proofs and not dry_run else ""
+    unproven = "; no ncu here to prove it with" if not target.proofs else ""
+    removed = f", removed {len(change.removed)} old ones" if change.removed else ""
+    return f"For {release}: {verb} {change.folder}{removed}{proven}{unproven}"
+
+
+def _try(target: Target) -> str:
+    program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
+    words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
+    return shlex.join([*words, "--section", load_spec().sections[load_spec().core[0]], "-o", "report", "./app"])
+
+
+def _json(done: list[Done], chosen: Chosen) -> str:
+    rows = [
+        {
+            "folder": str(one.change.folder),
+            "ncu": one.target.version,
+            "written": one.change.written,
+            "unchanged": one.change.unchanged,
+            "removed": one.change.removed,
+            "kept": one.change.kept,
+            "proven_with": [str(ncu.path) for ncu in one.target.proofs],
+        }
+        for one in done
+    ]
+    ceilings = chosen.ceilings.path if chosen.ceilings else None
+    return json.dumps({"roofs": chosen.why, "ceilings": ceilings, "installed": rows}, indent=2)

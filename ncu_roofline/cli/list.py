@@ -1,0 +1,98 @@
+"""`ncu-roofline list`: what is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ncu_roofline.cli.options import argument, flag
+from ncu_roofline.cli.outputs import write_text
+from ncu_roofline.files import REPORT_SUFFIXES
+from ncu_roofline.rendering.table import listing
+
+_OPCODES = "opcode counts of a report (section SourceCounters)"
+
+
+def _architectures() -> list[dict[str, str]]:
+    from ncu_roofline.facts import load_spec
+
+    return [
+        {
+            "capability": f"{a.compute_capability[0]}.{a.compute_capability[1]}",
+            "name": a.name,
+            "chips": _words(a.chips),
+            "products": _words(a.products, ", "),
+            "without counters for": _words(sorted(a.lacks)) or "-",
+        }
+        for a in load_spec().architectures
+    ]
+
+
+def _precisions() -> list[dict[str, str]]:
+    from ncu_roofline.facts import load_spec
+
+    spec = load_spec()
+    return [
+        {
+            "id": p.id,
+            "label": p.label,
+            "unit": p.unit.upper(),
+            "on": _OPCODES
+            if p.opcodes
+            else _words(
+                f"{a.compute_capability[0]}.{a.compute_capability[1]}"
+                for a in spec.architectures
+                if spec.bindings(p, a.compute_capability)
+            ),
+        }
+        for p in spec.precisions
+    ]
+
+
+def _levels() -> list[dict[str, str]]:
+    from ncu_roofline.facts import load_spec
+
+    return [
+        {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
+        for level in load_spec().levels
+    ]
+
+
+def _formats() -> list[dict[str, str]]:
+    from ncu_roofline.analyses import ANALYSES
+
+    return [
+        {"format": name, "suffixes": _words(row.suffixes), "holds": row.about}
+        for name, row in ANALYSES["roofline"].formats.items()
+    ]
+
+
+def _inputs() -> list[dict[str, str]]:
+    from ncu_roofline.inputs import FORMATS
+
+    suffixes = ", ".join(REPORT_SUFFIXES)
+    report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}
+    return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
+
+
+def _words(items: Iterable[str], separator: str = " ") -> str:
+    return separator.join(items)
+
+
+LISTS = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats, "inputs": _inputs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which list, and how."""
+
+    what: str = argument("what to list", choices=tuple(LISTS))
+    json: bool = flag("as JSON")
+
+
+def run(request: Request) -> int:
+    """Print one list, as an aligned table or as JSON."""
+    rows = LISTS[request.what]()
+    write_text(json.dumps(rows, indent=2) if request.json else "\n".join(listing(rows)))
+    return 0

@@ -1,0 +1,257 @@
+"""Options as fields: a command's request is a frozen dataclass that declares them.  Here is how, and what commands share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar, get_type_hints
+
+from ncu_roofline.analyses import views
+
+R = TypeVar("R")
+
+Container = argparse.ArgumentParser | argparse._ArgumentGroup
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
+
+
+def option(about: str, metavar: str | None = None, *, short: str = "", default: Any = "", **how: Any) -> Any:
+    """A field that is the option called like it, and ``short``; ``how`` is what `argparse` takes."""
+    given = MISSING if how.get("required") else () if how.get("action") in ("append", "extend") else default
+    return field(default=given, metadata={"names": [short] if short else [], "help": about, "metavar": metavar, **how})
+
+
+def choice(about: str, names: Iterable[str], *, default: str | None = "") -> Any:
+    """A field that is one of ``names``, the first of them unless another is named or none."""
+    choices = tuple(names)
+    return option(about, choices=choices, default=choices[0] if default == "" else default)
+
+
+def flag(about: str) -> Any:
+    """A field that is True where the option called like it is given."""
+    return field(default=False, metadata={"names": [], "help": about, "action": "store_true"})
+
+
+def argument(about: str, metavar: str | None = None, **how: Any) -> Any:
+    """A field that is given by position; "+" and "*" values of ``nargs`` are a tuple."""
+    return field(default=() if how.get("nargs") == "*" else MISSING, metadata={"help": about, "metavar": metavar, **how})
+
+
+def add_options(parser: Container, request: type) -> None:
+    """The options that a class of requests declares; a part of it with a TITLE is a group of its own in the help.
+
+    A request may have a DESCRIPTION, in the place of the line on its command, and an EPILOG, lines that stay as they are.
+    """
+    for item, part in _fields(request):
+        how = dict(item.metadata)
+        if part:
+            add_options(_group(parser, part), part)
+        elif "names" in how:
+            names = [*how.pop("names"), f"--{item.name.replace('_', '-')}"]
+            several = how.get("action") in ("append", "extend")
+            parser.add_argument(*names, default=None if several or item.default is MISSING else item.default, **how)
+        else:
+            parser.add_argument(item.name, **how)
+
+
+def _group(parser: Container, part: type) -> Container:
+    if getattr(part, "EXCLUSIVE", False):
+        return parser.add_mutually_exclusive_group()
+    title = getattr(part, "TITLE", "")
+    return parser.add_argument_group(title) if title and isinstance(parser, argparse.ArgumentParser) else parser
+
+
+def taken(request: type[R], args: argparse.Namespace) -> R:
+    """The request that a command line makes."""
+    return request(**{item.name: taken(part, args) if part else _value(item, args) for item, part in _fields(request)})
+
+
+def _value(item: Field[Any], args: argparse.Namespace) -> Any:
+    value = getattr(args, item.name)
+    return tuple(value) if isinstance(value, list) else item.default if value is None else value
+
+
+def _fields(request: type) -> Iterator[tuple[Field[Any], type | None]]:
+    """The fields, with their class where they are a part that declares options itself."""
+    hints = get_type_hints(request)
+    return ((item, None if item.metadata else hints[item.name]) for item in fields(request))
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def regex(text: str) -> str:
+    """A regular expression, as text."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+def step_label(text: str) -> str:
+    """What names a step or variant: a regular expression, nvtx, or nvtx: and a regular expression."""
+    regex(text.removeprefix("nvtx:"))
+    return text
+
+
+def capability(text: str) -> tuple[int, int]:
+    """A compute capability: 7.0."""
+    major, _, minor = text.partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and 0 < int(major) < 1000 and int(minor) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is no compute capability, such as 7.0")
+    return int(major), int(minor)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Words between commas, in lower case."""
+    return names(text.lower())
+
+
+def ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """Inclusive ranges: 3 and 5-7."""
+    result = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise argparse.ArgumentTypeError(f"{part!r} is neither a number nor a range like 3-5")
+        result.append((int(first), int(last) if dash else int(first)))
+    return tuple(result)
+
+
+def scheduler(text: str) -> str:
+    """The address of a dask scheduler, or the path of its scheduler file."""
+    if re.fullmatch(r"\w+://\S+:\d+/?", text) or text.endswith(".json"):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is neither an address such as tcp://host:8786 nor a scheduler file (.json)")
+
+
+def latency(text: str) -> float:
+    """Seconds of a text like 4.2us."""
+    found = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
+    seconds = float(found[1]) * _SECONDS[found[2].lower()] if found else 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time like 4.2us (a positive number, then s, ms, us or ns)")
+    return seconds
+
+
+def view_option(command: str) -> Any:
+    """The field of the view that a command is to give."""
+    known = views(command)
+    text = "; ".join(f"{name}: {row.about}" for name, row in known.items())
+    return choice(f"{text} (default: %(default)s)", known, default="roofline")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The reports, what to do with those that can't be read, and where to read them."""
+
+    reports: tuple[str, ...] = argument(
+        "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders", "REPORT", nargs="+"
+    )
+    keep_going: bool = flag("go on with the other reports when one can't be read (exit code 1 all the same)")
+    dask: str | None = option(
+        "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)",
+        "ADDRESS",
+        type=scheduler,
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchOptions:
+    """Which launches."""
+
+    TITLE: ClassVar[str] = "filters"
+    kernel: str = option("kernels whose name matches (searched anywhere in it)", "REGEX", type=regex)
+    launch: tuple[tuple[int, int], ...] = option("launches by position in the report, from 0", "N,N-M", type=ranges, default=())
+    nvtx: str = option("launches inside NVTX ranges that match", "REGEX", type=regex)
+    top: int = option("only the N with the longest run time", "N", type=positive, default=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterOptions:
+    """Which launches, precisions and levels."""
+
+    TITLE: ClassVar[str] = "filters"
+    launches: LaunchOptions = field(default_factory=LaunchOptions)
+    precision: tuple[str, ...] = option(
+        "precisions, as `list precisions` names them; tensor is all tensor types", "ID,...", type=words, default=()
+    )
+    level: tuple[str, ...] = option("memory levels, as `list levels` names them", "ID,...", type=words, default=())
+    gpu: tuple[int, int] | None = option(
+        "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases",
+        "X.Y",
+        type=capability,
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoofOptions:
+    """At which clock the roofs stand, and measured ones."""
+
+    TITLE: ClassVar[str] = "model"
+    clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
+    ceilings: tuple[str, ...] = option(
+        "measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable", "FILE", action="append"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """How the roofline is built; ``by`` None is as the view has it."""
+
+    TITLE: ClassVar[str] = "model"
+    by: str | None = choice(
+        "what one row or dot is (default: launch; kernel in --view time and in a sweep)",
+        ("launch", "kernel", "application"),
+        default=None,
+    )
+    roofs: RoofOptions = field(default_factory=RoofOptions)
+    source: str = choice(
+        "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
+        ("auto", "embedded"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions:
+    """Another model than the hierarchical roofline, and points of a sweep joined."""
+
+    TITLE: ClassVar[str] = "view"
+    view: str = view_option("show")
+    launch_latency: float | None = option(
+        "what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
+        "--ceilings, else no overhead is shown)",
+        "TIME",
+        type=latency,
+        default=None,
+    )
+    trajectory: bool = flag(
+        "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
+    )
+    label: str = option(
+        "what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
+        "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
+        "names apart); implies --trajectory",
+        "PATTERN",
+        type=step_label,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeilingsOption:
+    """Measured ceilings of a command that draws nothing itself."""
+
+    ceilings: tuple[str, ...] = option("measured ceilings (JSON) of the GPU; may be repeated", "FILE", action="append")

@@ -1,0 +1,213 @@
+"""`ncu-roofline profile`: from an application to the page in one command."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from ncu_roofline import __version__
+from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli import render
+from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
+from ncu_roofline.files import check_target, pack_folder
+from ncu_roofline.machine import profile
+from ncu_roofline.machine.deploy import Pack
+from ncu_roofline.machine.gpus import Gpu, find_gpus
+from ncu_roofline.machine.kept import kept_for
+from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.machine.manifest import read_manifest
+from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.machine.pack import passes_text, render_pack
+from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to run, what to count, and where the results go."""
+
+    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled."
+    precision: tuple[str, ...] = option(
+        "count only these: fp64, fp32, fp16, tensor (default: all)", "ID,...", type=words, default=()
+    )
+    light: bool = flag("fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all")
+    kernel: str = option("only kernels whose name matches", "REGEX", type=regex)
+    output: str = option(
+        "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
+        "NAME",
+        short="-o",
+    )
+    ceilings: str = option("measured ceilings (JSON) (default: those kept for this GPU)", "FILE")
+    clock_control: str | None = choice(
+        "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
+        ("base", "boost", "none"),
+        default=None,
+    )
+    ncu: str = option("the ncu to use (default: the first found)", "PATH")
+    force: bool = flag("overwrite an earlier report and page")
+    dry_run: bool = flag("print the command of ncu, and run nothing")
+    application: tuple[str, ...] = argument("the application and its arguments, after --", "-- APPLICATION", nargs="+")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was found for a profile: the ncu, the GPU and its ceilings."""
+
+    ncu: Ncu
+    gpu: Gpu | None
+    ceilings: Ceilings | None
+
+
+def run(request: Request) -> int:
+    """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
+    machine = this_machine()
+    setting = _setting(machine, request)
+    wanted = _wanted(machine, request, setting)
+    installed = _installed(machine, setting, request)
+    if request.dry_run:
+        folders: tuple[Path, ...] = () if installed else (pack_folder("sections"), pack_folder("rules"))
+        write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
+        return 0
+    for suffix in profile.possible(setting.ncu, wanted):
+        check_target(f"{wanted.output}{suffix}", request.force)
+    check_target(f"{wanted.output}.html", request.force)
+    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(request.precision))
+    lighter = profile.sections_for(request.precision, light=True)
+    say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
+    say(_clocks_text(setting, wanted))
+    before = profile.reports(wanted.output)
+    with _folders(rendered, installed) as folders:
+        command = profile.command(setting.ncu, replace(wanted, folders=folders))
+        try:
+            outcome = profile.run(machine, command, say)
+        except OSError as error:
+            raise RooflineError(
+                "Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu."
+            ) from error
+    return _finish(machine, request, setting, outcome, profile.written(wanted.output, before))
+
+
+def _setting(machine: Machine, request: Request) -> Setting:
+    found = find_ncus(machine, request.ncu)
+    usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
+    if not usable:
+        broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
+        reason = broken or "there is no ncu on this machine"
+        next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
+        raise RooflineError("Cannot profile with", request.ncu or "ncu", reason, next_step)
+    gpus, _ = find_gpus(machine)
+    gpu = gpus[0] if gpus else None
+    if request.ceilings:
+        return Setting(usable[0], gpu, read_ceilings(request.ceilings))
+    return Setting(usable[0], gpu, kept_for(machine, gpu) if gpu else None)
+
+
+def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wanted:
+    _check_precisions(request.precision)
+    sections = profile.sections_for(request.precision, request.light)
+    clocks = _clocks(setting, request.clock_control)
+    name, suffix = profile.output_name(request.output, request.application[0], profile.rank_of(machine.environ))
+    if suffix == ".ncu-repz" and setting.ncu.release < profile.COMPRESSED_SINCE:
+        reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
+        raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+    application = tuple(request.application)
+    return profile.Wanted(application, name, sections, kernel=request.kernel, clocks=clocks, force=request.force, suffix=suffix)
+
+
+def _clocks(setting: Setting, wanted: str | None) -> str:
+    if wanted == "boost" and setting.ncu.release < BOOST_OPTION_SINCE:
+        reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
+        raise UsageError("Cannot use --clock-control", wanted, reason, "Use none, or another ncu with --ncu.")
+    return wanted or ("none" if setting.ceilings else "")
+
+
+def _check_precisions(precisions: Sequence[str]) -> None:
+    known = [one.id for one in load_spec().precisions if one.id.split(".")[0] in load_spec().sections]
+    for one in precisions:
+        if one not in (*known, "tensor"):
+            reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
+            raise UsageError("Cannot use --precision", one, reason, "Leave it out to count all.")
+
+
+def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
+    """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
+    folder = expected_folder(machine, setting.ncu)
+    if (
+        folder is None
+        or machine.environ.get(NO_DEPLOYMENT)
+        or profile.light_type(request.precision) not in ("", load_spec().standard_type)
+    ):
+        return False
+    try:
+        manifest = read_manifest(folder)
+    except RooflineError:
+        return False
+    ceilings = setting.ceilings.provenance if setting.ceilings else ""
+    return bool(
+        manifest
+        and (manifest.version, manifest.ceilings) == (__version__, ceilings)
+        and all((folder / name).is_file() for name in manifest.files)
+    )
+
+
+def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
+    if wanted.clocks == "none":
+        why = ", as those the ceilings were measured at" if setting.ceilings else ""
+        return f"Clocks are left free (--clock-control none){why}."
+    usual = default_clocks(setting.ncu.version)
+    kept = wanted.clocks or usual
+    if setting.ceilings:
+        return f"Clocks are locked to {kept}; the measured ceilings stand at free clocks and can't be reached."
+    why = f"as ncu {setting.ncu.version} does unless told" if kept == usual else "not left free as with"
+    return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
+
+
+@contextmanager
+def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
+    """Where ncu is to look for sections and rules; a folder made for this run is gone afterwards."""
+    if installed:
+        yield ()
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="ncu-roofline-sections-") as name:
+            for file, data in rendered.files.items():
+                (Path(name) / file).write_bytes(data)
+            yield (Path(name),)
+    except OSError as error:
+        next_step = "Set TMPDIR to a folder with space that you may write to."
+        raise RooflineError("Cannot write", tempfile.gettempdir(), error.strerror or str(error), next_step) from error
+
+
+def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
+    """Render what there is; the application's exit code comes first, then ours."""
+    ended = application_code(outcome.log)
+    if report is None:
+        failure = explain(machine, outcome.log, outcome.code, request.kernel)
+        error = RooflineError("Cannot profile", request.application[0], failure.reason, f"{failure.next_step}.")
+        if failure.id != "application" or not ended:
+            raise error
+        say(f"ncu-roofline: {error}")
+        return ended
+    say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
+    code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, request.force)
+    partial = find_failure(outcome.log) if outcome.code else None
+    if partial:
+        say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
+    if ended:
+        say(f"ncu-roofline: the application failed with exit code {ended}; the report holds what ran before")
+    failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
+    return ended or failed or code
+
+
+def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
+    reports = ReportOptions(reports=(str(report),))
+    model = ModelOptions(roofs=RoofOptions(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
+    return render.run(render.Request(reports=reports, output=str(page), force=force, model=model))

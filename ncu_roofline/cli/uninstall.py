@@ -1,0 +1,82 @@
+"""`ncu-roofline uninstall`: takes away exactly what was installed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncu_roofline.cli.options import flag, option
+from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.machine.deploy import Removal, remove
+from ncu_roofline.machine.kept import forget_ceilings, kept
+from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to take away."""
+
+    dest: str = option("only from this folder (default: from everywhere)", "DIR")
+    forget_ceilings: bool = flag("also remove the measured ceilings that were kept")
+    dry_run: bool = flag("say what would be removed, and remove nothing")
+    json: bool = flag("what was removed, as JSON on standard output")
+
+
+def run(request: Request) -> int:
+    """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
+    machine = this_machine()
+    folders = [_given(request.dest)] if request.dest else known_folders(machine)
+    with one_at_a_time(machine):
+        removals, failed = _remove(machine, folders, request.dry_run)
+        ceilings = [Path(one.path) for one in kept(machine)]
+        if request.forget_ceilings and not request.dry_run:
+            ceilings = forget_ceilings(machine)
+    for removal in removals:
+        for name in removal.kept:
+            say(f"Kept {removal.folder / name}: it was changed after it was installed")
+    if ceilings and not request.forget_ceilings:
+        say(f"Measured ceilings are kept in {ceilings[0].parent}; --forget-ceilings removes them")
+    gone = [str(path) for path in ceilings] if request.forget_ceilings else []
+    write_text(_json(removals, gone) if request.json else _text(removals, gone, request.dry_run))
+    return 1 if failed else 0
+
+
+def _given(dest: str) -> Path:
+    folder = Path(dest).absolute()
+    if not (folder / MANIFEST).exists() and not (folder / STAGE).is_dir():
+        raise RooflineError(
+            "Cannot uninstall from", dest, f"it holds no {MANIFEST}", "Leave out --dest to uninstall from everywhere."
+        )
+    return folder
+
+
+def _remove(machine: Machine, folders: list[Path], dry_run: bool) -> tuple[list[Removal], bool]:
+    results = [_attempt(machine, folder, dry_run) for folder in folders]
+    removals = [one for one in results if one]
+    return removals, len(removals) < len(folders)
+
+
+def _attempt(machine: Machine, folder: Path, dry_run: bool) -> Removal | None:
+    try:
+        return remove(machine, folder, dry_run=dry_run)
+    except RooflineError as error:
+        say(f"ncu-roofline: {error}")
+        return None
+
+
+def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
+    verb = "Would remove" if dry_run else "Removed"
+    lines = []
+    for one in removals:
+        unfinished = " and what a killed installation left" if one.unfinished else ""
+        lines.append(f"{verb} {len(one.removed)} files{unfinished} from {one.folder}")
+    lines += [f"{verb} {path}" for path in ceilings]
+    return "\n".join(lines or ["Nothing is installed."])
+
+
+def _json(removals: list[Removal], ceilings: list[str]) -> str:
+    rows = [{"folder": str(one.folder), "removed": one.removed, "kept": one.kept} for one in removals]
+    return json.dumps({"folders": rows, "ceilings": ceilings}, indent=2)
