@@ -17,7 +17,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.facts import load_spec
-from ncu_roofline.files import HELPER
+from ncu_roofline.files import HELPER as PREFIX
 from ncu_roofline.generate.rules import _collected, render_rules, rule_templates
 from ncu_roofline.generate.sections import render_sections
 from ncu_roofline.report import read_report
@@ -26,7 +26,7 @@ from tests.nvrules.running import RULES, our_rules
 from tests.published_report import CEILINGS
 
 TEXTS = render_rules()
-(HELPER,) = (name.removesuffix(".py") for name in TEXTS if name.startswith(HELPER))
+(HELPER,) = (name.removesuffix(".py") for name in TEXTS if name.startswith(PREFIX))
 NAMES = sorted({name.removesuffix(".py") for name in TEXTS} - {HELPER})
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 IMPORTABLE = {"math", "re", "collections", "functools", "itertools", "operator", "NvRules"}
@@ -82,7 +82,7 @@ def test_the_helper_is_called_by_its_text_and_is_no_rule() -> None:
     ceilings = read_ceilings(DEMO / CEILINGS)
     measured = render_rules(ceilings=[ceilings])
     (other,) = measured.keys() - TEXTS.keys()
-    assert other.startswith(HELPER)
+    assert other.startswith(PREFIX)
     assert not [name for name, text in measured.items() if HELPER in text]
 
 
