@@ -608,6 +608,7 @@ class TestUsage:
         assert (outcome.code, outcome.out, outcome.err) == (130, "", "ncu-roofline: interrupted\n")
 
 
+@pytest.mark.sampled("show")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("words", ["show", "show --json", "explain --json", "render -o - --format html"])
 def test_a_reader_that_goes_away(tmp_path: Path, words: str) -> None:

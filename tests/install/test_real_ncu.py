@@ -13,7 +13,7 @@ from ncu_roofline.install.ncu import Ncu, ask_version, list_files
 from tests.cli.command import Command
 from tests.install.fakes import tree
 
-pytestmark = pytest.mark.ncu
+pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2")]
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
 
 
@@ -89,6 +89,7 @@ def test_installation_folder_where_deployment_is_off(
     assert tree(machine.home) == {}
 
 
+@pytest.mark.exhaustive
 def test_all_at_once(ncu_releases: dict[str, Path], machine: Machine, run: Command, bin_folder: Path) -> None:
     assert machine.home
     if len(ncu_releases) < 2:

@@ -477,6 +477,7 @@ def many(copies: int) -> FakeRoofline:
     return FakeRoofline(frames[0], few.roofs, frames[1])
 
 
+@pytest.mark.exhaustive
 def test_three_thousand_kernels_stay_fluent(open_page: Open) -> None:
     page = open_page(many(30))
     assert dots(page) == 400  # the hundred longest at first

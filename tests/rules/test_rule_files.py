@@ -93,6 +93,7 @@ def test_constants_are_the_models() -> None:
     assert _model("NVIDIA  Tesla V100-SXM2-16GB") == "v100-sxm2-16gb"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ncu
 def test_every_release_lists_them(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     """``--list-rules`` imports the files in the Python inside ncu; one that fails there is left out without a word."""
@@ -190,6 +191,7 @@ def as_collected_on_an_a100() -> dict[str, float | int | str]:
     return {**collected, **A100, "device__attribute_clock_rate": 1_410_000, **timing()}
 
 
+@pytest.mark.sampled("new")
 @pytest.mark.parametrize("interface", ["old", "new"])
 def test_every_python_says_the_same(tmp_path: Path, interface: str) -> None:
     pythons = list(interpreters())
