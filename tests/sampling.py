@@ -1,6 +1,6 @@
 """Which cases of a large matrix the default run takes; `pytest -m exhaustive` takes the others.
 
-@pytest.mark.sampled()              so many cases that every value of every parameter comes up at least once
+@pytest.mark.sampled              so many cases that every value of every parameter comes up at least once
 @pytest.mark.sampled("2024.2*")     the cases whose id (what pytest prints in brackets) fits one of the patterns
 @pytest.mark.exhaustive             none
 """

@@ -31,7 +31,7 @@ def _passes(folder: Path, version: str, identifiers: tuple[str, ...], target: Ta
     return found
 
 
-@pytest.mark.sampled()
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_core_sections_together(target: Target, version: str, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_core_sections_together(target: Target, version: str, tmp_path: Path) ->
     assert (found.hardware, found.sass) == (1, 1)
 
 
-@pytest.mark.sampled()
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_tensor_section(target: Target, version: str, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_tensor_section(target: Target, version: str, tmp_path: Path) -> None:
     assert not found.sass
 
 
-@pytest.mark.sampled()
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_light_sections(target: Target, version: str, tmp_path: Path) -> None:
