@@ -1,7 +1,7 @@
 """Benchmarks with limits: what must not take a time that grows faster than its input, or that users would notice.
 
 ``python tests/perf/limits.py`` prints one row per benchmark, processor seconds (the best of some runs) beside the limit, and
-ends with 1 where one is over it.  Limits are some five times what one core of today takes; what they guard against is slower by far.
+ends with 1 where one is over it.  Limits are some five times what one core takes; what they guard against is slower by far.
 """
 
 from __future__ import annotations
