@@ -347,11 +347,20 @@ def test_no_program(run: Command, machine: Machine, tmp_path: Path) -> None:
 # Interruptions
 
 
+# What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
+LISTENING = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from ncu_roofline.cli import main
+sys.exit(main())
+"""
+
+
 def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
     """A real signal to a real process: what was measured is not measured again."""
     machine.play(scenario(fp32_fma={"calls": [{}, {"mode": "hang"}]}))  # the first is the warm-up
     path = tmp_path / "here" / "x.json"
-    words = [sys.executable, "-m", "ncu_roofline", "bench", "run", "--runner", str(machine.program), "--quick"]
+    words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(machine.program), "--quick"]
     words += ["--only", "dram.read,fp64.fma,fp32.fma", "-o", str(path)]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True)

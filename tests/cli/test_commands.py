@@ -308,6 +308,7 @@ class TestParallel:
 
 
 class TestRender:
+    @pytest.mark.sampled(".html-*", ".png-*", ".csv-*", ".json-*", ".md-*", ".TXT-*")
     @pytest.mark.parametrize(
         ("suffix", "start"),
         [
