@@ -21,7 +21,7 @@ from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, pr
 IDENTIFIERS = tuple(texts("base"))
 SECTIONS = [(version, identifier) for version in VERSIONS for identifier in IDENTIFIERS]
 EACH = pytest.mark.parametrize(("version", "identifier"), SECTIONS)
-SOME_VERSIONS = pytest.mark.sampled("base-*", "2022.3-*", "2025.4-*")
+SOME_VERSIONS = pytest.mark.sampled("base-*", "2025.4-*")
 CORE = ("HierarchicalDoubleRooflineChart", "HierarchicalSingleRooflineChart", "HierarchicalHalfRooflineChart")
 _TENSOR = ("HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart")
 

@@ -51,6 +51,7 @@ def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine:
     assert tree(machine.home) == before
 
 
+@pytest.mark.exhaustive
 def test_first_start_after_ours_still_has_stock_sections(ncu: Ncu, machine: Machine, run: Command) -> None:
     assert run("install", "--ncu", ncu.path).code == 0
     sections = {identifier for identifier, _ in list_files(machine, ncu, "sections").entries}
@@ -68,6 +69,7 @@ def test_into_a_folder(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path)
     assert not (tmp_path / "own").exists()
 
 
+@pytest.mark.exhaustive
 def test_reinstalling_changes_nothing(ncu: Ncu, machine: Machine, run: Command) -> None:
     assert machine.home
     assert run("install", "--ncu", ncu.path).code == 0
