@@ -325,6 +325,7 @@ class TestTables:
         assert [line.split()[1] for line in lines] == [f"nw={nw}" for nw in range(1, 7)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 @pytest.mark.parametrize(
     "name", ["a100-ncu2022.4-full-1.ncu-rep", "a10g-ncu2023.1-roofline-1.ncu-rep", "a40-ncu2022.4-full-1.ncu-rep"]
