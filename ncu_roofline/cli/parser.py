@@ -6,9 +6,9 @@ import argparse
 import importlib
 from collections.abc import Callable, Sequence
 
-from ncu_roofline import __version__
 from ncu_roofline.cli import compare_parser, machine_parser, portability_parser, ranks_parser, report_options, view_parser
 from ncu_roofline.cli.bench_options import add_options
+from ncu_roofline.cli.version import ShowVersion
 
 LISTS = ("architectures", "precisions", "levels", "formats", "inputs")
 
@@ -20,7 +20,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
         epilog="`ncu-roofline demo` shows what it does on a bundled sample; `ncu-roofline COMMAND --help` lists the options.",
     )
-    parser.add_argument("--version", action="version", version=f"ncu-roofline {__version__}")
+    parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _demo(commands)
     _show(commands)

@@ -12,7 +12,7 @@ from ncu_roofline.rendering.panels import chart
 from ncu_roofline.rendering.picture import figure, settings
 from tests import factory
 from tests.instruction_factory import accesses, executed
-from tests.render.test_page_browser import Open, browser, open_page, until  # noqa: F401 - fixtures
+from tests.render.test_page_browser import Open, open_page, until  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -296,17 +295,6 @@ def test_intensity_texts() -> None:
         "3.1e-05",
         "",
     ]
-
-
-def test_thousands_of_kernels_are_quick() -> None:
-    few = make_roofline(300)
-    roofline = FakeRoofline(*(pd.concat([getattr(few, n)] * 10, ignore_index=True) for n in ("points", "roofs", "kernels")))
-    for name, rows in (("points", 3), ("kernels", 1)):
-        frame = getattr(roofline, name)
-        frame["kernel"] = [f"{kernel} {index // rows // 300}" for index, kernel in enumerate(frame["kernel"])]
-    start = time.perf_counter()
-    text_table(roofline)
-    assert time.perf_counter() - start < 3.0
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100])
