@@ -58,6 +58,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(_HOMES[name]), name)
     if _HOMES[name].startswith("ncu_roofline.model"):
         importlib.import_module("ncu_roofline.model.columns").Displayed.html = staticmethod(_html)
+    globals()[name] = found  # next time Python finds it without asking
     return found
 
 

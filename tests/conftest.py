@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import leave_to_the_exhaustive_run
+
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses."""
+    leave_to_the_exhaustive_run(items)
 
 
 @pytest.fixture(autouse=True)

@@ -23,15 +23,21 @@ COMMANDS = [
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 
 
-@pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where the demo has run, with its report also under the name that the README's examples use."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo"]) == 0
+    folder = tmp_path_factory.mktemp("demo")
+    assert main(["demo", "--out", str(folder / "ncu-roofline-demo")]) == 0
     for name in ("report.ncu-rep", "after.ncu-rep"):
-        shutil.copy(tmp_path / "ncu-roofline-demo" / "gpp-v100.ncu-rep", tmp_path / name)
-    capsys.readouterr()
-    return tmp_path
+        shutil.copy(folder / "ncu-roofline-demo" / "gpp-v100.ncu-rep", folder / name)
+    return folder
+
+
+@pytest.fixture
+def demo(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, the current one."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
 def test_there_are_commands_and_python() -> None:

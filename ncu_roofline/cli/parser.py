@@ -10,7 +10,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from ncu_roofline import __version__
+from ncu_roofline.cli.version import ShowVersion
 
 # Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
 # where it consists of several, these are in ACTIONS by name, each with its line of help.
@@ -45,7 +45,7 @@ def parse(argv: Sequence[str] | None) -> Callable[[], int]:
         description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
         epilog="`ncu-roofline demo` shows what it does on a bundled sample; `ncu-roofline COMMAND --help` lists the options.",
     )
-    parser.add_argument("--version", action="version", version=f"ncu-roofline {__version__}")
+    parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     meant = next((word for word in words if not word.startswith("-")), "")
     for name, about in COMMANDS.items():

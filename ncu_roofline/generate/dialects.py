@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
@@ -96,6 +96,10 @@ class Dialect:
         newest that has a name: such ranges are as wide as necessary.  Other dialects leave out what their release does not
         profile; without any chip left the result is empty.  `EVERYWHERE` where no filter is needed.
         """
+        return _ranges(self, frozenset(wanted), frozenset(among))
+
+    def shortest(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[ArchRange, ...]:
+        """`ranges`, without its memory."""
         chips = sorted((number, chip in wanted) for chip in among if (number := self.number(chip)) is not None)
         beyond = any(self.number(chip) is None for chip in wanted)
         if all(inside for _, inside in chips) and (self.exact or beyond):
@@ -119,6 +123,11 @@ class Dialect:
         """Whether two lists of ranges share an architecture."""
         probes = (*self.architectures, 999)
         return any(_holds(one, number) and _holds(other, number) for number in probes)
+
+
+@lru_cache(maxsize=4096)  # generating asks for the same few some ten thousand times
+def _ranges(dialect: Dialect, wanted: frozenset[Capability], among: frozenset[Capability]) -> tuple[ArchRange, ...]:
+    return dialect.shortest(wanted, among)
 
 
 @cache

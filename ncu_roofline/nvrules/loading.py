@@ -14,8 +14,11 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+from typing import Any
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.nvrules.context import NAME, make_module
@@ -135,10 +138,24 @@ def _load(path: Path, namespace: Namespace, problems: list[RuleProblem]) -> Rule
         return None
 
 
+class _Loader(SourceFileLoader):
+    """Compiles the same text once: no bytecode is written beside rules, and compiling takes longer than running them."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
+        """As the base class has it."""
+        return _compiled(bytes(data), path)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: bytes, path: str) -> CodeType:
+    code: CodeType = compile(text, path, "exec", dont_inherit=True)
+    return code
+
+
 def _execute(path: Path, namespace: Namespace) -> ModuleType:
     if path.stem in namespace.owned and path.stem in sys.modules:
         return sys.modules[path.stem]  # another rule has imported it
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Loader(path.stem, str(path)))
     if spec is None or spec.loader is None:
         raise ImportError("it is no Python file")
     module = importlib.util.module_from_spec(spec)

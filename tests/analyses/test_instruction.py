@@ -227,6 +227,7 @@ def test_instructions_are_read_only_where_asked_for(tmp_path: Path) -> None:
 SECTION_CASES = [(v, one) for v in VERSIONS if v in ("base", "2020.3", "2024.2", "2025.4") for one in profiled(v)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("version", "capability"), SECTION_CASES)
 def test_agrees_with_the_section(version: str, capability: tuple[int, int], tmp_path: Path) -> None:
     """The chart of InstructionRooflineChart and the model say the same of a report with what the section collects."""

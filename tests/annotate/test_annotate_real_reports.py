@@ -16,6 +16,7 @@ from tests.annotate.helpers import OWN, PREFIX, added, annotated, assert_kept
 pytestmark = pytest.mark.reports
 
 
+@pytest.mark.exhaustive
 def test_all_real_reports(real_reports: dict[str, Path], tmp_path: Path) -> None:
     charts = 0
     for name, source in real_reports.items():

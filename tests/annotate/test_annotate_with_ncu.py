@@ -16,7 +16,7 @@ from ncu_roofline.report import read_report
 from tests.annotate.helpers import PREFIX, added, annotated
 from tests.sectionfile.ncu_details import PrintedChart, interval, print_details, read_details
 
-pytestmark = [pytest.mark.ncu, pytest.mark.reports]
+pytestmark = [pytest.mark.ncu, pytest.mark.reports, pytest.mark.exhaustive]
 COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")
 DETAILS = {"2020.3": ["--details-all"], "2022.3": ["--details-all"]}
 RELEASES = ["2020.3", "2022.3", "2024.1", "2024.2"]

@@ -16,6 +16,7 @@ import pytest
 
 from tests.bench.proof import read_table
 from tests.bench.sass import Function, disassemble
+from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ("vector", "memory", "mma", "wgmma", "tcgen05")
@@ -66,7 +67,7 @@ def _host_object(compiler: str, source: Path, out: Path, optimise: str) -> Path:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that runs the kernels on the CPU model."""
-    return build_model(ROOT / "bench", tmp_path_factory.mktemp("model"))
+    return made_once(tmp_path_factory, "model", lambda folder: build_model(ROOT / "bench", folder)) / "model"
 
 
 @pytest.fixture(scope="session")
@@ -97,17 +98,20 @@ def kernels(
     nvcc: str, disassembler: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], dict[str, Function]]:
     """Gives the machine code of all kernels for a target; each is compiled once."""
-    out = tmp_path_factory.mktemp("cubins")
 
     @cache
     def for_target(target: str) -> dict[str, Function]:
         words = [nvcc, "--dryrun", "-cubin", "-gencode", f"arch=compute_{target},code=sm_{target}", "-x", "cu", os.devnull]
         if subprocess.run(words, capture_output=True, check=False).returncode:  # --list-gpu-code leaves out targets with an a
             pytest.skip(f"this nvcc does not compile for sm_{target}")
+
+        def build(out: Path) -> None:
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda unit: compile_unit(nvcc, ROOT / "bench", unit, target, out), UNITS))
+
         functions: dict[str, Function] = {}
-        with ThreadPoolExecutor(2) as pool:
-            for cubin in pool.map(lambda unit: compile_unit(nvcc, ROOT / "bench", unit, target, out), UNITS):
-                functions.update(disassemble(disassembler, cubin))
+        for cubin in sorted(made_once(tmp_path_factory, f"cubins-{target}", build).iterdir()):
+            functions.update(disassemble(disassembler, cubin))
         return functions
 
     return for_target

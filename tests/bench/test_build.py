@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.bench.conftest import ROOT
+from tests.sharing import made_once
 
 BENCH = ROOT / "bench"
 RULES = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
@@ -29,7 +31,9 @@ def built(nvcc: str, out: Path, *words: str) -> list[Path]:
 @pytest.fixture(scope="module")
 def runner(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runner, built once; warnings are errors."""
-    return built(nvcc, tmp_path_factory.mktemp("runner"))[0]
+    folder = made_once(tmp_path_factory, "runner", lambda out: built(nvcc, out))
+    (program,) = [path for path in folder.iterdir() if path.is_file() and os.access(path, os.X_OK)]
+    return program
 
 
 def call(runner: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
@@ -48,6 +52,7 @@ def test_the_rules_name_every_source() -> None:
     assert any("-Werror" in flag for flag in RULES["flags"])
 
 
+@pytest.mark.exhaustive
 def test_list_tells_every_kernel_and_what_needs_none(runner: Path, table: list[dict[str, Any]]) -> None:
     code, rows = call(runner, *LIST)
     assert code == 0
@@ -73,12 +78,14 @@ def test_list_is_of_what_the_program_was_compiled_for_unless_told(runner: Path) 
     assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}
 
 
+@pytest.mark.exhaustive
 def test_fp8_by_mma_sync_is_listed_as_emulated_where_it_is(runner: Path) -> None:
     rows = [row for row in call(runner, *LIST)[1] if row["ceiling"] == "tensor.fp8.mma"]
     by_reason = {row["reason"]: row["capabilities"] for row in rows}
     assert by_reason == {"": ["8.9", "12.0", "12.1"], "emulated": ["9.0", "10.0", "10.3", "11.0"]}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -94,6 +101,7 @@ def test_wrong_words_are_explained(runner: Path, words: tuple[str, ...], code: i
     assert says in call(runner, *words)[1][-1]["error"]
 
 
+@pytest.mark.exhaustive
 def test_without_a_gpu_it_says_so(runner: Path) -> None:
     code, lines = call(runner, "device", "--device", "0")
     if code == 0:
@@ -102,6 +110,7 @@ def test_without_a_gpu_it_says_so(runner: Path) -> None:
     assert "selecting the GPU" in lines[-1]["error"]
 
 
+@pytest.mark.exhaustive
 def test_the_proxy_applications_build(nvcc: str, tmp_path: Path) -> None:
     programs = built(nvcc, tmp_path, "--apps")
     assert [path.name for path in programs] == ["gpp", "gsrb", "lecture"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.bench.conftest import ROOT, build_model
 from tests.bench.test_sass_mutants import mutate
 
 
+@cache
 def checks(program: Path) -> dict[str, dict[str, Any]]:
     """What the model says of every kernel."""
     done = subprocess.run([str(program), "check"], capture_output=True, text=True, check=True, timeout=120)
@@ -58,6 +60,7 @@ def mutated_model(folder: Path, file: str, changes: tuple[tuple[str, str], ...])
     return build_model(bench, folder, optimise="-O1")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", _MUTANTS)
 def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     file, changes, kernels = _MUTANTS[name]
@@ -65,6 +68,7 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     assert kernels <= {symbol for symbol, each in found.items() if each["reason"]}
 
 
+@pytest.mark.exhaustive
 def test_the_model_stops_at_accesses_out_of_bounds(tmp_path: Path) -> None:
     program = mutated_model(tmp_path, "memory.cuh", (("p + i * Threads);", "p + (i + 1) * Threads);"),))
     done = subprocess.run([str(program), "check"], capture_output=True, text=True, check=False)

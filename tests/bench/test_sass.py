@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -15,9 +14,7 @@ from ncu_roofline.bench.catalogue import catalogue
 from tests.bench.proof import Finding, applies, capability_of, prove
 from tests.bench.sass import Function, Instruction, loads_in_flight, operations, products, width
 
-_USUAL = ("80", "90a", "100a", "120")
-_OTHERS = ("70", "75", "86", "87", "89", "103a", "110", "121")
-_TARGETS = _USUAL + (_OTHERS if os.environ.get("NCU_ROOFLINE_ALL_ARCHS") else ())
+_TARGETS = ("70", "75", "80", "86", "87", "89", "90a", "100a", "103a", "110", "120", "121")
 # Older compilers leave the kernel empty, and the runner refuses to time it.
 _COMPILED_SINCE = {"tensor.fp8.mma": (12, 4)}
 _NEWEST = (13, 0)  # what the kernels were written against
@@ -29,6 +26,7 @@ def findings(table: list[dict[str, Any]], functions: dict[str, Function], target
     return [(row, prove(row, functions[row["symbol"]], target)) for row in table if applies(row, target)]
 
 
+@pytest.mark.sampled("80")
 @pytest.mark.parametrize("target", _TARGETS)
 def test_every_promise_is_kept(target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str) -> None:
     found = findings(table, kernels(target), target)
@@ -39,6 +37,7 @@ def test_every_promise_is_kept(target: str, table: list[dict[str, Any]], kernels
     assert not broken
 
 
+@pytest.mark.sampled("80")
 @pytest.mark.parametrize("target", _TARGETS)
 def test_every_variant_keeps_its_promise_with_the_newest_compiler(
     target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str
@@ -55,6 +54,7 @@ def _version(nvcc: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups()))
 
 
+@pytest.mark.sampled("80")
 @pytest.mark.parametrize("target", _TARGETS)
 def test_emulated_paths_are_found_and_declared(target: str, table: list[dict[str, Any]], kernels: Kernels) -> None:
     found = {row["symbol"] for row, finding in findings(table, kernels(target), target) if finding.emulated}
@@ -82,6 +82,7 @@ def test_what_the_catalogue_calls_measured_has_a_kernel(table: list[dict[str, An
     assert {kind.id for kind in catalogue() if kind.measured} == kernels
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("target", "opcode", "suffix"), [("90a", r"HGMMA\.64x256x16", "wgmma_f16"), ("100a", r"UTCHMMA", "tcgen05_f16")]
 )

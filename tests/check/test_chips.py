@@ -77,6 +77,7 @@ def test_passes_of_parts() -> None:
     assert passes("GH100", ["nonsense", "launch__grid_size", *SASS]) == Passes(0, 1)
 
 
+@pytest.mark.sampled("GA102")
 @pytest.mark.ncu
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", STOCK)

@@ -34,6 +34,7 @@ def test_verdict_is_that_of_every_release(name: str) -> None:
         assert tuple(release for release in EVERY if _loads(name, release)) == PROBES[name][1]
 
 
+@pytest.mark.sampled("2024.2")
 @pytest.mark.ncu
 @pytest.mark.parametrize("release", EVERY)
 def test_recorded_verdicts_are_those_of_the_real_parser(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:

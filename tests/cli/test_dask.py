@@ -81,6 +81,7 @@ def _missing_function(path: str, name: str) -> None:
     raise AttributeError(f"no attribute {path} {name}"[:12])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_the_same_as_here(
     run: Command, folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -92,6 +93,7 @@ def test_the_same_as_here(
     assert run(*words, *names, "--dask", scheduler) == here
 
 
+@pytest.mark.exhaustive
 def test_bad_reports_are_named_as_the_user_names_them(
     run: Command, folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_bad_reports_are_named_as_the_user_names_them(
     assert outcome.out.startswith("1 rank, ")
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_file(run: Command, folder: Path, scheduler: str, tmp_path: Path) -> None:
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": scheduler}))
@@ -156,11 +159,13 @@ def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
     assert found.path == "gone.ncu-rep"
 
 
+@pytest.mark.exhaustive
 def test_workers_that_cannot_run_this(scheduler: str) -> None:
     with pytest.raises(RooflineError, match=r"its workers cannot run this program \(no attribute\)\. Install ncu-roofline"):
         list(Dask(scheduler).outcomes(_missing_function, [__file__]))
 
 
+@pytest.mark.exhaustive
 def test_batches_keep_the_order(scheduler: str) -> None:
     names = [f"{number}" for number in range(500)]
     assert list(Dask(scheduler).outcomes(_name, names)) == names
@@ -170,6 +175,7 @@ def _name(path: str, name: str) -> str:
     return name if path.endswith(name) else path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_worker_that_dies(scheduler: str) -> None:
     """The last of this module: the worker is started anew, but not at once."""

@@ -61,6 +61,7 @@ def test_show_json(run: Command, report: Path) -> None:
     assert {roof["unit"] for roof in document["roofs"]} == {"inst/s", "txn/s", "inst/txn"}
 
 
+@pytest.mark.sampled("html", "csv", "text")
 @pytest.mark.parametrize("name", ANALYSES["instruction"].formats)
 def test_render(run: Command, report: Path, tmp_path: Path, name: str) -> None:
     target = tmp_path / "out"

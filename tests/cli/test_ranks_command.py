@@ -46,6 +46,7 @@ def test_the_text_names_outliers_causes_and_missing_ranks(run: Command, folder: 
     assert "- solve<2> did not run on 4 ranks: 7-9, 11" in lines
 
 
+@pytest.mark.sampled("60", "140")
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_the_text_fits(run: Command, folder: Path, width: int) -> None:
     outcome = run("ranks", folder, "--width", width)
@@ -79,6 +80,7 @@ def test_csv(run: Command, folder: Path, table: str) -> None:
     assert len(rows) == {"kernels": 4, "ranks": MANY * 4 - 4, "points": 12}[table]
 
 
+@pytest.mark.sampled("kernels")
 @pytest.mark.parametrize("table", TABLES)
 def test_parquet_holds_the_same_as_json(run: Command, folder: Path, tmp_path: Path, table: str) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")

@@ -82,12 +82,14 @@ def test_help_of_commands_loads_nothing_heavy(tmp_path: Path) -> None:
     subprocess.run(words, check=True, timeout=60, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.sampled("words0", "words3")
 @pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("explain",), ("render", "-o", "out.csv")])
 def test_text_loads_nothing_that_draws(tmp_path: Path, words: tuple[str, ...]) -> None:
     source = report(tmp_path / "r.ncu-rep", kernel(complete()))
     assert not loaded_by(tmp_path, *words, source) & set(DRAWING)
 
 
+@pytest.mark.sampled("png-*")
 @pytest.mark.parametrize(
     ("suffix", "without"), [("png", ("plotly", "pandas")), ("svg", ("plotly",)), ("html", ("matplotlib",))]
 )

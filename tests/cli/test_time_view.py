@@ -108,6 +108,7 @@ def test_tables_of_another_view(run: Command, source: Path, tmp_path: Path, view
     assert not target.exists()
 
 
+@pytest.mark.sampled("html", "csv", "txt")
 @pytest.mark.parametrize("suffix", ["html", "png", "svg", "pdf", "csv", "json", "md", "txt", "parquet"])
 def test_formats(run: Command, source: Path, tmp_path: Path, suffix: str) -> None:
     if suffix == "parquet":

@@ -38,6 +38,7 @@ def _id(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+@pytest.mark.sampled("*-GA100", "*-AD102")
 @pytest.mark.ncu
 @pytest.mark.parametrize(("architecture", "chip"), OLD, ids=_id)
 def test_against_ncu(architecture: Architecture, chip: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_mistakes(tmp_path: Path, releases: str, key: str) -> None:
         read_sets(tmp_path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ncu
 def test_sections_of_real_releases(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     for name, binary in ncu_releases.items():

@@ -31,6 +31,7 @@ def both(version: str, identifier: str, capability: tuple[int, int], folder: Pat
     return chart, roofline(factory.report(folder / "made.ncu-rep", factory.kernel(metrics)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("version", "identifier", "capability"), CASES)
 def test_points(version: str, identifier: str, capability: tuple[int, int], tmp_path: Path) -> None:
     chart, model = both(version, identifier, capability, tmp_path)
@@ -57,6 +58,7 @@ def _derived(names: tuple[str, ...]) -> bool:
     return any("inst_executed_pipe_tensor" in name or "d_sectors_fill" in name for name in names)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("version", "identifier", "capability"), CASES)
 def test_roofs(version: str, identifier: str, capability: tuple[int, int], tmp_path: Path) -> None:
     chart, model = both(version, identifier, capability, tmp_path)

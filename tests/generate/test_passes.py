@@ -31,6 +31,7 @@ def _passes(folder: Path, version: str, identifiers: tuple[str, ...], target: Ta
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_core_sections_together(target: Target, version: str, tmp_path: Path) -> None:
@@ -38,6 +39,7 @@ def test_core_sections_together(target: Target, version: str, tmp_path: Path) ->
     assert (found.hardware, found.sass) == (1, 1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_tensor_section(target: Target, version: str, tmp_path: Path) -> None:
@@ -46,6 +48,7 @@ def test_tensor_section(target: Target, version: str, tmp_path: Path) -> None:
     assert not found.sass
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", VERSIONS)
 @EACH_CHIP
 def test_light_sections(target: Target, version: str, tmp_path: Path) -> None:
@@ -56,6 +59,7 @@ def test_light_sections(target: Target, version: str, tmp_path: Path) -> None:
         assert (found.hardware, found.sass) == (1, 1)
 
 
+@pytest.mark.sampled("*-2025.4")
 @pytest.mark.parametrize("version", ["2022.3", "2024.2", "2025.4"])
 @pytest.mark.parametrize("identifier", IDENTIFIERS)
 def test_metrics_exist_where_they_are_asked_for(identifier: str, version: str, tmp_path: Path) -> None:

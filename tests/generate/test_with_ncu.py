@@ -19,7 +19,7 @@ from tests.generate.made import collected, kernel_metrics, section, texts
 from tests.generate.test_sections import IDENTIFIERS
 from tests.sectionfile.ncu_details import PrintedLine, print_details, read_details
 
-pytestmark = pytest.mark.ncu
+pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2", "2024.2-committed")]
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
 
 

@@ -134,6 +134,7 @@ def differing(ours: pd.DataFrame, theirs: pd.DataFrame) -> set[str]:
     return different - set(NOT_IN_CSV)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(("release", "report"), pairs())
 def test_a_raw_page_gives_the_frames_of_the_report(
@@ -156,6 +157,7 @@ def test_a_raw_page_gives_the_frames_of_the_report(
     assert not [warning for warning in table.warnings if "were left out" in warning]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("units", ["auto", "base"])
 @pytest.mark.parametrize(("release", "report"), pairs())
 def test_a_details_page_gives_times_and_clocks(
@@ -214,6 +216,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("option", OPTIONS)
 def test_options_that_change_the_page(printed: Print, real_reports: Mapping[str, Path], tmp_path: Path, option: str) -> None:
     options, name = OPTIONS[option]
@@ -225,6 +228,7 @@ def test_options_that_change_the_page(printed: Print, real_reports: Mapping[str,
         assert column == pytest.approx(expected[one], rel=2e-3), one
 
 
+@pytest.mark.exhaustive
 def test_a_summary_is_refused_by_name(printed: Print, tmp_path: Path) -> None:
     text = printed("2024.2", "rtx2080ti-ncu2022.3-basic-1", "--page", "details", "--print-summary", "per-kernel")
     with pytest.raises(Exception, match="it is a summary"):

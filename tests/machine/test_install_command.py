@@ -206,6 +206,7 @@ sys.exit(main(["install"]))
 """
 
 
+@pytest.mark.sampled("uninstall-12")
 @pytest.mark.parametrize("step", [1, 2, 6, 12])
 @pytest.mark.parametrize("then", ["install", "uninstall"])
 def test_killed_halfway(step: int, then: str, machine: Machine, run: Command, bin_folder: Path) -> None:

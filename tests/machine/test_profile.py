@@ -151,6 +151,7 @@ def test_nothing_is_overwritten(app: Path, run: Command, bin_folder: Path) -> No
     assert Path("mine.html").stat().st_size > 1000
 
 
+@pytest.mark.sampled("2024.2.0.0-mine-*", "2026.3.0.0-*", "2025.4.0.0-mine.ncu-repz-*")
 @pytest.mark.parametrize(
     ("version", "named", "written"),
     [
@@ -205,6 +206,7 @@ def test_a_report_in_the_other_form_is_not_this_one(machine: Machine, bin_folder
     assert (outcome.code, "Wrote mine.ncu-repz" in outcome.err) == (0, True)
 
 
+@pytest.mark.sampled("2024.2.0.0-*", "2026.1.0.0-base-*")
 @pytest.mark.parametrize(
     ("version", "control", "passed", "said"),
     [
@@ -248,6 +250,7 @@ def test_folder_that_is_not_there(app: Path, run: Command) -> None:
     assert_refused(run("profile", "-o", "no/such/name", "--", app, "0"), "no/such/name.ncu-rep")
 
 
+@pytest.mark.sampled("environ1-*", "environ5-")
 @pytest.mark.parametrize(
     ("environ", "suffix"),
     [
@@ -398,6 +401,7 @@ def test_ncu_that_was_killed(machine: Machine) -> None:
     assert explain(with_driver(machine), "", -9, "").reason == "ncu was ended by signal 9"
 
 
+@pytest.mark.sampled("2024.2")
 @pytest.mark.ncu
 @pytest.mark.parametrize("release", ["2020.3", "2022.3", "2024.1", "2024.2"])
 def test_real_ncu_without_a_driver(release: str, ncu_releases: dict[str, Path], app: Path, run: Command) -> None:

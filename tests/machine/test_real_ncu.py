@@ -14,7 +14,7 @@ from ncu_roofline.machine.ncu import Ncu, ask_version, list_files
 from tests.cli.command import Command
 from tests.machine.fakes import tree
 
-pytestmark = pytest.mark.ncu
+pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2")]
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
 
 
@@ -52,6 +52,7 @@ def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine:
     assert tree(machine.home) == before
 
 
+@pytest.mark.exhaustive
 def test_first_start_after_ours_still_has_stock_sections(ncu: Ncu, machine: Machine, run: Command) -> None:
     assert run("install", "--ncu", ncu.path).code == 0
     sections = {identifier for identifier, _ in list_files(machine, ncu, "sections").entries}
@@ -69,6 +70,7 @@ def test_into_a_folder(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path)
     assert not (tmp_path / "own").exists()
 
 
+@pytest.mark.exhaustive
 def test_reinstalling_changes_nothing(ncu: Ncu, machine: Machine, run: Command) -> None:
     assert machine.home
     assert run("install", "--ncu", ncu.path).code == 0
@@ -90,6 +92,7 @@ def test_installation_folder_where_deployment_is_off(
     assert tree(machine.home) == {}
 
 
+@pytest.mark.exhaustive
 def test_all_at_once(ncu_releases: dict[str, Path], machine: Machine, run: Command, bin_folder: Path) -> None:
     assert machine.home
     if len(ncu_releases) < 2:

@@ -124,6 +124,7 @@ def test_names_are_private_and_sections_are_ours(template: object) -> None:
     assert set(re.findall(r"@section:(\w+):", TEXTS[rule.path.name])) <= SECTIONS
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ncu
 def test_every_release_lists_them(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     """``--list-rules`` imports the files in the Python inside ncu; one that fails there is left out without a word."""
@@ -223,6 +224,7 @@ def as_collected_on_an_a100() -> dict[str, float | int | str]:
     return {**collected, **A100, "device__attribute_clock_rate": 1_410_000, **timing()}
 
 
+@pytest.mark.sampled("new")
 @pytest.mark.parametrize("interface", ["old", "new"])
 def test_every_python_says_the_same(tmp_path: Path, interface: str) -> None:
     pythons = list(interpreters())

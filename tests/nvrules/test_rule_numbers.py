@@ -173,6 +173,7 @@ def test_made_up_kernels(tmp_path: Path) -> None:
     assert len(set(result.kernels["verdict"])) > 5
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_reports(real_reports: dict[str, Path]) -> None:
     rows = 0

@@ -25,7 +25,7 @@ KNOWN = {
     # made by 2022.4 with a file that has a misprint which 2022.3 does not have
     ("a100-ncu2022.4-full-2.ncu-rep", "SOLFPRoofline"),
 }
-pytestmark = [pytest.mark.ncu, pytest.mark.reports]
+pytestmark = [pytest.mark.ncu, pytest.mark.reports, pytest.mark.exhaustive]
 
 
 @pytest.fixture(scope="module")

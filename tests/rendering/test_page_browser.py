@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 Open = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -126,6 +116,7 @@ def test_chart_is_drawn(open_page: Open) -> None:
     assert any("gpp_kernel" in label for label in labels)
 
 
+@pytest.mark.exhaustive
 def test_labels_lie_along_their_lines(open_page: Open) -> None:
     page = open_page(make_roofline(3))
     before = page.evaluate("chart.layout.annotations.filter((a) => a.text.startsWith('HBM')).map((a) => a.textangle)")
@@ -141,6 +132,7 @@ def test_labels_lie_along_their_lines(open_page: Open) -> None:
     assert all(angle == pytest.approx(steepness, abs=1.0) for angle in after)
 
 
+@pytest.mark.exhaustive
 def test_labels_do_not_overlap(open_page: Open) -> None:
     page = open_page(make_roofline(30, ("fp64", "fp32")))
     overlaps = page.evaluate(
@@ -178,6 +170,7 @@ def test_hover_shows_every_number_with_unit_and_origin(open_page: Open) -> None:
     assert page.locator("#overlay circle").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_hover_on_a_roof(open_page: Open) -> None:
     page = open_page(make_roofline(1, measured=False))
     x, y = page.evaluate(
@@ -284,6 +277,7 @@ def test_filter_is_shared(open_page: Open) -> None:
     assert len(table(page)) == 5
 
 
+@pytest.mark.exhaustive
 def test_theme_and_download(open_page: Open) -> None:
     page = open_page(make_roofline(3), theme="light")
     light = page.evaluate("chart.layout.plot_bgcolor")
@@ -298,6 +292,7 @@ def test_theme_and_download(open_page: Open) -> None:
     assert "Roofline of sample.ncu-rep" in text
 
 
+@pytest.mark.exhaustive
 def test_zoom_stays_until_double_click(open_page: Open) -> None:
     page = open_page(make_roofline(3))
     home = page.evaluate("chart.layout.xaxis.range")
@@ -338,6 +333,7 @@ def test_hostile_texts_show_literally(open_page: Open) -> None:
     assert page.locator("img, #chart .annotation a, #details b, #table b").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_without_points(open_page: Open) -> None:
     unknown = make_roofline(0, zero_flop=2, usage=False)
     unknown.kernels["seconds"] = float("nan")
@@ -382,6 +378,7 @@ def test_bars_instead_of_the_chart(open_page: Open) -> None:
     assert page.locator("#usage tbody tr.why").all_inner_texts() == kernels["reason"].tolist()
 
 
+@pytest.mark.exhaustive
 def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:
     roofline = make_roofline(4, zero_flop=2, tensor_unknown=1)
     page = open_page(roofline)
@@ -403,6 +400,7 @@ def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:
     assert kernels.reason["gpp_kernel"] in page.locator("#details").inner_text()
 
 
+@pytest.mark.exhaustive
 def test_bands_hold_each_launch(open_page: Open) -> None:
     roofline = make_roofline(3, clocks_differ=0.3, measured=False)
     point = roofline.points[(roofline.points["kernel"] == "smooth_kernel") & (roofline.points["level"] == "dram")].iloc[0]
@@ -421,6 +419,7 @@ def test_bands_hold_each_launch(open_page: Open) -> None:
     assert f"{compute['value_min'] / 1e12:.4g} to {compute['value_max'] / 1e12:.4g} TFLOP/s" in listed
 
 
+@pytest.mark.exhaustive
 def test_without_roofs_and_with_missing_numbers(open_page: Open) -> None:
     roofline = make_roofline(4)
     for column in ("attainable", "fraction", "binding_fraction", "clock_profiled", "locality"):
@@ -432,6 +431,7 @@ def test_without_roofs_and_with_missing_numbers(open_page: Open) -> None:
     assert "n/a" in page.locator("#table tbody").inner_text()
 
 
+@pytest.mark.exhaustive
 def test_points_of_no_known_level_or_precision(open_page: Open) -> None:
     roofline = make_roofline(3, levels=("l1", "dram"))
     roofline.points["level"] = roofline.points["level"].replace("l1", "")
@@ -443,6 +443,7 @@ def test_points_of_no_known_level_or_precision(open_page: Open) -> None:
     assert page.locator("[data-precision]").all_text_contents() == ["other"]
 
 
+@pytest.mark.exhaustive
 def test_two_devices_and_two_reports(open_page: Open) -> None:
     other = make_roofline(2, report="other.ncu-rep", seed=2)
     parts = [make_roofline(3), other, make_roofline(4, chip="h100", report="h.ncu-rep")]
@@ -459,6 +460,7 @@ def test_two_devices_and_two_reports(open_page: Open) -> None:
     assert dots(page) == 12
 
 
+@pytest.mark.exhaustive
 def test_mixed_brings_the_roofs_of_its_parts(open_page: Open) -> None:
     page = open_page(make_roofline(4, ("fp32", "tensor.fp16"), mixed=True))
     page.locator("[data-precision=mixed]").click()
@@ -477,6 +479,7 @@ def many(copies: int) -> FakeRoofline:
     return FakeRoofline(frames[0], few.roofs, frames[1])
 
 
+@pytest.mark.exhaustive
 def test_three_thousand_kernels_stay_fluent(open_page: Open) -> None:
     page = open_page(many(30))
     assert dots(page) == 400  # the hundred longest at first
@@ -490,6 +493,7 @@ def test_three_thousand_kernels_stay_fluent(open_page: Open) -> None:
     assert page.locator("#table tbody tr").count() == 3000
 
 
+@pytest.mark.exhaustive
 def test_phone(open_page: Open) -> None:
     page = open_page(make_roofline(5))
     page.set_viewport_size({"width": 390, "height": 844})
@@ -498,6 +502,7 @@ def test_phone(open_page: Open) -> None:
     assert dots(page) == 15
 
 
+@pytest.mark.exhaustive
 def test_print(open_page: Open, tmp_path: Path) -> None:
     page = open_page(make_roofline(5), theme="dark")
     page.pdf(path=tmp_path / "page.pdf", format="A4")
@@ -505,6 +510,7 @@ def test_print(open_page: Open, tmp_path: Path) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.exhaustive
 def test_a_time_that_nobody_knows_is_not_zero(open_page: Open, tmp_path: Path) -> None:
     table_of_rates = tmp_path / "rates.csv"
     table_of_rates.write_text("kernel,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs\ntriad,10,0.1,1000,200\n")

@@ -207,6 +207,7 @@ def test_walls() -> None:
     assert [label.box.angle for label in plan.labels if label.text.startswith("stride 1")] == [90.0]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("precisions", [("fp64",), FOUR])
 @pytest.mark.parametrize("count", [1, 5, 30])
@@ -224,6 +225,7 @@ def test_no_texts_overlap(count: int, precisions: tuple[str, ...], theme: str) -
         assert top <= height + 1, text
 
 
+@pytest.mark.sampled("1", "4")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_texts_overlap_whatever_the_dots(seed: int) -> None:
     levels = ("l1", "l2", "dram", "system")[: 2 + seed % 3]
@@ -369,6 +371,7 @@ def test_svg_is_xml_without_anything_active() -> None:
     assert b"dc:date" not in data
 
 
+@pytest.mark.sampled("svg")
 @pytest.mark.parametrize("name", ["png", "svg", "pdf"])
 def test_bytes_are_reproducible_whatever_the_settings(name: str) -> None:
     first = render(make_roofline(3, odd=True), name)

@@ -238,6 +238,7 @@ def test_no_new_columns_without_sweep_and_mix() -> None:
     assert "FMA" not in header
 
 
+@pytest.mark.sampled("html", "csv", "md", "text")
 @pytest.mark.parametrize("name", [name for name in ANALYSES["roofline"].formats if name != "parquet"])
 def test_every_format_takes_a_sweep(name: str) -> None:
     data = render(sweep(5, 4), name)

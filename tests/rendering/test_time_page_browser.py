@@ -8,13 +8,13 @@ import pytest
 
 from ncu_roofline.analyses.time.frames import time_roofline
 from tests.analyses.time_frames import ordinary, point
-from tests.rendering.test_page_browser import Open, browser, open_page, until
+from tests.rendering.test_page_browser import Open, open_page, until
 from tests.rendering.test_time_view import LATENCY, gpp, hostile, several
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["browser", "gpp", "open_page"]
+__all__ = ["gpp", "open_page"]
 pytestmark = pytest.mark.browser
 
 
@@ -61,6 +61,7 @@ def test_three_charts(open_page: Open, gpp: Any) -> None:
     assert len(traces(page, "both", "sweep")) == 2
 
 
+@pytest.mark.exhaustive
 def test_second_axes_follow_a_zoom(open_page: Open, gpp: Any) -> None:
     page = open_page(gpp)
     machine = gpp.machines[gpp.machines["level"] == "dram"].iloc[0]
@@ -100,6 +101,7 @@ def test_choices(open_page: Open) -> None:
     assert len(names(page)) == 5
 
 
+@pytest.mark.exhaustive
 def test_table(open_page: Open) -> None:
     page = open_page(several())
     page.click("[data-sort=intensity]")
@@ -116,6 +118,7 @@ def test_table(open_page: Open) -> None:
     assert header == "machine balance: compute_roof / bandwidth_roof"
 
 
+@pytest.mark.exhaustive
 def test_hover_text(open_page: Open, gpp: Any) -> None:
     page = open_page(gpp)
     text = page.evaluate("document.getElementById('both').data.find((one) => one.meta === 'symbols').hovertext[0]")
@@ -130,6 +133,7 @@ def test_hover_text(open_page: Open, gpp: Any) -> None:
         assert part in text, part
 
 
+@pytest.mark.exhaustive
 def test_themes(open_page: Open) -> None:
     page = open_page(several(), theme="dark")
     ground = "document.getElementById('time').layout.paper_bgcolor"
@@ -139,6 +143,7 @@ def test_themes(open_page: Open) -> None:
     assert page.evaluate(ground) != dark
 
 
+@pytest.mark.exhaustive
 def test_what_is_left_out_is_listed(open_page: Open) -> None:
     page = open_page(several())
     row = page.locator("#absent tbody tr").text_content()

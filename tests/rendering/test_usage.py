@@ -234,6 +234,7 @@ def test_more_than_a_peak_ends_at_the_axis_and_says_so() -> None:
     assert "107 %" in texts
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dots", [0, 3])
 @pytest.mark.parametrize("count", [1, 5, 30])
 @pytest.mark.parametrize("levels", [("dram",), (*LEVELS, "system")])

@@ -97,6 +97,7 @@ def _for_each_kernel(
         pytest.skip(f"everything else agrees, but this ncu does not open {', '.join(unopened)}")
 
 
+@pytest.mark.exhaustive
 def test_values_and_instances(real_reports: dict[str, Path], printed: dict[str, Printed]) -> None:
     def check(_name: str, kernel: Kernel, row: dict[str, str]) -> list[str]:
         expected = _expected(kernel)
@@ -117,6 +118,7 @@ def test_values_and_instances(real_reports: dict[str, Path], printed: dict[str, 
     _for_each_kernel(real_reports, printed, check)
 
 
+@pytest.mark.exhaustive
 def test_names_and_launches(real_reports: dict[str, Path], printed: dict[str, Printed]) -> None:
     def check(_name: str, kernel: Kernel, row: dict[str, str]) -> list[str]:
         launch, device = kernel.launch, kernel.device

@@ -202,6 +202,7 @@ def test_a_name_without_suffix_is_found(tmp_path: Path) -> None:
         read_report(tmp_path / "run")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> None:
     for path in sorted(real_reports.values(), key=lambda one: one.stat().st_size)[::6]:

@@ -176,6 +176,7 @@ def test_truncation_anywhere_is_noticed_on_opening(tmp_path: Path) -> None:
                 read_report(write(tmp_path, data[:end]))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_damaged_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> None:
     generator = random.Random(2)

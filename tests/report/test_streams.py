@@ -106,6 +106,7 @@ def test_a_device_without_end() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.sampled("compressed", "table")
 @pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="standard input has no name")
 @pytest.mark.parametrize("kind", ["plain", "compressed", "piped", "table"])
 def test_standard_input(tmp_path: Path, kind: str) -> None:

@@ -74,6 +74,7 @@ def test_all_kinds_are_covered() -> None:
     assert sorted(SINCE) == sorted(kind.name for kind in KINDS)
 
 
+@pytest.mark.exhaustive
 def test_raw_page_shows_the_values(kind: str, written: Path, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     for release, binary in ncu_releases.items():
         if release < SINCE[kind]:
@@ -90,6 +91,7 @@ def test_raw_page_shows_the_values(kind: str, written: Path, ncu_releases: dict[
         assert row["only__instances"] == ""
 
 
+@pytest.mark.exhaustive
 def test_details_page_shows_section_chart_and_rule(
     kind: str, written: Path, ncu_releases: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -107,6 +109,7 @@ def test_details_page_shows_section_chart_and_rule(
             assert "My chart" in output, release
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["kernel"])
 def test_session_page(written: Path, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     for release, binary in ncu_releases.items():
@@ -127,6 +130,7 @@ def test_instances_and_nvtx_order(written: Path, ncu_releases: dict[str, Path], 
         assert report.kernels[0].nvtx[-1] == "inner"
 
 
+@pytest.mark.exhaustive
 def test_an_optimization_message_needs_a_newer_release(tmp_path: Path, ncu_releases: dict[str, Path]) -> None:
     rule = RuleResult("MyRule", "My rule", "", (RuleMessage("optimization", "Do this.", "Title", 1, 12.5, "global"),))
     path = tmp_path / "x.ncu-rep"

@@ -88,6 +88,7 @@ def _check(ours: Chart, printed: PrintedChart) -> None:
     assert not ours.walls
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ncu
 @pytest.mark.reports
 @pytest.mark.parametrize("release", ["2024.1", "2024.2"])

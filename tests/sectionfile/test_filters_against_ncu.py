@@ -61,6 +61,7 @@ def _expected(ours: Chart) -> dict[str, list[str]]:
     return {one.label: sorted(one.work_metrics) for one in (*ours.roofs, *ours.points)}
 
 
+@pytest.mark.sampled("capability1")
 @pytest.mark.parametrize("capability", [(7, 0), (8, 0), (8, 6), (8, 9), (9, 0)])
 def test_random_filters(capability: tuple[int, int], ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     ncu = ncu_releases.get("2024.2")
