@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.version import __version__
+
 if TYPE_CHECKING:
     from ncu_roofline.analyses import render
     from ncu_roofline.analyses.compare.frames import compare
@@ -32,7 +34,6 @@ __all__ = [
     "roofline",
     "time_roofline",
 ]
-__version__ = "0.1.0"
 
 _HOMES = {
     "Report": "ncu_roofline.report",

@@ -150,7 +150,11 @@ def _units_of(ceiling: str) -> tuple[str, ...]:
     head = ceiling.partition(".")[0]
     if head == "tensor":
         return ("FLOP/s", "OP/s")
-    return ("FLOP/s",) if any(one.id == head and one.unit == "flop" for one in load_spec().precisions) else _UNITS
+    return (
+        ("FLOP/s",)
+        if any(precision.id == head and precision.unit == "flop" for precision in load_spec().precisions)
+        else _UNITS
+    )
 
 
 def _ceiling(position: int, entry: Any) -> Ceiling | None:

@@ -13,6 +13,9 @@ from ncu_roofline.errors import RooflineError
 
 REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """What files of reports are called: as ncu writes them, compressed (from 2025.4 on), and before 2020."""
+HELPER = "NcuRooflineShared"
+"""What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
@@ -63,12 +66,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-HELPER = "NcuRooflineShared"
-"""What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
-
-_PACKAGE = Path(__file__).resolve().parent
 
 
 def pack_folder(name: str) -> Path:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 
 MAX_LENGTH = 40
-
-
 _MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
 
 

@@ -40,14 +40,14 @@ class Adviser:
         present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
         said = self._rules.run(kernel, known=self._lender.of(kernel.index))
         outcomes = (collectable(one, self._ncu_version) for one in said if one.identifier not in known)
-        return tuple(result for one in outcomes if (result := self._result(one, present)).messages)
+        return tuple(result for outcome in outcomes if (result := self._result(outcome, present)).messages)
 
     def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:
         return RuleResult(
             identifier=OWN_IDENTIFIER.decode() + outcome.identifier.removeprefix(_RULE_PREFIX),
             name=outcome.name,
             section=_home(outcome.section, present),
-            messages=tuple(self._message(one, present) for one in outcome.messages if one.type != _NOT_COLLECTED),
+            messages=tuple(self._message(message, present) for message in outcome.messages if message.type != _NOT_COLLECTED),
         )
 
     def _message(self, said: RuleMessage, present: set[str]) -> RuleMessage:
@@ -59,7 +59,14 @@ class Adviser:
 
 def _home(section: str, present: set[str]) -> str:
     """The section itself if the report has it, else what stands for it."""
-    stand_in = next((identifier(one.id) for one in load_spec().precisions if one.section and one.section == section), "")
+    stand_in = next(
+        (
+            identifier(precision.id)
+            for precision in load_spec().precisions
+            if precision.section and precision.section == section
+        ),
+        "",
+    )
     return next((one for one in (section, stand_in) if one in present), OVERVIEW)
 
 

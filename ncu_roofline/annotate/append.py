@@ -18,6 +18,14 @@ from ncu_roofline.report.schema import KINDS, Kind, message
 
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 _FIXED = {FIXED64: 8, FIXED32: 4}
+METRIC_PREFIX = b"rl__"
+"""Metrics of such names are ours and nobody else's."""
+OWN_IDENTIFIER = b"NcuRooflineAnnotated"
+"""Sections and rule results whose identifiers begin so are ours."""
+# Field numbers: of the block header, and of its table of names.
+_STRINGS, _PAYLOAD_SIZE = 4, 5
+_STRING = 1
+_IDENTIFIER = 1  # field number in a section and in a rule result
 
 
 class Field(NamedTuple):
@@ -104,17 +112,6 @@ def bytes_field(number: int, content: bytes) -> bytes:
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
-METRIC_PREFIX = b"rl__"
-"""Metrics of such names are ours and nobody else's."""
-
-OWN_IDENTIFIER = b"NcuRooflineAnnotated"
-"""Sections and rule results whose identifiers begin so are ours."""
-
-# Field numbers: of the block header, and of its table of names.
-_STRINGS, _PAYLOAD_SIZE = 4, 5
-_STRING = 1
-
-
 def strings_of(blocks: Iterable[Block]) -> list[bytes]:
     """The table of names, which goes through all blocks."""
     return [string for block in blocks for string in block.header.strings.strings]
@@ -167,9 +164,6 @@ def without_last_names(table: bytes, prefix: bytes) -> bytes:
     return table[:end]
 
 
-_IDENTIFIER = 1  # field number in a section and in a rule result
-
-
 def is_annotated(raw: RawFile) -> bool:
     """Whether an earlier run has annotated the report.  Raises RooflineError for damaged bytes."""
     return any(name.startswith(METRIC_PREFIX) for name in strings_of(scan(raw)))
@@ -189,7 +183,7 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
 
 
 def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[int]) -> bytes:
-    numbers = {one.name: one.number for one in message(kind.result_message).DESCRIPTOR.fields}
+    numbers = {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
     checks: dict[int, Callable[[bytes], bool]] = {
         numbers["metrics"]: lambda data: raw.decode("MetricScalar", data, offset).name_id in own,
         numbers["sections"]: _has_own_identifier,

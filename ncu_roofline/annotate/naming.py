@@ -83,7 +83,7 @@ def count_text(spec: Spec, item: Precision | Level, capability: tuple[int, int],
         return f"{origin.metrics}, each opcode x what it does ({_source(origin)})"
     metrics = tuple(origin.metrics.split(", "))
     suffix, how = _form(metrics, _COUNTS)
-    sums = [one.counters for one in spec.bindings(item, capability) if one.source == origin.source]
+    sums = [binding.counters for binding in spec.bindings(item, capability) if binding.source == origin.source]
     return f"{_formula(metrics, suffix, sums)}{how} ({_source(origin)})"
 
 
@@ -93,8 +93,8 @@ def roof_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], 
         return f"{origin.metrics} ({_source(origin)})"
     metrics = tuple(origin.metrics.split(", "))
     suffix, how = _form(metrics, _PEAKS)
-    bindings = [one for one in spec.bindings(item, capability) if one.peak and one.source == origin.source]
-    formula = _formula(metrics, suffix, [one.peak for one in bindings if one.peak])
+    bindings = [binding for binding in spec.bindings(item, capability) if binding.peak and binding.source == origin.source]
+    formula = _formula(metrics, suffix, [binding.peak for binding in bindings if binding.peak])
     return f"{formula}{how} x {_clock(bindings, metrics)} clock ({_source(origin)})"
 
 
@@ -124,7 +124,7 @@ def _weighted(weight: float, names: Sequence[str]) -> str:
 
 def _clock(bindings: Sequence[Binding], metrics: Sequence[str]) -> str:
     counters = {name.partition(".")[0] for name in metrics}
-    return next((one.clock for one in bindings if one.peak and set(one.peak.counters()) == counters), "its own")
+    return next((binding.clock for binding in bindings if binding.peak and set(binding.peak.counters()) == counters), "its own")
 
 
 def _source(origin: Origin) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ncu_roofline import __version__
 from ncu_roofline.annotate import naming
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import Level, Precision, Spec, load_spec
@@ -15,6 +14,7 @@ from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.report import Value
 from ncu_roofline.units import format_value
+from ncu_roofline.version import __version__
 
 _Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]
 GIGA = 1e9
@@ -112,7 +112,9 @@ class _Planner:
     def plan(self, i: int) -> LaunchPlan:
         """The plan of the launch at position ``i``."""
         clock, clock_text = self._clock(i)
-        file = next((one for one in self._ceilings if one.applies_to(self._m.device[i], self._m.capability[i])), None)
+        file = next(
+            (ceiling for ceiling in self._ceilings if ceiling.applies_to(self._m.device[i], self._m.capability[i])), None
+        )
         levels = tuple(plan for level in self._spec.levels if (plan := self._level(level, i, file)))
         works = tuple(p for p in self._spec.precisions if self._counted(p, i))
         charts = tuple(self._chart(p, i, levels, file, clock_text) for p in works if self._has_chart(p, i))
@@ -194,8 +196,8 @@ class _Planner:
             label=precision.label,
             unit=precision.unit,
             derivation=self._derivation(precision, self._m.work, i),
-            roofs=tuple(one for one in roofs if one.theory or one.measured),
-            levels=tuple(one for one in levels if one.moved or one.id in self._spec.chain),
+            roofs=tuple(roof for roof in roofs if roof.theory or roof.measured),
+            levels=tuple(level for level in levels if level.moved or level.id in self._spec.chain),
             clock=clock,
             placed=self._binds(precision.id, i) != "",
         )

@@ -70,7 +70,9 @@ def _chart_section(chart: ChartPlan, order: int) -> bytes:
         header.append(_metric(naming.bound_by(chart.id), "Bound by"))
         header.append(_metric(naming.attained(chart.id), "Share of what it allows"))
     header += [
-        _metric(naming.intensity(chart.id, one.id), f"{one.label} intensity [{unit}/byte]") for one in chart.levels if one.moved
+        _metric(naming.intensity(chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
+        for level in chart.levels
+        if level.moved
     ]
     title = f"{chart.label} roofline (ncu-roofline, added later)"
     return _encoded(identifier(chart.id), title, order, _description(chart), header, (_chart(chart),) if chart.drawn else ())
@@ -95,12 +97,12 @@ def _description(chart: ChartPlan) -> str:
         f"{chart.label} work = {chart.derivation}.",
         *_traffic_texts(chart.levels),
         *(f"{roof.label} roof = {roof.theory}." for roof in chart.roofs if roof.theory),
-        *(f"{one.label} roof = {one.roof.theory}." for one in chart.levels if one.roof.theory),
+        *(f"{level.label} roof = {level.roof.theory}." for level in chart.levels if level.roof.theory),
         f"Theoretical roofs stand at {chart.clock}.",
         *(f"Measured {roof.label}: {_measured(roof.measured, chart)}." for roof in chart.roofs if roof.measured),
-        *(f"Measured {one.label}: {_measured(one.roof.measured)}." for one in chart.levels if one.roof.measured),
+        *(f"Measured {level.label}: {_measured(level.roof.measured)}." for level in chart.levels if level.roof.measured),
     ]
-    missing = [one.label for one in chart.levels if not one.derivation]
+    missing = [level.label for level in chart.levels if not level.derivation]
     if missing:
         parts.append(f"No counter of the report gives the traffic of {', '.join(missing)}.")
     if not chart.drawn:
@@ -109,7 +111,7 @@ def _description(chart: ChartPlan) -> str:
 
 
 def _traffic_texts(levels: Iterable[LevelPlan]) -> list[str]:
-    return [f"{one.label} bytes = {one.derivation}." for one in levels if one.derivation]
+    return [f"{level.label} bytes = {level.derivation}." for level in levels if level.derivation]
 
 
 def _measured(measured: Measured, chart: ChartPlan | None = None) -> str:

@@ -21,6 +21,11 @@ from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability, parse_target
 from ncu_roofline.files import pack_folder
 
+OLDEST = (11, 8)
+_NO_BENCH = "`ncu-roofline bench theory` needs no compiler."
+_INFO = "build-info.json"
+_SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
+
 
 def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
     """The user's cache folder for this program; below the folder for temporary files where there is no home."""
@@ -34,10 +39,6 @@ def cache_folder(environment: Mapping[str, str] | None = None, platform: str = s
     if platform == "darwin":
         return Path(home) / "Library" / "Caches" / "ncu-roofline"
     return Path(values.get("XDG_CACHE_HOME") or Path(home) / ".cache") / "ncu-roofline"
-
-
-OLDEST = (11, 8)
-_NO_BENCH = "`ncu-roofline bench theory` needs no compiler."
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,14 @@ def find_compiler(wanted: str = "") -> Compiler:
         next_step = f"Install the CUDA toolkit {_dotted(OLDEST)} or newer, or name its compiler with --nvcc. {_NO_BENCH}"
         raise RooflineError("Cannot find", wanted or "nvcc", reason, next_step)
     text = ask([str(path), "--version"])
-    found = re.search(r"release (\d+)\.(\d+), V([\d.]+)", text or "")
-    if not found:
+    match = re.search(r"release (\d+)\.(\d+), V([\d.]+)", text or "")
+    if not match:
         raise RooflineError("Cannot use", path, "it does not tell a version of nvcc", f"Name another with --nvcc. {_NO_BENCH}")
-    version = int(found[1]), int(found[2])
+    version = int(match[1]), int(match[2])
     if version < OLDEST:
         reason = f"it is release {_dotted(version)}, and {_dotted(OLDEST)} is the oldest that will do"
         raise RooflineError("Cannot use", path, reason, f"Name a newer one with --nvcc. {_NO_BENCH}")
-    return Compiler(path, version, f"nvcc {found[3]}")
+    return Compiler(path, version, f"nvcc {match[3]}")
 
 
 def _find(wanted: str) -> Path | None:
@@ -121,10 +122,6 @@ def ask(command: Sequence[str], seconds: float = 60.0) -> str | None:
 
 def _dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
-
-
-_INFO = "build-info.json"
-_SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ _VERSION = 1
 _FIELDS = {field.name for field in fields(Record)}
 
 RunKey = tuple[str, str, str, int]
+# The share of the time that choosing variants may take.
+_SWEEP_SHARE = 0.4
 
 
 class Journal:
@@ -91,10 +93,6 @@ def _read(path: Path, head: Mapping[str, Any]) -> dict[RunKey, Record]:
             record = Record(**row)
             found[(record.ceiling, record.variant, record.role, record.session)] = record
     return found
-
-
-# The share of the time that choosing variants may take.
-_SWEEP_SHARE = 0.4
 
 
 class Progress(Protocol):

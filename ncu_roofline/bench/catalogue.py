@@ -9,6 +9,10 @@ from ncu_roofline.bench.runner import Variant
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts.gpus import proven
 
+UNPROVEN = "unproven on hardware"
+NO_KERNEL = "not measured, data-sheet peak only"
+Row = dict[str, str | list[str]]
+
 
 @dataclass(frozen=True)
 class CeilingKind:
@@ -135,12 +139,6 @@ def select(kinds: Sequence[CeilingKind], only: Sequence[str] = (), skip: Sequenc
 
 def _matches(ceiling: str, word: str) -> bool:
     return ceiling == word or ceiling.startswith(word + ".")
-
-
-UNPROVEN = "unproven on hardware"
-NO_KERNEL = "not measured, data-sheet peak only"
-
-Row = dict[str, str | list[str]]
 
 
 def rows(variants: Sequence[Variant] | None, capabilities: Sequence[str] = ()) -> list[Row]:

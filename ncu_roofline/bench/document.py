@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import __version__
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.measuring import Record
@@ -22,6 +21,7 @@ from ncu_roofline.bench.telemetry import names
 from ncu_roofline.bench.theory import as_json, measured_clock, theory, units_of_device
 from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
 from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION
+from ncu_roofline.version import __version__
 
 
 @dataclass(frozen=True)

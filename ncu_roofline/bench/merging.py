@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import __version__
 from ncu_roofline.bench.catalogue import kind_of
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.verdict import machine_balance
 from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION, read_ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.version import __version__
 
 _NEXT = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
 

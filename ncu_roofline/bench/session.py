@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import __version__
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.campaign import Campaign, Journal, Progress, Silent, candidates
 from ncu_roofline.bench.catalogue import CeilingKind, catalogue, kind_of, select
@@ -25,6 +24,7 @@ from ncu_roofline.bench.settings import FULL, Settings
 from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.version import __version__
 
 REAL_TIME = Timing(time.monotonic, time.sleep)
 

@@ -30,6 +30,12 @@ REASONS = {
 POWER_CAP = 0x4
 HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that spoil a measurement.  The power cap does not: under it the clock settles where the chip can stay."""
+_COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+# Numbers of nvml.h: clock types, sensor, violation policies.
+_GRAPHICS, _SM, _MEMORY = 0, 1, 2
+_GPU_SENSOR = 0
+_POWER_POLICY, _THERMAL_POLICY = 0, 1
+_MEMORY_TEMPERATURE_FIELD = 82
 
 
 @dataclass(frozen=True)
@@ -202,14 +208,6 @@ class Watch:
                 )
             )
             self._stop.wait(self.period)
-
-
-_COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
-# Numbers of nvml.h: clock types, sensor, violation policies.
-_GRAPHICS, _SM, _MEMORY = 0, 1, 2
-_GPU_SENSOR = 0
-_POWER_POLICY, _THERMAL_POLICY = 0, 1
-_MEMORY_TEMPERATURE_FIELD = 82
 
 
 def open_telemetry(device: Device, module: Any = None) -> Telemetry:

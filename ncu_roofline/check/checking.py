@@ -26,6 +26,10 @@ from ncu_roofline.sectionfile.definitions import parse_expression
 from ncu_roofline.sectionfile.schema import Release
 from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 
+SUFFIX = ".section"
+_LARGEST = 20_000_000
+"""Bytes.  The largest section ever seen, with one metric repeated 512 times, has 380 kB."""
+
 
 def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
     """Metrics that a section makes Nsight Compute collect on a chip, in order, derived ones replaced by their inputs."""
@@ -44,11 +48,6 @@ def section_passes(contents: Iterable[Content], target: Target) -> Passes | None
     """Passes of sections collected together; None where no library knows the chip."""
     names = (name for content in contents for name in metrics_to_collect(content, target))
     return passes(target.chip, dict.fromkeys(names))
-
-
-SUFFIX = ".section"
-_LARGEST = 20_000_000
-"""Bytes.  The largest section ever seen, with one metric repeated 512 times, has 380 kB."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,10 @@ def check_files(
     """The same for several files, and what they are for each other.  Raises RooflineError for one that can't be read."""
     chosen = default_targets() if targets is None else targets
     results = [check_file(path, chosen, release) for path in paths]
-    together = list(check_together(one.content for one in results if one.content))
+    together = list(check_together(result.content for result in results if result.content))
     return [
-        replace(one, findings=_sorted((*one.findings, *(found for found in together if found.path == one.path))))
-        for one in results
+        replace(result, findings=_sorted((*result.findings, *(found for found in together if found.path == result.path))))
+        for result in results
     ]
 
 
@@ -109,7 +108,7 @@ def _check(path: str, data: bytes, targets: Sequence[Target], release: Release |
         findings += _rules(content, targets, release)
     except SectionSyntaxError as error:
         findings.append(Finding(ERROR, error.line, error.column, error.code, error.message))
-    return Checked(path, _sorted(replace(one, path=path) for one in findings), content)
+    return Checked(path, _sorted(replace(finding, path=path) for finding in findings), content)
 
 
 def _about_bytes(path: str, data: bytes) -> Iterable[Finding]:

@@ -49,6 +49,10 @@ CODES = {
     "dot-without-roof": "a dot whose memory level has no roof",
 }
 """Every rule."""
+_METRICS = ("Metrics", "Metric", "ValuePerCycleMetrics", "CyclesPerSecondMetric")
+_OWN_FILTER = ("Section", "Items")
+ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
+"""Where a metric stands: inside a roofline chart; for the Source page, where names follow other rules; anywhere else."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,7 @@ class Finding:
 
 def has_error(findings: Iterable[Finding]) -> bool:
     """Whether any of them is an error."""
-    return any(one.severity == ERROR for one in findings)
-
-
-_METRICS = ("Metrics", "Metric", "ValuePerCycleMetrics", "CyclesPerSecondMetric")
-_OWN_FILTER = ("Section", "Items")
-ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
-"""Where a metric stands: inside a roofline chart; for the Source page, where names follow other rules; anywhere else."""
+    return any(finding.severity == ERROR for finding in findings)
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ class Content:
 
     def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
         """Derived metrics of an architecture; the first of a name counts."""
-        return {one.name: one for one in reversed(self.definitions) if one.filter.matches(arch)}
+        return {definition.name: definition for definition in reversed(self.definitions) if definition.filter.matches(arch)}
 
     def collected_on(self, arch: int) -> Mapping[str, Placed]:
         """Names collected on an architecture, in order, each with its first place."""

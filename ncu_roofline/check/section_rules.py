@@ -30,6 +30,15 @@ _STOCK = re.compile(
     r"|ComputeWorkloadAnalysis|(Instruction|Launch|Scheduler|WarpState|Tile)Stats(_\w+)?|Occupancy|SourceCounters"
     r"|WorkloadDistribution|C2CLink|NumaAffinity|section0"
 )
+Targets = Sequence[Target]
+_OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
+_ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
+_FREE = ("device__attribute_",)  # in every report, asked for or not
+_Places = dict[Field, list[Target]]
+# What a counter is one share of: reads and writes of the same traffic belong to one peak.
+_SHARE = re.compile(r"_(?:op|pipe|mem)_\w+$|_(?:read|write)$")
+# No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
+_PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
 
 
 def check_releases(document: Document, release: Release | None) -> Iterator[Finding]:
@@ -55,7 +64,7 @@ def check_releases(document: Document, release: Release | None) -> Iterator[Find
 
 def loading_releases(document: Document) -> tuple[Release, ...]:
     """The releases that load the file."""
-    return tuple(one for one in RELEASES if not document.unknown_to(one))
+    return tuple(release for release in RELEASES if not document.unknown_to(release))
 
 
 def _rejects(use: Use) -> str:
@@ -103,32 +112,27 @@ def check_together(contents: Iterable[Content]) -> Iterator[Finding]:
                 f"identifier {content.root.text('Identifier')} is also that of {other.path}: the last one loaded wins silently"
             )
             yield Finding(ERROR, field.line, field.column, "duplicate-identifier", message, content.path)
-        for one in content.definitions:
-            key = f"{one.name} {one.filter}"
-            expression, owner = expressions.setdefault(key, (one.expression, content))
-            if owner is not content and expression.split() != one.expression.split():
-                message = f"{one.name} is defined otherwise in {owner.path}: names of metrics are global in a report"
-                yield Finding(WARNING, one.field.line, one.field.column, "definition-conflict", message, content.path)
-
-
-Targets = Sequence[Target]
-
-_OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
-_ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
-_FREE = ("device__attribute_",)  # in every report, asked for or not
+        for definition in content.definitions:
+            key = f"{definition.name} {definition.filter}"
+            expression, owner = expressions.setdefault(key, (definition.expression, content))
+            if owner is not content and expression.split() != definition.expression.split():
+                message = f"{definition.name} is defined otherwise in {owner.path}: names of metrics are global in a report"
+                yield Finding(
+                    WARNING, definition.field.line, definition.field.column, "definition-conflict", message, content.path
+                )
 
 
 def check_definitions(content: Content, targets: Targets, release: Release | None) -> Iterator[Finding]:
     """Expressions: syntax, what old releases make of them, whether their inputs are there."""
-    for one in content.definitions:
-        field = one.field.first("Expression") or one.field
+    for definition in content.definitions:
+        field = definition.field.first("Expression") or definition.field
         try:
-            expression = parse_expression(one.expression)
+            expression = parse_expression(definition.expression)
         except ValueError as error:
-            yield Finding(ERROR, field.line, field.column, "expression", f"{one.name}: {error}")
+            yield Finding(ERROR, field.line, field.column, "expression", f"{definition.name}: {error}")
             continue
-        yield from _old_releases(one, field, release)
-        yield from _inputs(content, one, expression, targets)
+        yield from _old_releases(definition, field, release)
+        yield from _inputs(content, definition, expression, targets)
 
 
 def _old_releases(one: PlacedDefinition, field: Field, release: Release | None) -> Iterator[Finding]:
@@ -221,15 +225,6 @@ def _similar(name: str, target: Target) -> str:
     base, point, suffix = name.rpartition(":")[2].partition(".")
     close = difflib.get_close_matches(base, found.names, 1, 0.8) if found else []
     return f"; {close[0]}{point}{suffix} is meant?" if close else ""
-
-
-_Places = dict[Field, list[Target]]
-
-# What a counter is one share of: reads and writes of the same traffic belong to one peak.
-_SHARE = re.compile(r"_(?:op|pipe|mem)_\w+$|_(?:read|write)$")
-
-# No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
-_PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
 
 
 def check_values(content: Content) -> Iterator[Finding]:
@@ -343,7 +338,7 @@ def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
 def _peaks(names: Iterable[str]) -> frozenset[str]:
     """The families whose peak is a roof for these counters."""
     families = _families(names)
-    return families | {_PEAK_OF[one] for one in families if one in _PEAK_OF}
+    return families | {_PEAK_OF[family] for family in families if family in _PEAK_OF}
 
 
 def _families(names: Iterable[str]) -> frozenset[str]:

@@ -26,12 +26,16 @@ class Target:
 
 def all_targets() -> tuple[Target, ...]:
     """Every chip known."""
-    return tuple(Target(chip, one.compute_capability) for one in load_spec().architectures for chip in one.chips)
+    return tuple(
+        Target(chip, architecture.compute_capability)
+        for architecture in load_spec().architectures
+        for chip in architecture.chips
+    )
 
 
 def default_targets() -> tuple[Target, ...]:
     """One chip for each compute capability: the largest."""
-    return tuple(Target(one.chips[0], one.compute_capability) for one in load_spec().architectures)
+    return tuple(Target(architecture.chips[0], architecture.compute_capability) for architecture in load_spec().architectures)
 
 
 def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
@@ -52,7 +56,7 @@ def _meant(name: str) -> Iterable[Target]:
         return chips
     capability = parse_target(name)
     for target, products in ((one, load_spec().architecture(one.capability)) for one in default_targets()):
-        if target.capability == capability or (products and name.lower() in (one.lower() for one in products.products)):
+        if target.capability == capability or (products and name.lower() in (product.lower() for product in products.products)):
             return [target]
     reason = "it is neither a chip nor a compute capability nor a product known"
     raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")

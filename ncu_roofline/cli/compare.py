@@ -270,4 +270,4 @@ def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
     if not said:
         for line in threshold_lines(result):
             say(f"ncu-roofline: {line}")
-    return any(one in bad for one in result.threshold_columns["result"])
+    return any(column in bad for column in result.threshold_columns["result"])

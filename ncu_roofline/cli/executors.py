@@ -21,9 +21,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ncu_roofline import __version__
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.version import __version__
 
 T = TypeVar("T")
 

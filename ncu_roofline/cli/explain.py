@@ -36,12 +36,12 @@ def run(request: Request) -> int:
     work = partial(_explain, select=select, gpu=request.filters.gpu, view=request.view)
     found, failed = for_each_report(request.reports, work)
     explanations = without_warnings(found)
-    if not any(one.launches for one in explanations):
+    if not any(explanation.launches for explanation in explanations):
         raise no_launch(request.reports, request.filters.launches)
     if request.json:
-        write_text(json.dumps([one.as_dict() for one in explanations], indent=2))
+        write_text(json.dumps([explanation.as_dict() for explanation in explanations], indent=2))
     else:
-        write_text("\n\n".join(_text(one, ANALYSES[request.view].viewer.more) for one in explanations))
+        write_text("\n\n".join(_text(explanation, ANALYSES[request.view].viewer.more) for explanation in explanations))
     return 1 if failed else 0
 
 

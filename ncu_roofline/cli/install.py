@@ -83,8 +83,8 @@ def run(request: Request) -> int:
     with one_at_a_time(machine):
         chosen = _ceilings(machine, request)
         results = [_attempt(machine, group, chosen, request) for group in _groups(ncus, request.dest)]
-    errors = [one for one in results if isinstance(one, RooflineError)]
-    done = [one for one in results if isinstance(one, Done)]
+    errors = [result for result in results if isinstance(result, RooflineError)]
+    done = [result for result in results if isinstance(result, Done)]
     if len(errors) == 1 and not done:
         raise errors[0]
     for error in errors:
@@ -195,8 +195,8 @@ def _install(machine: Machine, target: Target, chosen: Chosen, request: Request)
 
 def _proof(machine: Machine, target: Target, pack: Pack) -> Callable[[], None]:
     def run_all() -> None:
-        for one in checks:
-            one()
+        for check in checks:
+            check()
 
     names = list(pack.files)
     checks = [partial(prove, machine, ncu, target.folder, names, searched=target.searched) for ncu in target.proofs]

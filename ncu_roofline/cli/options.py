@@ -138,8 +138,8 @@ def scheduler(text: str) -> str:
 
 def latency(text: str) -> float:
     """Seconds of a text like 4.2us."""
-    found = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
-    seconds = float(found[1]) * _SECONDS[found[2].lower()] if found else 0.0
+    match = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
+    seconds = float(match[1]) * _SECONDS[match[2].lower()] if match else 0.0
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no time like 4.2us (a positive number, then s, ms, us or ns)")
     return seconds

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ncu_roofline import __version__
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.cli import render
 from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
@@ -28,6 +27,7 @@ from ncu_roofline.machine.manifest import read_manifest
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.machine.pack import passes_text, render_pack
 from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
+from ncu_roofline.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def _clocks(setting: Setting, wanted: str | None) -> str:
 
 
 def _check_precisions(precisions: Sequence[str]) -> None:
-    known = [one.id for one in load_spec().precisions if one.id.split(".")[0] in load_spec().sections]
+    known = [precision.id for precision in load_spec().precisions if precision.id.split(".")[0] in load_spec().sections]
     for one in precisions:
         if one not in (*known, "tensor"):
             reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"

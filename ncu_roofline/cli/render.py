@@ -54,7 +54,7 @@ def run(request: Request) -> int:
     if request.theme:
         options["theme"] = request.theme
     if output_format == "html":
-        options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
+        options["explanations"] = [explanation.as_dict() for explanation in result.explanations if explanation.missing]
         options["advice"] = result.advice
     if output_format in ("csv", "parquet"):
         options["table"] = request.table or _table_with_rows(result.roofline, request.output)

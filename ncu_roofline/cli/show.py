@@ -37,9 +37,9 @@ def run(request: Request) -> int:
     blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
     view = request.view.view
     explain = "ncu-roofline explain" + (f" --view {view}" if view != "roofline" and view in views("explain") else "")
-    for one in result.explanations:
-        if one.missing:
-            said = f"{printable(one.report)}: {one.summary} `{explain}` gives the ncu command that adds it."
+    for explanation in result.explanations:
+        if explanation.missing:
+            said = f"{printable(explanation.report)}: {explanation.summary} `{explain}` gives the ncu command that adds it."
             blocks.append("\n".join(wrapped(said, width, whole=True)))
     write_text("\n\n".join(blocks))
     return result.exit_code

@@ -55,7 +55,7 @@ def _given(dest: str) -> Path:
 
 def _remove(machine: Machine, folders: list[Path], dry_run: bool) -> tuple[list[Removal], bool]:
     results = [_attempt(machine, folder, dry_run) for folder in folders]
-    removals = [one for one in results if one]
+    removals = [result for result in results if result]
     return removals, len(removals) < len(folders)
 
 
@@ -70,13 +70,13 @@ def _attempt(machine: Machine, folder: Path, dry_run: bool) -> Removal | None:
 def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
     verb = "Would remove" if dry_run else "Removed"
     lines = []
-    for one in removals:
-        unfinished = " and what a killed installation left" if one.unfinished else ""
-        lines.append(f"{verb} {len(one.removed)} files{unfinished} from {one.folder}")
+    for removal in removals:
+        unfinished = " and what a killed installation left" if removal.unfinished else ""
+        lines.append(f"{verb} {len(removal.removed)} files{unfinished} from {removal.folder}")
     lines += [f"{verb} {path}" for path in ceilings]
     return "\n".join(lines or ["Nothing is installed."])
 
 
 def _json(removals: list[Removal], ceilings: list[str]) -> str:
-    rows = [{"folder": str(one.folder), "removed": one.removed, "kept": one.kept} for one in removals]
+    rows = [{"folder": str(removal.folder), "removed": removal.removed, "kept": removal.kept} for removal in removals]
     return json.dumps({"folders": rows, "ceilings": ceilings}, indent=2)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import __version__
+from ncu_roofline.version import __version__
 
 _CHECKOUT = Path(__file__).parents[2]
 

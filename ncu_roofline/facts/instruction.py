@@ -77,9 +77,9 @@ class InstructionSpec:
 
     def kind(self, kind_id: str) -> Kind:
         """The kind of an id; KeyError if there is none."""
-        for one in self.kinds:
-            if one.id == kind_id:
-                return one
+        for kind in self.kinds:
+            if kind.id == kind_id:
+                return kind
         raise KeyError(kind_id)
 
     def walls_of(self, kind_id: str) -> tuple[InstructionWall, ...]:
@@ -121,8 +121,8 @@ def read_instructions(folder: Traversable) -> InstructionSpec:
         issue_per_sm=issue.number("per_sm"),
         lanes=lanes.text("counter"),
         lanes_per_instruction=lanes.text("per_instruction"),
-        kinds=tuple(_kind(one) for one in fields.tables("kinds")),
-        walls=tuple(_wall(one) for one in fields.tables("walls")),
+        kinds=tuple(_kind(table) for table in fields.tables("kinds")),
+        walls=tuple(_wall(table) for table in fields.tables("walls")),
     )
     for one in (fields, issue, lanes):
         one.finish()
@@ -141,8 +141,8 @@ def _kind(fields: Fields) -> Kind:
         label=fields.text("label"),
         level=fields.text("level", ""),
         bytes=fields.number("bytes"),
-        instructions=tuple(_binding(one) for one in fields.tables("instructions")),
-        transactions=tuple(_binding(one) for one in fields.tables("transactions", required=False)),
+        instructions=tuple(_binding(table) for table in fields.tables("instructions")),
+        transactions=tuple(_binding(table) for table in fields.tables("transactions", required=False)),
     )
     fields.finish()
     if bool(kind.level) != bool(kind.transactions):

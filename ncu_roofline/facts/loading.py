@@ -32,6 +32,13 @@ else:
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
+CLOCKS = ("sm", "l1tex", "lts", "dram", "")
+SOURCES = ("binding", "derived", "embedded")
+DOMAINS = ("sm", "l2", "memory", "link")
+FAMILIES = ("mma", "wgmma", "tcgen05")
+_COLOR = re.compile(r"#[0-9A-F]{6}")
+Ranges = tuple[tuple[Capability, Capability], ...]
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -85,7 +92,7 @@ def _check_words(spec: Spec, origin: Origin) -> None:
     for item, file in _items(spec, origin):
         kind = type(item).__name__
         stated = [(f"{kind}.order", str(item.order)), *((f"{kind}.aliases", word) for word in (item.id, *item.aliases))]
-        stated += [("ceilings", one) for one in item.ceilings] if isinstance(item, Level) else []
+        stated += [("ceilings", ceiling) for ceiling in item.ceilings] if isinstance(item, Level) else []
         for key, value in stated:
             if taken.setdefault((key, value), item.id) != item.id:
                 bad(file, f"{item.id}.{key.rpartition('.')[2]}", f"{value} is {taken[key, value]}'s, too")
@@ -136,15 +143,6 @@ def _check_levels(architecture: Architecture, spec: Spec, file: str) -> None:
         bad(file, f"costly.{clock}", "no binding runs at such a clock")
 
 
-CLOCKS = ("sm", "l1tex", "lts", "dram", "")
-SOURCES = ("binding", "derived", "embedded")
-DOMAINS = ("sm", "l2", "memory", "link")
-FAMILIES = ("mma", "wgmma", "tcgen05")
-_COLOR = re.compile(r"#[0-9A-F]{6}")
-
-Ranges = tuple[tuple[Capability, Capability], ...]
-
-
 @dataclass(frozen=True)
 class Chips:
     """The compute capabilities that have a file, in order, each with the levels that it lacks."""
@@ -154,7 +152,7 @@ class Chips:
     @classmethod
     def of(cls, files: list[Fields]) -> Chips:
         """Of all architectures."""
-        found = {one.capability("compute_capability"): frozenset(one.texts("lacks", required=False)) for one in files}
+        found = {file.capability("compute_capability"): frozenset(file.texts("lacks", required=False)) for file in files}
         return cls(dict(sorted(found.items())))
 
     def ranges(self, fields: Fields, key: str, level: str = "", *, lacking: bool = False) -> Ranges:
@@ -343,7 +341,7 @@ def _architecture(fields: Fields, factors: dict[str, float], origin: Origin) -> 
         cuda_until=fields.integer("cuda_until") if fields.has("cuda_until") else 0,
         rates=_rates(fields.table("rates")) if fields.has("rates") else {},
         coherent=fields.texts("coherent", required=False),
-        gpus=tuple(_gpu(one, capability) for one in fields.tables("gpus", required=False)),
+        gpus=tuple(_gpu(table, capability) for table in fields.tables("gpus", required=False)),
     )
     fields.finish()
     origin.add(origin.architectures, capability_text(capability), fields)

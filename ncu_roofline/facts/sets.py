@@ -68,7 +68,7 @@ def load_sets() -> SectionSets:
 def read_sets(folder: Traversable) -> SectionSets:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
     fields = read_fields(folder / FILE, FILE)
-    found = tuple(_set(one) for one in fields.tables("sets"))
+    found = tuple(_set(table) for table in fields.tables("sets"))
     fields.finish()
     return SectionSets(found)
 

@@ -146,7 +146,9 @@ class ChartMaker:
 
     @staticmethod
     def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[SectionPoint]:
-        return [SectionPoint(work.value, one.value, _style(label, color)) for one in traffics if work.chips & one.chips]
+        return [
+            SectionPoint(work.value, traffic.value, _style(label, color)) for traffic in traffics if work.chips & traffic.chips
+        ]
 
 
 def _chart(label: str, unit: str, roofs: tuple[SectionRoof, ...], points: tuple[SectionPoint, ...]) -> SectionChart:

@@ -43,7 +43,7 @@ class Dialect:
     @property
     def has_cc_names(self) -> bool:
         """Whether architectures are called CC_80, not GA100; numbers are accepted by all."""
-        return all(one.history.known_to(self.release) for one in schema().enums["GpuArch"] if one.name == "CC_80")
+        return all(enum.history.known_to(self.release) for enum in schema().enums["GpuArch"] if enum.name == "CC_80")
 
     @property
     def filter_items(self) -> bool:

@@ -276,14 +276,14 @@ class Lowering:
             common = {one.counters for one in self._usable(item, LAST)} if self.dialect.number(chip) is None else set()
             bindings = sorted(bindings, key=lambda one: one.counters not in common)
             bindings = sorted(bindings, key=lambda one: not one.includes)
-        return next((one for one in bindings if one.collect), bindings[0] if bindings else None)
+        return next((binding for binding in bindings if binding.collect), bindings[0] if bindings else None)
 
     def _usable(self, item: Precision | Level, chip: Capability) -> list[Binding]:
         architecture = self.spec.architecture(chip)
         lacking = architecture is not None and item.id in architecture.lacks
         if self._left_out(item.id, chip) or (lacking and not self.dialect.exact):
             return []
-        return [one for one in self.spec.bindings(item, chip) if self._may_use(one, chip)]
+        return [binding for binding in self.spec.bindings(item, chip) if self._may_use(binding, chip)]
 
     def _left_out(self, item: str, chip: Capability) -> bool:
         """Whether counting it would cost a replay pass of its own (asked of the metric library)."""

@@ -237,14 +237,14 @@ def _import(module: str, names: Sequence[str]) -> str:
 def _defined(text: str) -> set[str]:
     """The names that a module's text gives to others."""
     module = symtable.symtable(text, "", "exec")
-    return {one.get_name() for one in module.get_symbols() if one.is_assigned()}
+    return {symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned()}
 
 
 def _free(text: str) -> set[str]:
     """The names that a module's text takes from elsewhere."""
 
     def used(table: symtable.SymbolTable) -> Iterator[str]:
-        yield from (one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced())
+        yield from (symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced())
         for child in table.get_children():
             yield from used(child)
 
@@ -287,8 +287,8 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
         "no_chip": source(_Chip()),
         "precisions": source(tuple(_precision(p) for p in spec.precisions)),
-        "levels": source(tuple(_Level(one.id, one.label, one.chain, _ways(one)) for one in spec.levels)),
-        "ceilings": source(tuple(_measured(spec, one) for one in ceilings)),
+        "levels": source(tuple(_Level(level.id, level.label, level.chain, _ways(level)) for level in spec.levels)),
+        "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings)),
         "no_ceilings": source(_Ceilings()),
         "short_launch": repr(SHORT_LAUNCH),
         "slice_counters": source(load_units().slices),
@@ -399,7 +399,7 @@ def _definitions(*records: type) -> str:
 
 def _fields(record: object) -> tuple[str, ...]:
     """The fields of a record (its class or a value of it), () for anything else."""
-    return tuple(one.name for one in fields(record)) if is_dataclass(record) else tuple(getattr(record, "_fields", ()))
+    return tuple(field.name for field in fields(record)) if is_dataclass(record) else tuple(getattr(record, "_fields", ()))
 
 
 def _defaults(record: object) -> Mapping[str, object]:

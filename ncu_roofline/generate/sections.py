@@ -120,8 +120,8 @@ def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Sectio
             parts.description,
             sets=SETS,
             header=parts.header,
-            tables=tuple(replace(one, body=recipe.title) for one in parts.tables),
-            charts=tuple(replace(one, body=recipe.title) for one in parts.charts),
+            tables=tuple(replace(table, body=recipe.title) for table in parts.tables),
+            charts=tuple(replace(chart, body=recipe.title) for chart in parts.charts),
         )
         shown = list(section.shown())
         found = lowering.conflicts(shown) - ambiguous

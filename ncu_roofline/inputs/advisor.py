@@ -22,6 +22,17 @@ from ncu_roofline.inputs.text import SECONDS, damaged, listed, row_of, split_num
 
 NAME = "function_call_sites_and_loops"
 _DELIMITERS = (",", "\t", ";")
+GIGA = 1e9
+# Each level's bytes: in one column, or loaded and stored apart.
+_TRAFFIC = {
+    "l1": (("self_memory_gb",), ("self_loaded_gb", "self_stored_gb")),
+    "l2": (("self_l2_gb",), ("self_l2_loaded_gb", "self_l2_stored_gb")),
+    "l3": (("self_l3_gb",), ("self_l3_loaded_gb", "self_l3_stored_gb")),
+    "dram": (("self_dram_gb",), ("self_dram_loaded_gb", "self_dram_stored_gb")),
+    "mcdram": (("self_mcdram_gb",), ("self_mcdram_loaded_gb", "self_mcdram_stored_gb")),
+}
+_USED = {column for ways in _TRAFFIC.values() for way in ways for column in way}
+_COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
 
 
 @dataclass(frozen=True)
@@ -75,19 +86,6 @@ def _rows(text: str, delimiter: str, first: int, path: str) -> Iterator[tuple[in
                 yield first + reader.line_num - 1, cells
     except csv.Error as error:
         raise damaged(path, f"line {first + reader.line_num - 1} is no row: {error}") from error
-
-
-GIGA = 1e9
-# Each level's bytes: in one column, or loaded and stored apart.
-_TRAFFIC = {
-    "l1": (("self_memory_gb",), ("self_loaded_gb", "self_stored_gb")),
-    "l2": (("self_l2_gb",), ("self_l2_loaded_gb", "self_l2_stored_gb")),
-    "l3": (("self_l3_gb",), ("self_l3_loaded_gb", "self_l3_stored_gb")),
-    "dram": (("self_dram_gb",), ("self_dram_loaded_gb", "self_dram_stored_gb")),
-    "mcdram": (("self_mcdram_gb",), ("self_mcdram_loaded_gb", "self_mcdram_stored_gb")),
-}
-_USED = {column for ways in _TRAFFIC.values() for way in ways for column in way}
-_COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
 
 
 def recognises(head: str) -> bool:

@@ -32,8 +32,8 @@ _ROOFS = {
 
 def recognises(head: str) -> bool:
     """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    found = _HEADING.search(head)
-    return found is not None and any(name in head[found.end() :].lower() for name in _ROOFS)
+    match = _HEADING.search(head)
+    return match is not None and any(name in head[match.end() :].lower() for name in _ROOFS)
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -56,11 +56,11 @@ def read_ceilings(path: str | PathLike[str]) -> Ceilings:
 
 
 def _rows(text: str, path: str) -> Iterator[tuple[str, float]]:
-    found = _HEADING.search(text)
-    if found is None:
+    match = _HEADING.search(text)
+    if match is None:
         raise damaged(path, "the heading of its table is damaged")
-    first = text[: found.start()].count("\n") + 1
-    for number, line in enumerate(text[found.start() :].lstrip("\n").split("\n"), first):
+    first = text[: match.start()].count("\n") + 1
+    for number, line in enumerate(text[match.start() :].lstrip("\n").split("\n"), first):
         cells = row_of(line)
         if number == first or not any(cells):
             continue

@@ -26,6 +26,26 @@ _ANY_NUMBER = 1 << 30  # of rows, where the heading gives none
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
 # instruction of an idle thread).
 _READ = re.compile(r"FLOP|data volume|Runtime \(RDTSC\)|call count", re.IGNORECASE)
+RUNTIME = "Runtime (RDTSC) [s]"
+_PREFIXES = ("DP", "SP", "HP", "")
+# "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
+# gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
+_WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?(?: \((\w+) assumed\))?", re.IGNORECASE)
+_VOLUMES = {
+    "L2 data volume": "l2",
+    "L1 to/from L2 data volume": "l2",
+    "L3 data volume": "l3",
+    "L2 to/from L3 data volume": "l3",
+    "Memory data volume": "dram",
+    "DDR Memory data volume": "dram",
+    "DDR data volume": "dram",
+    "MCDRAM Memory data volume": "mcdram",
+    "MCDRAM data volume": "mcdram",
+}
+_UNIT = " [GBytes]"
+# Parts of the sums above, and rates that say the same as the volumes.
+_PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
+_COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 
 
 @dataclass
@@ -143,28 +163,6 @@ class _LikwidReader:
             reason = f"the table in line {heading.line} has {self._read} of its {heading.rows} metrics"
             raise damaged(self._path, reason, "Give LIKWID's complete output.")
         self._heading = None
-
-
-RUNTIME = "Runtime (RDTSC) [s]"
-_PREFIXES = ("DP", "SP", "HP", "")
-# "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
-# gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
-_WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?(?: \((\w+) assumed\))?", re.IGNORECASE)
-_VOLUMES = {
-    "L2 data volume": "l2",
-    "L1 to/from L2 data volume": "l2",
-    "L3 data volume": "l3",
-    "L2 to/from L3 data volume": "l3",
-    "Memory data volume": "dram",
-    "DDR Memory data volume": "dram",
-    "DDR data volume": "dram",
-    "MCDRAM Memory data volume": "mcdram",
-    "MCDRAM data volume": "mcdram",
-}
-_UNIT = " [GBytes]"
-# Parts of the sums above, and rates that say the same as the volumes.
-_PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
-_COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 
 
 def recognises(head: str) -> bool:

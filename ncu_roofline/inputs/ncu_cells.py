@@ -30,6 +30,32 @@ _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w*__\w+(?:\.\w+)*)\)")
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 
 LONG, WIDE, SUMMARY = "long", "wide", "summary"
+# A value may be followed by those of its instances: "12 (4; 8)".
+_INSTANCES = re.compile(r"^(\S+) \(.*\)$", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
+_NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|1\.#(?:ind|qnan|snan))\b.*", re.IGNORECASE)
+_INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
+_MISSING = ("", "n/a", "no data", "-")
+_MARK = "(!)"  # what ncu of 2019 and 2020 put before values that were not measured
+_PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
+# Things that are counted; the report stores their number.
+_COUNTED = (
+    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
+    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
+    "tpc", "tag", "wavefront", "warp", "warps",
+)  # fmt: skip
+_TIME_UNITS = ("s", "second")
+_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, (*_COUNTED, *_TIME_UNITS)))})", re.IGNORECASE)
+_NANOSECONDS = 1e9  # in a second
+_TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")) + tuple(
+    f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")
+)
+# Facts that are known without measuring.
+_NOT_MEASURED = ("device__", "launch__", "profiler__")
+_ENOUGH_DIGITS = 3
+_COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
+_CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
+_CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
 
 
 @dataclass(frozen=True)
@@ -87,8 +113,8 @@ def looks_like_ncu(head: str) -> bool:
 
 def full_name(text: str) -> str:
     """The metric that a heading names, "" for display labels; "Duration (gpu__time_duration.sum)" names one."""
-    if found := _LABEL_AND_NAME.fullmatch(text):
-        return found.group(1)
+    if match := _LABEL_AND_NAME.fullmatch(text):
+        return match.group(1)
     return text if _FULL_NAME.fullmatch(text) else ""
 
 
@@ -118,15 +144,6 @@ def _is_cut(last: str) -> bool:
     return re.match(r'"\d*(?:$|".*[^"]$|"$)', last) is not None and not last.endswith("\n")
 
 
-# A value may be followed by those of its instances: "12 (4; 8)".
-_INSTANCES = re.compile(r"^(\S+) \(.*\)$", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
-_NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|1\.#(?:ind|qnan|snan))\b.*", re.IGNORECASE)
-_INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
-_MISSING = ("", "n/a", "no data", "-")
-_MARK = "(!)"  # what ncu of 2019 and 2020 put before values that were not measured
-
-
 def decimal_mark(texts: Iterable[str]) -> str:
     """The decimal point or comma, if one of the values shows it beyond doubt, else "".
 
@@ -154,8 +171,8 @@ def value_of(text: str, mark: str) -> Value | None:
     value = _plain(text)
     if value.lower() in _MISSING or value.startswith(_MARK) or _NOT_A_NUMBER.fullmatch(value):
         return None
-    if found := _INFINITE.fullmatch(value):
-        return float(f"{found.group(1)}inf")
+    if match := _INFINITE.fullmatch(value):
+        return float(f"{match.group(1)}inf")
     if not _NUMBER.fullmatch(value):
         return text.rstrip("\0")
     grouping = "," if mark == "." else "."
@@ -183,18 +200,6 @@ def digits(text: str) -> int | None:
     return len(re.sub(r"\D", "", body).lstrip("0")) if re.search(r"[.,]", body) else None
 
 
-_PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
-# Things that are counted; the report stores their number.
-_COUNTED = (
-    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
-    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
-    "tpc", "tag", "wavefront", "warp", "warps",
-)  # fmt: skip
-_TIME_UNITS = ("s", "second")
-_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, (*_COUNTED, *_TIME_UNITS)))})", re.IGNORECASE)
-_NANOSECONDS = 1e9  # in a second
-
-
 @lru_cache(maxsize=1024)
 def factor_of(unit: str) -> float | None:
     """What a printed number has to be multiplied with, None for a unit that is not known.
@@ -205,7 +210,7 @@ def factor_of(unit: str) -> float | None:
     numerator, denominator = _factor(above), _factor(below)
     if numerator is None or denominator is None:
         return None
-    is_time = not below and (found := _WORD.fullmatch(above)) is not None and found.group(2).lower() in _TIME_UNITS
+    is_time = not below and (match := _WORD.fullmatch(above)) is not None and match.group(2).lower() in _TIME_UNITS
     return numerator / denominator * (_NANOSECONDS if is_time else 1.0)
 
 
@@ -215,19 +220,8 @@ def _factor(word: str) -> float | None:
         return 1.0
     if word.lower() in (*_COUNTED, *_TIME_UNITS):  # "pass", "page": the first letter is no prefix
         return 1.0
-    found = _WORD.fullmatch(word)
-    return _PREFIXES.get(found.group(1)) if found else None
-
-
-_TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")) + tuple(
-    f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")
-)
-# Facts that are known without measuring.
-_NOT_MEASURED = ("device__", "launch__", "profiler__")
-_ENOUGH_DIGITS = 3
-_COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
-_CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
-_CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
+    match = _WORD.fullmatch(word)
+    return _PREFIXES.get(match.group(1)) if match else None
 
 
 class MetricColumn(NamedTuple):

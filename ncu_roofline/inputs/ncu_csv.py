@@ -40,21 +40,24 @@ _LABELS = {
     ("Memory Workload Analysis", "Memory Throughput"): "dram__bytes.sum.per_second",
     ("Instruction Statistics", "Executed Instructions"): "smsp__inst_executed.sum",
 }
-
-
-def metric_of(section: str, label: str) -> str:
-    """The metric that a label stands for in a section, "" if that is not known."""
-    return _LABELS.get((section.removesuffix(" Throughput"), label), "")
-
-
 Dim3 = tuple[int, int, int]
-
 _SIZE = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?")
 # "<default domain>:solver:none:none:none:none:none:none": domain, name and six facts on its payload, colour and message.
 _RANGE = re.compile(r'"([^"]*)"')
 _RANGE_FACTS = 6
 _ANONYMOUS = ("(anonymous namespace)", "(anonymous class)")
 _OPEN, _CLOSE = "<([{", ">)]}"
+FORMAT = "ncu-csv"
+_AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
+_LOOK_AHEAD = 20_000  # rows that are looked at for the decimal mark; the first value with decimals ends the search
+_LONGEST_CELL = 2**31 - 1  # a metric with the values of all its instances; the csv module stops at 128 kB unless told
+_PROCESS = ("Process ID", "Process Name", "Host Name")
+Rows = Iterator[tuple[int, list[str]]]
+
+
+def metric_of(section: str, label: str) -> str:
+    """The metric that a label stands for in a section, "" if that is not known."""
+    return _LABELS.get((section.removesuffix(" Throughput"), label), "")
 
 
 def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
@@ -85,8 +88,8 @@ def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
 
 def size_of(text: str) -> Dim3 | None:
     """(256, 1, 1) of "(256, 1, 1)", None for anything else."""
-    found = _SIZE.fullmatch(text)
-    return (int(found.group(1)), int(found.group(2)), int(found.group(3))) if found else None
+    match = _SIZE.fullmatch(text)
+    return (int(match.group(1)), int(match.group(2)), int(match.group(3))) if match else None
 
 
 def function_of(name: str) -> str:
@@ -115,15 +118,6 @@ def _ranges(text: str, numbered: bool) -> list[str]:
 
 def _whole(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
-
-
-FORMAT = "ncu-csv"
-_AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
-_LOOK_AHEAD = 20_000  # rows that are looked at for the decimal mark; the first value with decimals ends the search
-_LONGEST_CELL = 2**31 - 1  # a metric with the values of all its instances; the csv module stops at 128 kB unless told
-
-_PROCESS = ("Process ID", "Process Name", "Host Name")
-Rows = Iterator[tuple[int, list[str]]]
 
 
 def recognises(head: str) -> bool:

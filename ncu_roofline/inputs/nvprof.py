@@ -34,6 +34,34 @@ from ncu_roofline.inputs.nvprof_tables import (
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.inputs.text import SECONDS, damaged, listed, plain_number, split_number, text_of
 
+Key = tuple[str, str]
+# In tables of metrics per launch some releases head the columns with the metric's description.
+_DESCRIPTIONS = {
+    "Floating Point Operations(Double Precision)": "flop_count_dp",
+    "Floating Point Operations(Single Precision)": "flop_count_sp",
+    "Floating Point Operations(Half Precision)": "flop_count_hp",
+    "Global Load Transactions": "gld_transactions",
+    "Global Store Transactions": "gst_transactions",
+    "Local Load Transactions": "local_load_transactions",
+    "Local Store Transactions": "local_store_transactions",
+    "Atomic Transactions": "atomic_transactions",
+    "Shared Load Transactions": "shared_load_transactions",
+    "Shared Store Transactions": "shared_store_transactions",
+    "L2 Read Transactions": "l2_read_transactions",
+    "L2 Write Transactions": "l2_write_transactions",
+    "Device Memory Read Transactions": "dram_read_transactions",
+    "Device Memory Write Transactions": "dram_write_transactions",
+    "System Memory Read Transactions": "sysmem_read_transactions",
+    "System Memory Write Transactions": "sysmem_write_transactions",
+    "Tensor-Precision Function Unit Utilization": TENSOR_LEVEL,
+}
+_NO_METRIC = {
+    *("Start", "Duration", "Size", "Throughput", "SrcMemType", "DstMemType", "Device", "Context", "Stream", "Name", "Kernel"),
+    *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID"),
+} | {"Static SMem", "Dynamic SMem", "Registers Per Thread", *(f"{what} {axis}" for what in ("Grid", "Block") for axis in "XYZ")}
+_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
+FORMAT = "nvprof"
+
 
 @dataclass(frozen=True)
 class NvprofKernel:
@@ -64,9 +92,6 @@ class NvprofPart:
     def names(self) -> set[str]:
         """The names of its kernels."""
         return {kernel.name for kernel in (*self.counted, *self.timed)}
-
-
-Key = tuple[str, str]
 
 
 @dataclass
@@ -208,33 +233,6 @@ def _key(kernel: NvprofKernel) -> Key:
     return kernel.device, kernel.name
 
 
-# In tables of metrics per launch some releases head the columns with the metric's description.
-_DESCRIPTIONS = {
-    "Floating Point Operations(Double Precision)": "flop_count_dp",
-    "Floating Point Operations(Single Precision)": "flop_count_sp",
-    "Floating Point Operations(Half Precision)": "flop_count_hp",
-    "Global Load Transactions": "gld_transactions",
-    "Global Store Transactions": "gst_transactions",
-    "Local Load Transactions": "local_load_transactions",
-    "Local Store Transactions": "local_store_transactions",
-    "Atomic Transactions": "atomic_transactions",
-    "Shared Load Transactions": "shared_load_transactions",
-    "Shared Store Transactions": "shared_store_transactions",
-    "L2 Read Transactions": "l2_read_transactions",
-    "L2 Write Transactions": "l2_write_transactions",
-    "Device Memory Read Transactions": "dram_read_transactions",
-    "Device Memory Write Transactions": "dram_write_transactions",
-    "System Memory Read Transactions": "sysmem_read_transactions",
-    "System Memory Write Transactions": "sysmem_write_transactions",
-    "Tensor-Precision Function Unit Utilization": TENSOR_LEVEL,
-}
-_NO_METRIC = {
-    *("Start", "Duration", "Size", "Throughput", "SrcMemType", "DstMemType", "Device", "Context", "Stream", "Name", "Kernel"),
-    *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID"),
-} | {"Static SMem", "Dynamic SMem", "Registers Per Thread", *(f"{what} {axis}" for what in ("Grid", "Block") for axis in "XYZ")}
-_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
-
-
 def parts_of(tables: list[NvprofLogTable], path: str) -> tuple[list[NvprofPart], list[str]]:
     """The parts of a log, and sentences on what is not used.  Raises RooflineError for cells that can't be understood."""
     reader = _NvprofReader(path)
@@ -343,12 +341,12 @@ class _NvprofReader:
 
 def _level(cell: str) -> float | None:
     """ "Mid (5)" as 5."""
-    found = _LEVEL.fullmatch(cell.strip())
-    if not found:
+    match = _LEVEL.fullmatch(cell.strip())
+    if not match:
         if split_number(cell) is None:
             return None
         raise ValueError(f"{cell.strip()[:40]!r} is no level")
-    level = float(found.group(1))
+    level = float(match.group(1))
     if level > TENSOR_LEVELS:
         raise ValueError(f"{cell.strip()[:40]!r} is above the highest level, {TENSOR_LEVELS:.0f}")
     return level
@@ -432,9 +430,6 @@ def warnings_of(kernels: Sequence[NvprofKernel]) -> Iterator[str]:
     ]
     if unknown:
         yield f"{TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
-
-
-FORMAT = "nvprof"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,25 @@ _LAYOUTS = {
 _TIMED = {"summary": "Time", "trace": "Duration", "API trace": "Duration"}
 _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
+# GPUs before those of the specification: they have no bindings here, and only their generation matters.
+_OLDER = (
+    (re.compile(r"\bP100|GP100"), (6, 0)),
+    (re.compile(r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b"), (6, 1)),
+    (re.compile(r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X"), (5, 2)),
+    (re.compile(r"\bK80"), (3, 7)),
+    (re.compile(r"\bK(20|40)[a-z]*\b|GTX TITAN"), (3, 5)),
+)
+# SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
+_TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
+Capability = tuple[int, int]
+SECTOR = 32.0
+TENSOR_LEVEL = "tensor_precision_fu_utilization"
+TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
+WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
+# Half precision is left out: nvprof counts a packed fused instruction as 4 and a packed add as 2, so the parts are no counts
+# of instructions.
+_PARTS = {precision: metric for metric, precision in WORK.items() if metric != "flop_count_hp"}
+_NOT_FLOP = ("flop_count_sp_special",)
 
 
 @dataclass(frozen=True)
@@ -89,18 +108,6 @@ def _layout(cells: list[str]) -> str:
     return next((layout for layout, columns in _LAYOUTS.items() if found.issuperset(columns)), "")
 
 
-# GPUs before those of the specification: they have no bindings here, and only their generation matters.
-_OLDER = (
-    (re.compile(r"\bP100|GP100"), (6, 0)),
-    (re.compile(r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b"), (6, 1)),
-    (re.compile(r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X"), (5, 2)),
-    (re.compile(r"\bK80"), (3, 7)),
-    (re.compile(r"\bK(20|40)[a-z]*\b|GTX TITAN"), (3, 5)),
-)
-# SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
-_TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
-
-
 def device_name(cell: str) -> str:
     """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
     return re.sub(r"\s*\(\d+\)\s*$", "", cell.strip())
@@ -128,19 +135,6 @@ def tensor_peak(device: str) -> float | None:
         return None
     per_cycle = architecture.peak(load_spec().standard_tensor.id, device)
     return board[0] * board[1] * per_cycle if per_cycle else None
-
-
-Capability = tuple[int, int]
-
-SECTOR = 32.0
-TENSOR_LEVEL = "tensor_precision_fu_utilization"
-TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
-
-WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
-# Half precision is left out: nvprof counts a packed fused instruction as 4 and a packed add as 2, so the parts are no counts
-# of instructions.
-_PARTS = {precision: metric for metric, precision in WORK.items() if metric != "flop_count_hp"}
-_NOT_FLOP = ("flop_count_sp_special",)
 
 
 @dataclass(frozen=True)

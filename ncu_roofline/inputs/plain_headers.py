@@ -55,6 +55,13 @@ _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run"
 _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _OF_LEVEL = ("traffic", "intensity", "bandwidth")
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
+Supported = Literal["yes", "no", "not run"]
+_SUPPORTED: dict[str, Supported] = {
+    **dict.fromkeys(("", "yes", "y", "true", "1", "ok", "run", "supported"), "yes"),
+    **dict.fromkeys(("no", "n", "false", "0", "unsupported", "fails", "failed"), "no"),
+    **dict.fromkeys(("not run", "not measured", "not-run", "skipped", "n/a"), "not run"),
+}
+_ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
 
 
 @dataclass(frozen=True)
@@ -120,9 +127,9 @@ def _unit(words: list[str]) -> tuple[str, float] | None:
         if word in _TIME:
             return "second", _TIME[word]
         for kind, pattern in (("flops", _FLOP_RATE), ("flop", _FLOP), ("byte", _BYTES), ("byte/s", _BYTE_RATE)):
-            found = pattern.fullmatch(word)
-            if found:
-                return kind, {**_PREFIX, **_BINARY}[found[1]]
+            match = pattern.fullmatch(word)
+            if match:
+                return kind, {**_PREFIX, **_BINARY}[match[1]]
     return None
 
 
@@ -152,15 +159,6 @@ def _quantity(text: str, words: list[str], named: str, unit: tuple[str, float] |
 def _ceiling(words: list[str]) -> str:
     rest = [word for word in words if word not in _QUANTITIES and not _FLOP.fullmatch(word) and not _FLOP_RATE.fullmatch(word)]
     return ceiling_of(" ".join(rest)) or "fma"
-
-
-Supported = Literal["yes", "no", "not run"]
-_SUPPORTED: dict[str, Supported] = {
-    **dict.fromkeys(("", "yes", "y", "true", "1", "ok", "run", "supported"), "yes"),
-    **dict.fromkeys(("no", "n", "false", "0", "unsupported", "fails", "failed"), "no"),
-    **dict.fromkeys(("not run", "not measured", "not-run", "skipped", "n/a"), "not run"),
-}
-_ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
 
 
 def columns_of(path: str, names: Sequence[str]) -> tuple[dict[str, Header], list[str]]:
@@ -197,7 +195,7 @@ class NamedCells:
     values: Mapping[str, Any]
 
     def _of(self, quantity: str) -> list[Header]:
-        return [one for one in self.columns.values() if one.quantity == quantity]
+        return [column for column in self.columns.values() if column.quantity == quantity]
 
     def error(self, one: Header, reason: str) -> RooflineError:
         """The error for one cell."""

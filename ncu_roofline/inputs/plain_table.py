@@ -40,6 +40,9 @@ _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _OURS = {"roof_origin", "binding_fraction"}
 
 Record = tuple[str, dict[str, Any]]
+__all__ = ["PlainRow", "PlainTable", "plain_rows", "read", "read_rows", "recognises"]
+FORMAT = "plain-table"
+_AGREE = 0.01  # figures printed with three digits agree within this
 
 
 def recognises(head: str) -> bool:
@@ -122,12 +125,6 @@ def _json_rows(path: str | os.PathLike[str], text: str) -> Iterator[Record]:
         if not isinstance(row, Mapping):
             raise damaged(path, f"row {number} is no object", _NEXT)
         yield f"row {number}", {str(name): value for name, value in row.items()}
-
-
-__all__ = ["PlainRow", "PlainTable", "plain_rows", "read", "read_rows", "recognises"]
-
-FORMAT = "plain-table"
-_AGREE = 0.01  # figures printed with three digits agree within this
 
 
 @dataclass(frozen=True)

@@ -134,15 +134,15 @@ def _split(line: str) -> tuple[str, list[str]]:
     text = line.strip()
     if not text or text.startswith("#"):
         return "", []
-    found = _FIRST.match(text)
-    if not found:
+    match = _FIRST.match(text)
+    if not match:
         return text[:20], []
     words = []
-    for double, single, comment, bare in _WORD.findall(found[2]):
+    for double, single, comment, bare in _WORD.findall(match[2]):
         if comment:
             break
         words.append((double or single or bare).strip())
-    return found[1].lower(), words
+    return match[1].lower(), words
 
 
 def _numbers(path: str | os.PathLike[str], number: int, words: Sequence[str]) -> list[float]:

@@ -24,15 +24,20 @@ _NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
 @lru_cache(maxsize=1)
 def _levels() -> dict[str, str]:
     """Words for levels, and the ids that they stand for."""
-    return {**_FOREIGN, **{word: one.id for one in load_spec().levels for word in (one.id, *one.aliases)}}
+    return {**_FOREIGN, **{word: level.id for level in load_spec().levels for word in (level.id, *level.aliases)}}
 
 
 @lru_cache(maxsize=1)
 def precision_words() -> dict[str, str]:
     """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
     precisions = load_spec().precisions
-    tensor = {one.id.partition(".")[2]: "" for one in precisions if one.kind == "tensor" and not one.part_of}
-    return {**tensor, **{word: one.id for one in precisions if one.aliases for word in (one.id, *one.aliases)}}
+    tensor = {
+        precision.id.partition(".")[2]: "" for precision in precisions if precision.kind == "tensor" and not precision.part_of
+    }
+    return {
+        **tensor,
+        **{word: precision.id for precision in precisions if precision.aliases for word in (precision.id, *precision.aliases)},
+    }
 
 
 def words_of(text: str) -> list[str]:

@@ -16,6 +16,9 @@ from ncu_roofline.report.compressed import is_compressed
 HEAD_BYTES = 65_536
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
 
 
 def head_of(path: str | os.PathLike[str]) -> str:
@@ -62,11 +65,6 @@ def _unreadable(path: str | os.PathLike[str], error: OSError) -> RooflineError:
     return RooflineError("Cannot read", path, error.strerror or str(error), "Check the name and that you may read the file.")
 
 
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
-
-
 def split_number(text: str) -> tuple[float, str] | None:
     """A cell as number and unit ("61.4us" gives 61.4 and "us"), None where it stands for a missing number.
 
@@ -75,13 +73,13 @@ def split_number(text: str) -> tuple[float, str] | None:
     cell = text.strip()
     if cell.lower() in _MISSING:
         return None
-    found = _NUMBER.fullmatch(cell)
-    if not found:
+    match = _NUMBER.fullmatch(cell)
+    if not match:
         raise ValueError(f"{cell[:40]!r} is no number")
-    value = float(found.group(1))
+    value = float(match.group(1))
     if value < 0 or math.isinf(value):
         raise ValueError(f"{cell[:40]!r} is no count, rate or time")
-    return value, (found.group(2) or "").strip()
+    return value, (match.group(2) or "").strip()
 
 
 def plain_number(text: str) -> float | None:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import HELPER
 from ncu_roofline.machine.machine import Machine
@@ -26,6 +25,7 @@ from ncu_roofline.machine.manifest import (
     remove_empty,
 )
 from ncu_roofline.machine.ncu import Listing, Ncu, list_files
+from ncu_roofline.version import __version__
 
 _WRITABLE = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
 

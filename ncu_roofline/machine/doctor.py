@@ -13,7 +13,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.gpus import Gpu, find_gpus
@@ -23,6 +22,7 @@ from ncu_roofline.machine.manifest import STAGE, read_manifest
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.units import format_value
+from ncu_roofline.version import __version__
 
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 """Works; is not here, which only matters for measuring and profiling; is here and does not work."""

@@ -21,6 +21,9 @@ STAGE = ".ncu-roofline.part"
 """Inside the folder, so that renaming works.  Nothing in it has a name that Nsight Compute loads."""
 
 _JOURNAL = "journal.json"
+MANIFEST = "ncu-roofline.manifest.json"
+SCHEMA = "ncu-roofline-install"
+_FOLDERS = "folders.json"
 
 
 @contextmanager
@@ -137,11 +140,6 @@ def _journal(stage: Path) -> dict[str, list[str]]:
     return journal if isinstance(journal, dict) else {}
 
 
-MANIFEST = "ncu-roofline.manifest.json"
-SCHEMA = "ncu-roofline-install"
-_FOLDERS = "folders.json"
-
-
 @dataclass(frozen=True)
 class Manifest:
     """One deployment: ``files`` maps names to SHA-256; ``created`` are folders that were not there before.
@@ -239,7 +237,7 @@ def tidy(machine: Machine) -> None:
 
 def _write(machine: Machine, folders: list[Path]) -> None:
     make_folder(machine.data)
-    text = json.dumps([os.fspath(one) for one in folders], indent=1)
+    text = json.dumps([os.fspath(folder) for folder in folders], indent=1)
     write_atomically(machine.data / _FOLDERS, [text.encode()], overwrite=True)
 
 

@@ -19,6 +19,20 @@ _MOST_BYTES = 65536
 _VARIABLE = re.compile(r'^\s*(?:set\s+(\w+)\s+|local\s+(\w+)\s*=\s*)"?([^"\s]+)"?', re.MULTILINE)
 _TCL = re.compile(r'^\s*prepend-path\s+PATH\s+"?([^"\s]+)"?', re.MULTILINE)
 _LUA = re.compile(r'^\s*prepend_path\s*\(\s*"PATH"\s*,\s*([^)]+)\)', re.MULTILINE)
+VENDOR_FOLDER = "NVIDIA Nsight Compute"
+NO_DEPLOYMENT = "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"
+"""With this set, ncu (2021.2 and later, not ncu-ui) reads the sections of its own installation instead of the user's."""
+_VERSION = re.compile(r"^Version ((20\d\d)\.(\d+)\.(\d+)(?:\.\d+)*)", re.MULTILINE)
+_HOMES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVHPC_ROOT", "NSIGHT_COMPUTE_HOME", "NSIGHT_COMPUTE_ROOT", "CONDA_PREFIX")
+_IN_HOME = ("", "bin", "nsight-compute*", "nsight-compute/*", "profilers/Nsight_Compute")
+_IN_SYSTEM = (
+    "opt/nvidia/nsight-compute/*",
+    "usr/local/cuda*/bin",
+    "usr/local/cuda*/nsight-compute-*",
+    "usr/local/NVIDIA-Nsight-Compute*",
+    "opt/nvidia/hpc_sdk/*/*/profilers/Nsight_Compute",
+    "usr/lib/nsight-compute",
+)
 
 
 def folders_of_modules(machine: Machine) -> list[Path]:
@@ -66,23 +80,6 @@ def _lua(expression: str, values: dict[str, str]) -> str:
     parts = re.findall(r'"([^"]*)"|(\w+)', inside)
     words = [text if text or not name else values.get(name, "$") for text, name in parts]
     return "/".join(words).replace("//", "/")
-
-
-VENDOR_FOLDER = "NVIDIA Nsight Compute"
-NO_DEPLOYMENT = "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"
-"""With this set, ncu (2021.2 and later, not ncu-ui) reads the sections of its own installation instead of the user's."""
-
-_VERSION = re.compile(r"^Version ((20\d\d)\.(\d+)\.(\d+)(?:\.\d+)*)", re.MULTILINE)
-_HOMES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVHPC_ROOT", "NSIGHT_COMPUTE_HOME", "NSIGHT_COMPUTE_ROOT", "CONDA_PREFIX")
-_IN_HOME = ("", "bin", "nsight-compute*", "nsight-compute/*", "profilers/Nsight_Compute")
-_IN_SYSTEM = (
-    "opt/nvidia/nsight-compute/*",
-    "usr/local/cuda*/bin",
-    "usr/local/cuda*/nsight-compute-*",
-    "usr/local/NVIDIA-Nsight-Compute*",
-    "opt/nvidia/hpc_sdk/*/*/profilers/Nsight_Compute",
-    "usr/lib/nsight-compute",
-)
 
 
 @dataclass(frozen=True)

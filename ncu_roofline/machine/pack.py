@@ -39,7 +39,9 @@ def has_theory(ceilings: Ceilings) -> bool:
         entries = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))["ceilings"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    known = {one["id"] for one in entries if isinstance(one, dict) and _at_clock(one) and one.get("id") in ceilings.by_id}
+    known = {
+        entry["id"] for entry in entries if isinstance(entry, dict) and _at_clock(entry) and entry.get("id") in ceilings.by_id
+    }
     return any(name.endswith(".fma") or name.startswith("tensor.") for name in known) and "dram.read" in known
 
 
@@ -78,5 +80,5 @@ def _count(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, i
         contents = [Content(name, parse_document(data.decode())) for name, data in texts]
     except (RooflineError, SectionSyntaxError):
         return None
-    found = section_passes((one for one in contents if one.section.identifier in sections), target)
+    found = section_passes((content for content in contents if content.section.identifier in sections), target)
     return (found.hardware, found.sass) if found else None

@@ -22,6 +22,21 @@ PERMISSION_ADVICE = (
     "reload the driver or restart; or run as root; a container needs --cap-add SYS_ADMIN"
 )
 _DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
+_APPLICATION = re.compile(r"The application returned an error code \((-?\d+)\)")
+_PROFILED = re.compile(r"^==PROF== Profiling ", re.MULTILINE)
+SUFFIXES = (".ncu-rep", ".ncu-repz")
+COMPRESSED_SINCE = (2025, 4)
+"""The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
+# Launchers tell a process its number among all and how many there are, first one set wins.
+_RANKS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("PALS_RANKID", "PALS_NRANKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+_TAIL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -78,8 +93,6 @@ FAILURES = (
         "Choose a place that you may write to with -o NAME, or add --force",
     ),
 )
-_APPLICATION = re.compile(r"The application returned an error code \((-?\d+)\)")
-_PROFILED = re.compile(r"^==PROF== Profiling ", re.MULTILINE)
 
 
 def application_code(log: str) -> int | None:
@@ -90,7 +103,7 @@ def application_code(log: str) -> int | None:
 
 def find_failure(log: str) -> Failure | None:
     """The failure that shows in what ncu said, if it is one that is known."""
-    return next((one for one in FAILURES if re.search(one.pattern, log)), None)
+    return next((failure for failure in FAILURES if re.search(failure.pattern, log)), None)
 
 
 def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
@@ -123,22 +136,6 @@ def profiled_kernels(log: str) -> int:
     return len(_PROFILED.findall(log))
 
 
-SUFFIXES = (".ncu-rep", ".ncu-repz")
-COMPRESSED_SINCE = (2025, 4)
-"""The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
-
-# Launchers tell a process its number among all and how many there are, first one set wins.
-_RANKS = (
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("PALS_RANKID", "PALS_NRANKS"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)
-_TAIL_SECONDS = 0.2
-
-
 @dataclass(frozen=True)
 class Wanted:
     """What to profile: ``sections``, ``folders`` to find them in (none: where ncu looks), ``kernel`` a regular expression.
@@ -168,13 +165,13 @@ class Run:
 def sections_for(precisions: Sequence[str], light: bool) -> tuple[str, ...]:
     """Identifiers of the sections that count some precisions (none: all); ``light`` counts one tensor type instead of all."""
     sections = {**load_spec().sections, **({"tensor": LIGHT_TENSOR_SECTION} if light else {})}
-    families = dict.fromkeys(sections if not precisions else (one.partition(".")[0] for one in precisions))
-    return tuple(sections[one] for one in families)
+    families = dict.fromkeys(sections if not precisions else (precision.partition(".")[0] for precision in precisions))
+    return tuple(sections[family] for family in families)
 
 
 def light_type(precisions: Sequence[str]) -> str:
     """The tensor type for the section of few passes ("bf16" of tensor.bf16); "" where none is named."""
-    named = [one.split(".")[1] for one in precisions if one.startswith("tensor.")]
+    named = [precision.split(".")[1] for precision in precisions if precision.startswith("tensor.")]
     return named[0] if named else ""
 
 

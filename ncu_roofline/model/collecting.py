@@ -46,7 +46,9 @@ class Wanted:
         spec = load_spec()
         pairs = dict.fromkeys(zip(m.capability, m.device, strict=True))
         gpus = tuple((chip, str(device)) for one, device in pairs if (chip := spec.read_as(one)))
-        named = [p for p in spec.precisions if any(p.id == one or p.id.startswith(f"{one}.") for one in precisions)]
+        named = [
+            p for p in spec.precisions if any(p.id == precision or p.id.startswith(f"{precision}.") for precision in precisions)
+        ]
         return cls(
             gpus,
             tuple(p for p in named if any(_counts(chip, p, device) for chip, device in gpus)),

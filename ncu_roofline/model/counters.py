@@ -57,7 +57,7 @@ def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[
     counters = {counter for one in sums for counter in one.counters()}
     counters |= {other for counter in counters if (other := twin(counter))}
     names |= {counter + suffix for counter in counters for suffix in _suffixes([counter])}
-    return names | {c + suffix for one in peaks for c in one.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
+    return names | {c + suffix for peak in peaks for c in peak.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
 
 
 def as_floats(column: Sequence[object]) -> FloatArray:

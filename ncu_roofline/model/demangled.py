@@ -92,8 +92,8 @@ def _components(text: str) -> list[_Component]:
             parts.append(_Component())
             index += 2
             continue
-        if (found := _OPERATOR.match(text, index)) and not part.text:
-            part.text, index = found.group().replace(" ", ""), found.end()
+        if (match := _OPERATOR.match(text, index)) and not part.text:
+            part.text, index = match.group().replace(" ", ""), match.end()
             continue
         end = pairs.get(index)
         if char == " ":
@@ -119,11 +119,11 @@ def _components(text: str) -> list[_Component]:
 
 def _lambda_name(part: _Component, scope: str) -> str:
     """ "main lambda#1" for a lambda of function ``main``, "" for anything else."""
-    found = _LAMBDA.match(part.text)
-    if not found:
+    match = _LAMBDA.match(part.text)
+    if not match:
         return ""
     number = _LAMBDA_NUMBER.search(part.text + part.arguments)
-    suffix = f"#{number.group(1)}" if number else found.group(1) and f"#{found.group(1)}"
+    suffix = f"#{number.group(1)}" if number else match.group(1) and f"#{match.group(1)}"
     return f"{scope} lambda{suffix}".strip()
 
 

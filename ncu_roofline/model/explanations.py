@@ -263,7 +263,7 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
 
 def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     """A sentence on each chip that is not known, or whose counters are unproven."""
-    read = [(one, load_spec().read_as(one)) for one in capabilities]
+    read = [(capability, load_spec().read_as(capability)) for capability in capabilities]
     texts = [
         chip.caveat if chip else f"compute capability {capability_text(one)} is not known to this version" for one, chip in read
     ]

@@ -22,12 +22,18 @@ from ncu_roofline.report import Report
 
 LANES = "lanes"
 """Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""
+_DEVICE = "device__attribute_display_name"
+_MAJOR = "device__attribute_compute_capability_major"
+_MINOR = "device__attribute_compute_capability_minor"
+UNKNOWN_CAPABILITY = (0, 0)
+_SHARED, _TURING = "shared", (7, 5)
+_WITH_COPIES = "wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies by opcode counts"
 
 
 @lru_cache(maxsize=1)
 def instruction_metrics(wanted: InstructionSpec) -> frozenset[str]:
     """Every metric that could say something of instructions."""
-    sums = [one for kind in wanted.kinds for one in kind.formulas()]
+    sums = [formula for kind in wanted.kinds for formula in kind.formulas()]
     lanes, issue = WeightedSum.of({wanted.lanes: 1.0}), WeightedSum.of({wanted.issue_counter: 1.0})
     return frozenset(spellings([*sums, lanes], [issue])) | {f"{wanted.lanes_per_instruction}.ratio"}
 
@@ -67,14 +73,6 @@ def _lanes(counters: Counters, wanted: InstructionSpec, instructions: dict[str, 
         threads = np.where(np.isfinite(threads) & (threads >= 0), threads, np.nan)
         counted = counted.filled(Quantity.of(threads, Origin("binding", name)))
     return counted.scaled(np.full(len(counters.seconds), 1 / wanted.warp))
-
-
-_DEVICE = "device__attribute_display_name"
-_MAJOR = "device__attribute_compute_capability_major"
-_MINOR = "device__attribute_compute_capability_minor"
-UNKNOWN_CAPABILITY = (0, 0)
-_SHARED, _TURING = "shared", (7, 5)
-_WITH_COPIES = "wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies by opcode counts"
 
 
 def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: InstructionSpec | None = None) -> Measurements:
@@ -305,7 +303,7 @@ def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int,
     moved = traffic[_SHARED]
     if capability == _TURING:  # the total, which holds loads of matrices, counts other things in kernels without any
         moved = Quantity(np.where(opcodes.shared == 0, 0.0, moved.values), moved.choice, moved.origins)
-    bindings = {one.note: one for one in spec.bindings(spec.level(_SHARED), capability) if one.lower_bound}
+    bindings = {binding.note: binding for binding in spec.bindings(spec.level(_SHARED), capability) if binding.lower_bound}
     lower = np.array([choice >= 0 and moved.origins[choice].note in bindings for choice in moved.choice], dtype=bool)
     lower &= np.isfinite(opcodes.copied) & (capability != _TURING)
     if lower.any():

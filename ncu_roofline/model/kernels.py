@@ -123,9 +123,9 @@ class _Availability:
     def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Any) -> None:
         self._grouping = grouping
         capabilities = [tuple(m.capability[i]) for i in grouping.first]
-        self._architectures = {one: spec.read_as(one) for one in dict.fromkeys(capabilities)}
+        self._architectures = {capability: spec.read_as(capability) for capability in dict.fromkeys(capabilities)}
         self.capabilities = capabilities
-        self.chip = np.array([self._architectures[one] is not None for one in capabilities], dtype=bool)
+        self.chip = np.array([self._architectures[capability] is not None for capability in capabilities], dtype=bool)
         self.time = self._known(m.seconds)
         self.works = {name: self._known(quantity.values) for name, quantity in m.work.items()}
         self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
@@ -176,7 +176,7 @@ class _Availability:
 
     def caveats(self) -> Any:
         """What goes with every number of a chip whose counters are unproven."""
-        chips = (self._architectures[one] for one in self.capabilities)
+        chips = (self._architectures[capability] for capability in self.capabilities)
         return [chip.caveat if chip else "" for chip in chips]
 
     def zero_so_far(self) -> Any:

@@ -17,8 +17,6 @@ from ncu_roofline.inputs import ANY_PRECISION
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TextArray = NDArray[np.object_]
-
-
 MEASURED = "imported, measured"
 
 
@@ -75,7 +73,10 @@ class Quantity:
         rows = rows & (self.choice >= 0)
         if not rows.any():
             return self
-        told = [replace(one, note=note if replace_note else "; ".join(filter(None, (one.note, note)))) for one in self.origins]
+        told = [
+            replace(origin, note=note if replace_note else "; ".join(filter(None, (origin.note, note))))
+            for origin in self.origins
+        ]
         return Quantity(self.values, np.where(rows, self.choice + len(self.origins), self.choice), (*self.origins, *told))
 
     def measured(self) -> FloatArray:

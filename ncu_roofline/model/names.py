@@ -60,28 +60,28 @@ def _mangled_identifiers(text: str) -> list[str]:
 
 def _without_decoration(text: str) -> str:
     """``text`` without what compilers of other languages add to the name in the source."""
-    if found := _OPENMP.match(text):
-        function = found.group(1)
+    if match := _OPENMP.match(text):
+        function = match.group(1)
         inner = _mangled_identifiers(function) if function.startswith("_Z") else []
-        return f"{inner[-1] if inner else function}:{found.group(2)}"
+        return f"{inner[-1] if inner else function}:{match.group(2)}"
     if text.startswith("_Z") and (identifiers := _mangled_identifiers(text)):
         return _without_decoration("::".join(identifiers))
     text = _RUST_HASH.sub("", text)
-    if found := _JULIA.match(text):
-        return found.group(1)
-    if "(" not in text and "<" not in text and (found := _TRITON_SPECIALISATION.search(text)) and found.start() > 0:
-        return text[: found.start()]
+    if match := _JULIA.match(text):
+        return match.group(1)
+    if "(" not in text and "<" not in text and (match := _TRITON_SPECIALISATION.search(text)) and match.start() > 0:
+        return text[: match.start()]
     return text
 
 
 def _lambda_inside(text: str) -> str:
     """ "main lambda#1" for the first lambda in the text of a template argument, "" without one."""
-    if found := _NVIDIA_LAMBDA.search(text):
-        return f"{found.group(1).rsplit('::')[-1]} lambda#{found.group(2)}"
-    if not (found := _LAMBDA.search(text)):
+    if match := _NVIDIA_LAMBDA.search(text):
+        return f"{match.group(1).rsplit('::')[-1]} lambda#{match.group(2)}"
+    if not (match := _LAMBDA.search(text)):
         return ""
-    number = re.search(r"(?:#|instance )(\d+)", text[found.end() :])
-    return f"{found.group(1).rsplit('::')[-1]} lambda{'#' + number.group(1) if number else ''}"
+    number = re.search(r"(?:#|instance )(\d+)", text[match.end() :])
+    return f"{match.group(1).rsplit('::')[-1]} lambda{'#' + number.group(1) if number else ''}"
 
 
 def _named_inside(name: CxxName) -> CxxName | None:
@@ -101,8 +101,8 @@ def _read(full: str) -> CxxName:
     """The kernel a full name stands for; whatever is no C++ name becomes a bare base."""
     text = _without_decoration(clean(full))
     name = parse(text) or CxxName((), text or "(unnamed)", (), ())
-    if found := _JULIA.match(name.base):
-        name = CxxName(name.scopes, found.group(1), name.template, name.arguments)
+    if match := _JULIA.match(name.base):
+        name = CxxName(name.scopes, match.group(1), name.template, name.arguments)
     for _ in range(_MAX_DEPTH):
         inner = _named_inside(name)
         if inner is None:
@@ -113,8 +113,8 @@ def _read(full: str) -> CxxName:
 
 def _label(argument: str) -> str:
     """A template argument or parameter type in few characters: ``(int)256`` is 256, ``ns::Add<float>`` is Add."""
-    if found := _CAST.match(argument):
-        return found.group(1)
+    if match := _CAST.match(argument):
+        return match.group(1)
     name = None if _PLAIN.match(argument) else parse(argument)
     if name is None:
         return argument

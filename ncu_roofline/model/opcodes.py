@@ -72,7 +72,7 @@ def executed(
     for precision in spec.precisions:
         if precision.bindings and not spec.bindings(precision, capability):
             continue
-        found = [one.of(precision) for one in tallies]
+        found = [tally.of(precision) for tally in tallies]
         values = np.array([value for value, _ in found])
         if np.isnan(values).all():
             continue
@@ -81,15 +81,15 @@ def executed(
         choice = np.array([-1 if math.isnan(value) else int(unproven) for value, unproven in found], dtype=np.int64)
         work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in notes))
         if precision.kind == "core" and precision.roofs:
-            fused[precision.id] = np.array([one.fused(precision) for one in tallies])
+            fused[precision.id] = np.array([tally.fused(precision) for tally in tallies])
     return Executed(
         work,
         fused,
-        np.array([one.conversions for one in tallies]),
-        np.array([one.copied for one in tallies]),
-        np.array([one.shared for one in tallies]),
-        np.array([one.tensor_gap for one in tallies], dtype=bool),
-        np.array([one.only_constants for one in tallies], dtype=bool),
+        np.array([tally.conversions for tally in tallies]),
+        np.array([tally.copied for tally in tallies]),
+        np.array([tally.shared for tally in tallies]),
+        np.array([tally.tensor_gap for tally in tallies], dtype=bool),
+        np.array([tally.only_constants for tally in tallies], dtype=bool),
     )
 
 
@@ -138,10 +138,10 @@ def _tally(
     threads: dict[str, float] | None, warps: dict[str, float] | None, table: OpcodeTable, capability: tuple[int, int]
 ) -> _Tally:
     gaps = [one for one, number in (threads or warps or {}).items() if number and table.unknown(one, capability)]
-    tensor_gap = any("MMA" in one for one in gaps)
+    tensor_gap = any("MMA" in gap for gap in gaps)
     core = (
         None
-        if threads is None or any("MMA" not in one for one in gaps)
+        if threads is None or any("MMA" not in gap for gap in gaps)
         else tuple(_weigh(threads, "thread", table, capability))
     )
     tensor = None if warps is None or tensor_gap else tuple(_weigh(warps, "warp", table, capability))
@@ -162,7 +162,7 @@ def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWor
     """
     halves = [one for one, number in threads.items() if number and _name(one) in _HALF]
     others = any(number for work, number in core if work.precision in load_spec().plain)
-    return bool(halves) and others and all(one.startswith(_LOADS_CONSTANTS) for one in halves)
+    return bool(halves) and others and all(halve.startswith(_LOADS_CONSTANTS) for halve in halves)
 
 
 def _weigh(
@@ -181,7 +181,7 @@ def _name(opcode: str) -> str:
 def _copied(opcode: str) -> int:
     """Bytes that one thread copies into shared memory by this instruction."""
     name, *modifiers = opcode.split(".")
-    return next((_COPIED[one] for one in modifiers if one in _COPIED), _COPIED_LEAST) if name == _COPY else 0
+    return next((_COPIED[modifier] for modifier in modifiers if modifier in _COPIED), _COPIED_LEAST) if name == _COPY else 0
 
 
 def _is(precision: str, work: OpcodeWork) -> bool:

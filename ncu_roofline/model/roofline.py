@@ -34,6 +34,14 @@ from ncu_roofline.report import Report
 if TYPE_CHECKING:
     import pandas as pd
 
+SOURCES = ("auto", "embedded")
+_DTYPES = {"str": object, "int": np.int64, "float": np.float64}
+Table = dict[str, np.ndarray[Any, Any]]
+Columns = Mapping[str, np.ndarray[Any, Any]]
+Input = Report | MetricTable | PointTable
+Source = Input | str | PathLike[str]
+CeilingsFile = Ceilings | str | PathLike[str]
+
 
 class ShownRoofs:
     """The roofs that a GPU's points (columns of the points frame) call for; without points, those of the plain precisions."""
@@ -53,13 +61,6 @@ class ShownRoofs:
     def levels(self, device: str) -> set[str]:
         """The levels that belong into every chart, and those with points on this GPU."""
         return self._core | {level for where, level in self._levels if where == device}
-
-
-SOURCES = ("auto", "embedded")
-_DTYPES = {"str": object, "int": np.int64, "float": np.float64}
-
-Table = dict[str, np.ndarray[Any, Any]]
-Columns = Mapping[str, np.ndarray[Any, Any]]
 
 
 class Computed(Mapping[str, np.ndarray[Any, Any]]):
@@ -128,11 +129,6 @@ def as_frame(table: Mapping[str, Any]) -> pd.DataFrame:
         {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
     )
     return frame
-
-
-Input = Report | MetricTable | PointTable
-Source = Input | str | PathLike[str]
-CeilingsFile = Ceilings | str | PathLike[str]
 
 
 def roofline(
@@ -235,11 +231,11 @@ def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[
 def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple[int, int]]]) -> None:
     """Raise RooflineError for ceilings of a GPU that is none of ``devices`` (name and compute capability), if there are any."""
     known = dict.fromkeys(devices)
-    for one in files:
-        if known and not any(one.applies_to(*key) for key in known):
+    for file in files:
+        if known and not any(file.applies_to(*key) for key in known):
             names = ", ".join(str(device) for device, _ in known)
-            reason = f"they were measured on {one.device or 'an unnamed GPU'}, and the reports are from {names}"
-            raise RooflineError("Cannot use ceilings", one.path, reason, "Give ceilings measured on the GPU of the reports.")
+            reason = f"they were measured on {file.device or 'an unnamed GPU'}, and the reports are from {names}"
+            raise RooflineError("Cannot use ceilings", file.path, reason, "Give ceilings measured on the GPU of the reports.")
 
 
 def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection) -> Roofline:

@@ -59,7 +59,7 @@ class Roofs:
     def compute(self) -> dict[str, RoofValues]:
         """Compute roofs by roof id."""
         ids = dict.fromkeys(
-            [*self._m.compute, *(name for one in self._files for name in one.by_id if _is_compute(one.by_id[name]))]
+            [*self._m.compute, *(name for file in self._files for name in file.by_id if _is_compute(file.by_id[name]))]
         )
         return {
             name: self._values(self._m.compute.get(name), self._factor, lambda one, name=name: one.compute(name))
@@ -78,7 +78,7 @@ class Roofs:
 
     def launch_latency(self) -> FloatArray:
         """What a launch costs at least on each launch's GPU (s): measured, else published, NaN where neither is."""
-        found = [one.launch_latency() for one in self._files]
+        found = [file.launch_latency() for file in self._files]
         table = np.array([latency.value if latency else np.nan for latency in found] + [np.nan])
         measured = table[self._file]  # -1, no file, picks the last entry
         known = {key: _published(*key) for key in dict.fromkeys(zip(self._m.device, self._m.capability, strict=True))}
@@ -88,7 +88,7 @@ class Roofs:
     def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
         stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
         theoretical = np.where(np.isnan(stated), quantity.values * factor, np.nan) if quantity else stated
-        ceilings = [find(one) for one in self._files]
+        ceilings = [find(file) for file in self._files]
         table = np.array([ceiling.value if ceiling else np.nan for ceiling in ceilings] + [np.nan])
         measured = table[self._file]  # -1, no file, picks the last entry
         measured = np.where(np.isnan(measured), stated, measured)

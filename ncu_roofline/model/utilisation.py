@@ -13,6 +13,20 @@ from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.model.counters import Counters, first_known
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, TextArray
 
+Mask = NDArray[np.bool_]
+# Warp instructions of the instrumented pass: each is the sum over all opcodes or source lines; best first.
+INSTRUMENTED = ("sass__inst_executed_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode", "inst_executed")
+HARDWARE = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
+REPLAY_METRICS = (*INSTRUMENTED, *HARDWARE)
+# Passes of one launch differ by a few percent where its work depends on timing (atomics, spinning); half as much again is
+# no such noise.
+FACTOR = 1.5
+_EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
+_PERCENT = 0.01
+_CLOCKS = (("lts__", "lts"), ("dram__", "dram"), ("fbpa__", "dram"), ("gpu__dram", "dram"))
+# A share above this is no share: counters of several passes that don't fit together, or overflow.
+_MOST = 1.5
+
 
 def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Launches whose tensor pipe was active although nobody counted what it did.
@@ -38,18 +52,6 @@ def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.d
             if known and spec.bindings(precision, known.compute_capability):
                 every &= np.isfinite(values) | ~mine
     return active & ~some & ~every
-
-
-Mask = NDArray[np.bool_]
-
-# Warp instructions of the instrumented pass: each is the sum over all opcodes or source lines; best first.
-INSTRUMENTED = ("sass__inst_executed_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode", "inst_executed")
-HARDWARE = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
-REPLAY_METRICS = (*INSTRUMENTED, *HARDWARE)
-# Passes of one launch differ by a few percent where its work depends on timing (atomics, spinning); half as much again is
-# no such noise.
-FACTOR = 1.5
-_EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
 
 
 def foreign_counters(columns: Mapping[str, FloatArray], count: int) -> TextArray:
@@ -96,12 +98,6 @@ def _sentence(hardware: float, instrumented: float) -> str:
         f"the hardware counters do not belong to this launch: they saw {hardware:,.0f} warp instructions, and it executed "
         f"{instrumented:,.0f} (application replay can take one kernel's counters for another's; --replay-mode kernel does not)"
     )
-
-
-_PERCENT = 0.01
-_CLOCKS = (("lts__", "lts"), ("dram__", "dram"), ("fbpa__", "dram"), ("gpu__dram", "dram"))
-# A share above this is no share: counters of several passes that don't fit together, or overflow.
-_MOST = 1.5
 
 
 def units_of(counters: Counters, wanted: Units) -> dict[str, Quantity]:

@@ -57,15 +57,15 @@ class Verdicts:
         """The columns."""
         busiest = self._busiest()
         facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
-        verdicts = [judge(*one) for one in facts]
+        verdicts = [judge(*fact) for fact in facts]
         nothing = np.full(self._grouping.count, np.nan)
         level_share = {name: self._level_share(name) for name in LEVELS_WITH_COLUMNS}
         return {
-            "verdict": [one.text for one in verdicts],
-            "limit": [one.limit for one in verdicts],
-            "limit_fraction": [one.fraction for one in verdicts],
-            "speedup": [one.speedup for one in verdicts],
-            "reason": [one.reason for one in verdicts],
+            "verdict": [verdict.text for verdict in verdicts],
+            "limit": [verdict.limit for verdict in verdicts],
+            "limit_fraction": [verdict.fraction for verdict in verdicts],
+            "speedup": [verdict.speedup for verdict in verdicts],
+            "reason": [verdict.reason for verdict in verdicts],
             "busiest_unit": [name for name, _ in busiest],
             "busiest_fraction": [share for _, share in busiest],
             **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},

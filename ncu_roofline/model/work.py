@@ -16,6 +16,10 @@ from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
+# Families that make up less or more of the total than this were not all counted.
+_COMPLETE = 0.01
+_CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
+_HALF = "fp16"
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def _mixed(m: Measurements, found: list[Demand]) -> Work | None:
     for pattern in patterns.T:
         used = [demand.precision for demand, on in zip(found, pattern, strict=True) if on]
         quantities = [m.work[one.id] for one in used if one.id in m.work]
-        metrics = ", ".join(dict.fromkeys(origin.metrics for one in quantities for origin in one.origins[:1]))
+        metrics = ", ".join(dict.fromkeys(origin.metrics for quantity in quantities for origin in quantity.origins[:1]))
         origins.append(Origin("binding", metrics, "sum of " + " + ".join(one.label for one in used)))
     choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
     roof, busiest = _busiest(stack, found, total)
@@ -112,10 +116,6 @@ def _busiest(stack: FloatArray, found: list[Demand], total: FloatArray) -> tuple
     measured = np.vstack([demand.measured for demand in found])[busiest, np.arange(stack.shape[1])]
     clean = [np.where(np.isfinite(one), one, np.nan) for one in (value, theoretical)]
     return RoofValues(clean[0], clean[1], measured), busiest
-
-
-# Families that make up less or more of the total than this were not all counted.
-_COMPLETE = 0.01
 
 
 @dataclass(frozen=True)
@@ -208,12 +208,6 @@ def by_pipe(found: list[Demand], count: int, what: str = "seconds") -> dict[str,
     return result
 
 
-_CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
-
-
-_HALF = "fp16"
-
-
 def work_of(
     counters: Counters, spec: Spec, capability: tuple[int, int], opcodes: Executed
 ) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
@@ -241,8 +235,8 @@ def work_of(
 
 def _ways(bindings: Sequence[Binding]) -> list[Binding]:
     """The bindings, and the opcodes behind the last that counts operations themselves."""
-    own = [one for one in bindings if one.source == "binding"]
-    return [*own, COUNTED, *(one for one in bindings if one.source != "binding")]
+    own = [binding for binding in bindings if binding.source == "binding"]
+    return [*own, COUNTED, *(binding for binding in bindings if binding.source != "binding")]
 
 
 class _Counted:

@@ -20,13 +20,6 @@ from ncu_roofline.nvrules.runner import RuleSet
 from ncu_roofline.report import Report, RuleMessage
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
-
-
-def plain_text(message: str) -> str:
-    """The message without ``@section:id:text@`` and the like: the texts stay, web addresses follow theirs in parentheses."""
-    return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
-
-
 _OURS = "NcuRoofline"
 # Sections of ours and of Nsight Compute that count tensor operations.
 _TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
@@ -34,6 +27,18 @@ _TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
 _COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>.*?)(?= to see |\.(?:\s|$))")
 _OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
 _WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
+Known = dict[object, object]
+"""By (name of a rule's method, id or None): what it would work out."""
+SEVERITY = ("error", "optimization", "warning", "ok", "none")
+"""Types of messages, what matters most first."""
+WORTH = 0.01
+"""What would not change a hundredth of the run time is not worth reading."""
+_OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
+
+
+def plain_text(message: str) -> str:
+    """The message without ``@section:id:text@`` and the like: the texts stay, web addresses follow theirs in parentheses."""
+    return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
 
 
 def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
@@ -44,10 +49,10 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     release = release_of(ncu_version)
     if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(_OURS):
         return outcome
-    if not any("ollect " in one.text for one in outcome.messages):
+    if not any("ollect " in message.text for message in outcome.messages):
         return outcome
     instead = _OPCODES if release >= OPCODES_SINCE else ""
-    return replace(outcome, messages=tuple(_fit(one, instead, release_text(release)) for one in outcome.messages))
+    return replace(outcome, messages=tuple(_fit(message, instead, release_text(release)) for message in outcome.messages))
 
 
 def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
@@ -65,10 +70,6 @@ def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
 
 def _is_tensor(part: str) -> bool:
     return counts_tensor_operations(part) or _TENSOR_SECTION.search(part) is not None
-
-
-Known = dict[object, object]
-"""By (name of a rule's method, id or None): what it would work out."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class _Column:
     def __init__(self, quantity: Quantity | None) -> None:
         self._values = _known(quantity)
         self._choice = quantity.choice.tolist() if quantity else []
-        self._origins = [(tuple(one.metrics.split(", ")), one.note) for one in quantity.origins] if quantity else []
+        self._origins = [(tuple(origin.metrics.split(", ")), origin.note) for origin in quantity.origins] if quantity else []
 
     def at(self, row: int, twice: tuple[str, ...], fused: float | None) -> Counted | None:
         value = _at(self._values, row)
@@ -136,13 +137,6 @@ def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
 
 def _at(values: tuple[float | None, ...], row: int) -> float | None:
     return values[row] if values else None
-
-
-SEVERITY = ("error", "optimization", "warning", "ok", "none")
-"""Types of messages, what matters most first."""
-WORTH = 0.01
-"""What would not change a hundredth of the run time is not worth reading."""
-_OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,15 @@ from ncu_roofline.report import FocusMetric, RuleMessage, RuleResult, Value
 DONE = "done"
 ERROR = "error"
 SKIPPED = "skipped"
+VERSION = "2025.4.0"
+"""The release whose interface this stand-in has; rules may ask for it."""
+_MESSAGE_ENUMS = (
+    (MsgType, "MsgType_MSG_"),
+    (MarkerKind, "MarkerKind_"),
+    (Severity, "Severity_SEVERITY_"),
+    (SpeedupType, "SpeedupType_"),
+)
+NAME = "NvRules"
 
 
 @dataclass(frozen=True)
@@ -63,10 +72,6 @@ class RuleOutcome:
     def as_result(self) -> RuleResult:
         """The form in which reports store it."""
         return RuleResult(self.identifier, self.name, self.section, self.messages)
-
-
-VERSION = "2025.4.0"
-"""The release whose interface this stand-in has; rules may ask for it."""
 
 
 @dataclass
@@ -174,12 +179,6 @@ class IFrontend:
         return self._vault.Get(parent_id) if parent_id in self._recorder.parents else {}
 
 
-_MESSAGE_ENUMS = (
-    (MsgType, "MsgType_MSG_"),
-    (MarkerKind, "MarkerKind_"),
-    (Severity, "Severity_SEVERITY_"),
-    (SpeedupType, "SpeedupType_"),
-)
 for _enum, _prefix in _MESSAGE_ENUMS:
     for _name, _member in old_names(_enum, _prefix).items():
         setattr(IFrontend, _name, _member)
@@ -249,8 +248,6 @@ class IContext(OneItem):
         """Raise it."""
         raise SystemError(msg)
 
-
-NAME = "NvRules"
 
 _CLASSES = (
     IAction,

@@ -72,15 +72,15 @@ def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:
     """What rules could not say, once for all launches, and which rules did not run."""
     silent = Counter(
         (outcome.identifier, plain_text(message.text))
-        for one in kernels
-        for outcome, message in one.messages()
+        for kernel in kernels
+        for outcome, message in kernel.messages()
         if message.type == "none"
     )
     lines = []
     for (rule, text), count in silent.items():
         lines += _wrapped(f"{rule} ({count} of {len(kernels)} launches): {text}", width, "  ")
-    skipped = Counter(outcome.reason for one in kernels for outcome in one.skipped())
-    rules = {outcome.identifier for one in kernels for outcome in one.skipped()}
+    skipped = Counter(outcome.reason for kernel in kernels for outcome in kernel.skipped())
+    rules = {outcome.identifier for kernel in kernels for outcome in kernel.skipped()}
     blocks = ["\n".join(["Without advice:", *lines])] if lines else []
     if skipped:
         reasons = "; ".join(sorted(skipped))

@@ -50,8 +50,8 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     if (view := view_of(roofline)) != "roofline":
         parts.insert(2, f'"view": {json.dumps(view)}')
     for table, declared in tables.items():
-        names = [one.name for one in declared]
-        values = [_json_values(roofline, table, one) for one in declared]
+        names = [column.name for column in declared]
+        values = [_json_values(roofline, table, column) for column in declared]
         lines = [json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) for row in zip(*values, strict=True)]
         body = ",\n".join(f"  {line}" for line in lines)
         parts.append(f'"{table}": [\n{body}\n]' if lines else f'"{table}": []')
@@ -76,8 +76,8 @@ def render_csv(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
     table, declared = _declared(tables, table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([one.name for one in declared])
-    writer.writerows(zip(*(_csv_values(roofline, table, one) for one in declared), strict=True))
+    writer.writerow([column.name for column in declared])
+    writer.writerows(zip(*(_csv_values(roofline, table, column) for column in declared), strict=True))
     return buffer.getvalue().encode("utf-8", "replace")
 
 
@@ -89,14 +89,14 @@ def render_parquet(roofline: Frames, *, tables: Tables, table: str = "") -> byte
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields, arrays = [], []
     table, declared = _declared(tables, table)
-    for one in declared:
-        values = _column(roofline, table, one)
-        if one.dtype == "str":
+    for column in declared:
+        values = _column(roofline, table, column)
+        if column.dtype == "str":
             values = [str(value).encode("utf-8", "replace").decode() for value in values]
-        elif one.dtype == "float":
+        elif column.dtype == "float":
             values = [None if math.isnan(value) else float(value) for value in values]
-        arrays.append(pa.array(values, type=types[one.dtype]))
-        fields.append(pa.field(one.name, types[one.dtype], metadata={"unit": one.unit, "meaning": one.meaning}))
+        arrays.append(pa.array(values, type=types[column.dtype]))
+        fields.append(pa.field(column.name, types[column.dtype], metadata={"unit": column.unit, "meaning": column.meaning}))
     schema = pa.schema(fields, metadata={"schema": SCHEMA, "schema_version": str(SCHEMA_VERSION), "table": table})
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)

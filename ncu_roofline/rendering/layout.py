@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _WALL_GAP = 4.2  # from a wall to its label: dots stand upon walls, and their halves go in between
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
+Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 
 
 @dataclass(frozen=True)
@@ -271,6 +272,3 @@ def around(x: float, y: float, width: float, height: float, gap: float = 3.5, re
             for sy in (1, -1):
                 found.append((Box(x + sx * (e + w), y + sy * (e + h), width, height), price + 0.15 + 0.1 * (sx < 0)))
     return found
-
-
-Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points

@@ -12,13 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline import __version__
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.version import __version__
 
 EXPLANATION = ("report", "text", "command")
-
-
 PAGE_THEMES = ("auto", "light", "dark")
+_DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
 
 def self_contained(folder: str, template: str, scripts: Iterable[str], data: Mapping[str, Any], **values: Any) -> bytes:
@@ -80,9 +79,6 @@ def _policy(*scripts: str) -> str:
 def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
     """The given keys of each entry as clean_line texts, "" for a missing one."""
     return [{key: clean_block(entry.get(key) or "") for key in keys} for entry in entries]
-
-
-_DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
 
 
 def clean_line(text: object) -> str:

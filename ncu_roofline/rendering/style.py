@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Shapes that stay apart at 5 points; kernels beyond these get a number too.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*", "h")
+
 
 @dataclass(frozen=True)
 class Theme:
@@ -22,7 +25,3 @@ THEMES = {
     "light": Theme("#FFFFFF", "#1A1A1A", "#5C5C5C", "#E7E7E7", "#333333", "#9A9A9A", False),
     "dark": Theme("#14181D", "#ECEFF2", "#A3ABB4", "#2A3038", "#D5DAE0", "#707A85", True),
 }
-
-
-# Shapes that stay apart at 5 points; kernels beyond these get a number too.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*", "h")

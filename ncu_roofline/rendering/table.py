@@ -16,6 +16,9 @@ _RESET = "\33[0m"
 _GAP = "  "
 _FIRST_LAST = 8  # characters that the first column keeps whatever the width
 _ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
+_MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
+# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
+_ENTITIES = '<>&@$|`":.'
 
 
 def columns_wide(text: str) -> int:
@@ -167,11 +170,6 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
     """Blocks of lines with an empty line between those that hold any."""
     text = "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
     return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
-
-
-_MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
-# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
-_ENTITIES = '<>&@$|`":.'
 
 
 def escape(text: str) -> str:

@@ -21,6 +21,12 @@ from ncu_roofline.report.schema import MAGIC
 # one of a few kB may hold 100 GB, and a pipe or a device may have no end.
 MOST_BYTES = 2_000_000_000
 CHUNK = 1 << 20
+SUFFIX = ".ncu-repz"
+ZSTD = b"\x28\xb5\x2f\xfd"
+# Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
+_MOST_WINDOW = 27
+_LEVEL = 3  # zstd's own default
+_UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
 
 
 def mapped(path: str | os.PathLike[str], chunks: Iterable[bytes], how: str) -> mmap.mmap:
@@ -61,15 +67,6 @@ def _chunks(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterat
             chunk = file.read(CHUNK)
         except OSError as error:
             raise diagnose.cannot_open(path, error) from error
-
-
-SUFFIX = ".ncu-repz"
-ZSTD = b"\x28\xb5\x2f\xfd"
-
-# Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
-_MOST_WINDOW = 27
-_LEVEL = 3  # zstd's own default
-_UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
 
 
 def is_compressed(head: bytes) -> bool:

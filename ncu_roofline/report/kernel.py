@@ -14,6 +14,8 @@ from ncu_roofline.report.schema import Kind, message, text
 from ncu_roofline.report.session import Process
 
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
+DEVICE_PREFIX = "device__attribute_"
+Dim3 = tuple[int, int, int]
 
 
 def range_names(state: Any, thread_id: int) -> tuple[str, ...]:
@@ -44,10 +46,6 @@ def pushed(names: Sequence[str], thread_id: int) -> Any:
     for name in names:
         stack.add(name=name.encode())
     return state
-
-
-DEVICE_PREFIX = "device__attribute_"
-Dim3 = tuple[int, int, int]
 
 
 class Place(NamedTuple):

@@ -19,6 +19,9 @@ from ncu_roofline.units import format_value
 
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
+MOST_LAUNCHES = 20
+_NAME_LENGTH = 100
+_TIME_METRIC = "gpu__time_duration.sum"
 
 
 class _Kernels(Sequence[Kernel]):
@@ -239,15 +242,6 @@ def read_report(path: str | os.PathLike[str]) -> Report:
     except BaseException:
         raw.close()
         raise
-
-
-MOST_LAUNCHES = 20
-
-
-_NAME_LENGTH = 100
-
-
-_TIME_METRIC = "gpu__time_duration.sum"
 
 
 def report_html(report: Report) -> str:

@@ -39,6 +39,8 @@ NO_VALUE = "the section gives no value"
 NOT_POSITIVE = "value is not positive"
 HIDDEN = "the section hides it while a metric is zero"
 """Why something of a section is not drawn: `Dropped.reason` is one of these."""
+Metrics = Mapping[str, float | int | str]
+_MAX_DEPTH = 20  # derived metrics of derived metrics
 
 
 @dataclass(frozen=True)
@@ -229,18 +231,14 @@ def _product(value: PerSecondValue, chip: _Chip) -> Term:
 def _definitions(section: Section, arch: int) -> dict[str, Expression]:
     """Definitions that hold on this chip and can be read; the first one of a name counts."""
     result: dict[str, Expression] = {}
-    for one in section.definitions:
-        if not one.filter.inside(section.filter).matches(arch):
+    for definition in section.definitions:
+        if not definition.filter.inside(section.filter).matches(arch):
             continue
         try:
-            result.setdefault(one.name, parse_expression(one.expression))
+            result.setdefault(definition.name, parse_expression(definition.expression))
         except ValueError:
             continue  # charts that use it then lack the metric, and say so
     return result
-
-
-Metrics = Mapping[str, float | int | str]
-_MAX_DEPTH = 20  # derived metrics of derived metrics
 
 
 def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tuple[int, int]) -> list[Chart]:

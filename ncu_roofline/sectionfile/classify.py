@@ -53,6 +53,10 @@ _TENSOR_INSTRUCTIONS = tuple(
         (r"__inst_executed_pipe_tensor", "tensor"),
     )
 )
+_UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
+_SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*$|_x\d+$")
+_CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
+_SAME = 1e-9  # of a peak: the same line, computed twice
 
 
 def classify(metrics: Iterable[str]) -> tuple[str, str]:
@@ -101,12 +105,6 @@ def _shared(ids: set[str]) -> str:
             break
         common.append(parts[0])
     return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")
-
-
-_UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
-_SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*$|_x\d+$")
-_CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
-_SAME = 1e-9  # of a peak: the same line, computed twice
 
 
 @lru_cache(maxsize=4096)

@@ -108,7 +108,7 @@ def section_of(message: Any) -> Section:
             tables.append(replace(read(SectionTable, item.Table), body=body, filters=filters))
         if item.HasField("RooflineChart"):
             charts.append(replace(read(SectionChart, item.RooflineChart), body=body, filters=filters))
-    sets = tuple(_text(one.Identifier) for one in message.Sets)
+    sets = tuple(_text(Set.Identifier) for Set in message.Sets)
     return replace(read(Section, message), sets=sets, tables=tuple(tables), charts=tuple(charts))
 
 

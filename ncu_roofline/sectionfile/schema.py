@@ -295,7 +295,7 @@ def schema() -> Schema:
 def _entries(text: str) -> Iterator[tuple[list[str], History]]:
     for entry in text.split(","):
         match = _HISTORY.search(entry)
-        since, until = (release_of(one) if one else None for one in match.groups()) if match else (None, None)
+        since, until = (release_of(group) if group else None for group in match.groups()) if match else (None, None)
         yield _HISTORY.sub("", entry).split(), History(since, until) if match else ALWAYS
 
 

@@ -49,7 +49,7 @@ class ArchFilter:
 
     def matches(self, arch: int) -> bool:
         """Whether `arch` (as of `arch_number`) passes."""
-        return any(one.matches(arch) for one in self.items or (self.bounds,))
+        return any(item.matches(arch) for item in self.items or (self.bounds,))
 
     def inside(self, outer: ArchFilter) -> ArchFilter:
         """This filter where `outer` surrounds it."""
@@ -185,9 +185,9 @@ class SectionChart:
 
     def metrics(self) -> Iterator[SectionMetric]:
         """Every metric of its roofs, points and walls."""
-        values = [value for one in self.roofs for value in (one.peak_work, one.peak_traffic, one.show_only_if_not_zero)]
-        values += [value for one in self.points for value in (one.work, one.traffic)]
-        for value in (*values, *(one.value for one in self.walls)):
+        values = [value for roof in self.roofs for value in (roof.peak_work, roof.peak_traffic, roof.show_only_if_not_zero)]
+        values += [value for point in self.points for value in (point.work, point.traffic)]
+        for value in (*values, *(wall.value for wall in self.walls)):
             yield from value.metrics if value else ()
 
 

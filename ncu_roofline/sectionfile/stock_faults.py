@@ -10,6 +10,11 @@ from ncu_roofline.sectionfile.classify import classify
 
 _FIRST_RIGHT = (2025, 1)
 _STOCK = "SpeedOfLight_"
+_COUNTED = re.compile(r"__inst_executed_pipe_(tensor|fp64\w*_dmma)")
+_WEIGHT = re.compile(r"_x(\d+)(\.|$)")
+# HMMA.884, the tensor instruction of V100, is 8 x 8 x 4 multiply-adds x 2; so is DMMA.884, which only Hopper has larger kin of.
+_OF_884 = 512
+_V100, _HOPPER = (7, 0), 9
 
 
 @dataclass(frozen=True)
@@ -53,13 +58,6 @@ def _release(version: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2])) if match else _FIRST_RIGHT
 
 
-_COUNTED = re.compile(r"__inst_executed_pipe_(tensor|fp64\w*_dmma)")
-_WEIGHT = re.compile(r"_x(\d+)(\.|$)")
-# HMMA.884, the tensor instruction of V100, is 8 x 8 x 4 multiply-adds x 2; so is DMMA.884, which only Hopper has larger kin of.
-_OF_884 = 512
-_V100, _HOPPER = (7, 0), 9
-
-
 def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:
     """What is wrong with work (or a roof) of these metrics on a chip: "" for work that is not counted by instructions.
 
@@ -69,8 +67,8 @@ def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:
     counted = [name for name in metrics if _COUNTED.search(name)]
     if not counted:
         return ""
-    found = _WEIGHT.search(counted[0])
-    weight = int(found[1]) if found else counted.count(counted[0])  # old sections list a metric as often as it counts
+    match = _WEIGHT.search(counted[0])
+    weight = int(match[1]) if match else counted.count(counted[0])  # old sections list a metric as often as it counts
     dmma = all("dmma" in name for name in counted)
     if weight == _OF_884 and (capability[0] != _HOPPER if dmma else capability == _V100):
         return ""

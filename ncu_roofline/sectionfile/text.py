@@ -331,9 +331,9 @@ class _Checker:
     def enum(self, field: FieldType, written: Field, raw: str) -> int:
         values = schema().enums[field.kind]
         number = _integer(raw)
-        known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
+        known = [value for value in values if value.name == raw] or [value for value in values if value.number == number]
         if not known:
-            similar = _similar(raw, [one.name for one in values])
+            similar = _similar(raw, [value.name for value in values])
             _fail(written, f"no release knows a value {raw} of {written.name}{similar}", "unknown-value")
         self.use(written, f"{written.name} {raw}", _either([one.history for one in known]))
         return known[0].number

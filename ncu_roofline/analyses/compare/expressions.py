@@ -20,6 +20,22 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 BASELINE = "baseline"
+_P, _L, _PL = "PRECISION", "LEVEL", "PRECISION.LEVEL"
+MAX_LENGTH, MAX_DEPTH = 500, 40
+_LEXEME = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>[<>=!]=|[-+*/<>()]))"
+)
+_PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "\N{MICRO SIGN}": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SYMBOLS = {
+    "FLOP/s": "flop/s",
+    "FLOP/B": "flop/byte",
+    "FLOP": "flop",
+    "B/s": "byte/s",
+    "B": "byte",
+    "Hz": "hertz",
+    "s": "second",
+}
+_UNIT = re.compile(rf"\s*(?:(%)|([{''.join(_PREFIXES)}]?)({'|'.join(_SYMBOLS)})(?![\w/]))")
 
 
 @dataclass(frozen=True)
@@ -32,7 +48,6 @@ class NamedQuantity:
     meaning: str
 
 
-_P, _L, _PL = "PRECISION", "LEVEL", "PRECISION.LEVEL"
 QUANTITIES = {
     one.name: one
     for one in (
@@ -160,23 +175,6 @@ def _number(node: Node, value: Callable[[Name], float]) -> float:
     return float(_ARITHMETIC[node.sign](left, right))
 
 
-MAX_LENGTH, MAX_DEPTH = 500, 40
-_LEXEME = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>[<>=!]=|[-+*/<>()]))"
-)
-_PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "\N{MICRO SIGN}": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_SYMBOLS = {
-    "FLOP/s": "flop/s",
-    "FLOP/B": "flop/byte",
-    "FLOP": "flop",
-    "B/s": "byte/s",
-    "B": "byte",
-    "Hz": "hertz",
-    "s": "second",
-}
-_UNIT = re.compile(rf"\s*(?:(%)|([{''.join(_PREFIXES)}]?)({'|'.join(_SYMBOLS)})(?![\w/]))")
-
-
 def parse(text: str) -> Condition:
     """Read a condition.  Raises UsageError that says at which character what is wrong."""
     return _ExpressionReader(text).condition()
@@ -207,9 +205,9 @@ class _ExpressionReader:
             raise wrong(text[:40] + "...", 40, f"it is longer than {MAX_LENGTH} characters")
 
     def _peek(self) -> _ExpressionToken:
-        found = _LEXEME.match(self._text, self._at)
-        if found and found.lastgroup:
-            return _ExpressionToken(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup), found.end())
+        match = _LEXEME.match(self._text, self._at)
+        if match and match.lastgroup:
+            return _ExpressionToken(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup), match.end())
         position = len(self._text) - len(self._text[self._at :].lstrip())
         if position < len(self._text):
             raise wrong(self._text, position, "this character has no meaning here")
@@ -278,14 +276,14 @@ class _ExpressionReader:
 
     def _literal(self, token: _ExpressionToken) -> Number:
         self._at = token.end
-        found = _UNIT.match(self._text, token.end)
-        if not found:
+        match = _UNIT.match(self._text, token.end)
+        if not match:
             return Number(float(token.text), "", token.position)
-        self._at = found.end()
-        if found.group(1):
+        self._at = match.end()
+        if match.group(1):
             return Number(float(token.text) / 100, "", token.position)
-        symbol = found.group(3)
-        return Number(float(token.text) * _PREFIXES[found.group(2)], _SYMBOLS[symbol], token.position)
+        symbol = match.group(3)
+        return Number(float(token.text) * _PREFIXES[match.group(2)], _SYMBOLS[symbol], token.position)
 
     def _name(self, token: _ExpressionToken) -> Name:
         words = token.text

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NUMBERS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
+TIMES = ("auto", "raw", "normalised")
+AGAINST = ("baseline", "previous", "both")
+TOLERANCE = 0.02  # of the run time: what back-to-back runs of one kernel under a profiler's locked clocks differ by
+Table = Mapping[str, Any]
 
 
 def level_rows(
@@ -40,7 +44,7 @@ def level_rows(
     groups = [(first + number, row["kernel"], row["group"], (pair.old, pair.new)) for number, row in enumerate(kernels)]
     for number, kernel, group, totals in [*groups, (-1, "", 0, _whole(pair))]:
         for precision, level in keys:
-            numbers = [_numbers(one, group, precision, level, whole=number < 0) for one in totals]
+            numbers = [_numbers(total, group, precision, level, whole=number < 0) for total in totals]
             if any(not math.isnan(value) for one in numbers for value in one.values()):
                 before = {f"{name}_before": numbers[0][name] for name in _NUMBERS}
                 row = {"row": number, "kernel": kernel, "precision": precision, "level": level}
@@ -93,13 +97,6 @@ def _numbers(totals: Totals, group: int, precision: str, level: str, whole: bool
                 result["performance"] = float(binding.performance[group])
             result["fraction"] = float(binding.fraction[group])
     return result
-
-
-TIMES = ("auto", "raw", "normalised")
-AGAINST = ("baseline", "previous", "both")
-TOLERANCE = 0.02  # of the run time: what back-to-back runs of one kernel under a profiler's locked clocks differ by
-
-Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

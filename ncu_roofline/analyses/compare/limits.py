@@ -38,4 +38,4 @@ def described(limit: str) -> str:
 
 def _precision(roof: str) -> str | None:
     """The label of a compute roof: FP32 FMA, Tensor FP16; None if it is none of ours."""
-    return next((one.roof_label(roof) for one in load_spec().precisions if roof in one.roof_ids()), None)
+    return next((precision.roof_label(roof) for precision in load_spec().precisions if roof in precision.roof_ids()), None)

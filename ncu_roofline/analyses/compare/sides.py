@@ -24,6 +24,11 @@ _NUMBER = re.compile(r"\d+")
 _NAME_READ = 4_096  # characters of a name that are parsed; longer ones exist only in hostile reports
 
 Key = Callable[["Side", int], tuple[Hashable, ...]]
+# Of overloads, or of instances of one template, there is no telling which became which: these need one name on each side.
+_UNAMBIGUOUS = (PARAMETERS, NUMBERS)
+# A robust estimate of the standard deviation: the median absolute deviation of normal noise is 0.6745 of it.
+MAD_TO_SIGMA = 1.4826
+_KEY = ("report", "launch", "kernel", "device")
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,6 @@ _PASSES: tuple[tuple[str, Key], ...] = (
     (NUMBERS, _and_configured(_without_numbers)),
     (NUMBERS, _without_numbers),  # where the pass before has found the pair of names in another configuration
 )
-# Of overloads, or of instances of one template, there is no telling which became which: these need one name on each side.
-_UNAMBIGUOUS = (PARAMETERS, NUMBERS)
 
 
 def match(before: Side, after: Side, in_order: bool = False) -> Matching:
@@ -139,11 +142,6 @@ def _keyed(side: Side, key: Key, numbers: IntArray, in_order: bool) -> dict[tupl
         count = seen[one] = seen.get(one, -1) + 1
         found.setdefault((one, count if in_order else -1), []).append(row)
     return found
-
-
-# A robust estimate of the standard deviation: the median absolute deviation of normal noise is 0.6745 of it.
-MAD_TO_SIGMA = 1.4826
-_KEY = ("report", "launch", "kernel", "device")
 
 
 @dataclass(frozen=True)

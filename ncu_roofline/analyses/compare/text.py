@@ -41,6 +41,7 @@ NOTHING = "no kernel of one report is in the other"
 _WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
 
 Row = dict[str, Any]
+_WIDTH_MIN = 60
 
 
 class ComparisonFrames(Protocol):
@@ -272,9 +273,6 @@ def _several(names: list[str]) -> str:
     """The first of some names, each once, and how many others there are."""
     distinct = list(dict.fromkeys(names))
     return ", ".join(distinct[:_NAMED]) + (f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else "")
-
-
-_WIDTH_MIN = 60
 
 
 def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:

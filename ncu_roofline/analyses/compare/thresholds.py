@@ -36,7 +36,7 @@ def evaluate(comparison: Comparison, thresholds: Sequence[str | Condition]) -> C
     Kernels are those compared with the baseline or, where there are no such rows, with the step before.
     Raises UsageError for a condition that can't be read, or that names a precision or level that does not exist.
     """
-    conditions = [parse(one) if isinstance(one, str) else one for one in thresholds]
+    conditions = [parse(threshold) if isinstance(threshold, str) else threshold for threshold in thresholds]
     values = _Values(comparison)
     for condition in conditions:
         for name in condition.names():
@@ -85,7 +85,7 @@ class _Values:
         self._rows = {key: number for number, key in enumerate(keys)}
         spec = load_spec()
         self._level_ids = {level.id for level in spec.levels} | set(levels["level"]) - {""}
-        self._precision_ids = {one.id for one in spec.precisions} | set(levels["precision"]) - {""} | {"mixed"}
+        self._precision_ids = {precision.id for precision in spec.precisions} | set(levels["precision"]) - {""} | {"mixed"}
 
     def check(self, condition: Condition, name: Name) -> None:
         """Raise UsageError for parts that are no precision and no level, or not of this quantity."""

@@ -215,7 +215,7 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
                 found.setdefault(note, []).append(one)
     sentences = []
     for note, members in found.items():
-        names = f" ({listed(one.name for one in members)})" if len(members) < len(every) else ""
+        names = f" ({listed(member.name for member in members)})" if len(members) < len(every) else ""
         sentences.append(f"{note[0].upper()}{note[1:].rstrip('.')}{names}.")
     return sentences[:most]
 

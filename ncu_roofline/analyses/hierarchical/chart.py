@@ -32,6 +32,9 @@ from ncu_roofline.units import format_value
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")
+WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written as a range
+MAX_KERNELS = 30
+MAX_PANELS = 8
 
 
 def statuses(frames: Frames) -> list[str]:
@@ -70,9 +73,6 @@ def asked_work(frames: Frames) -> str:
     """What was asked for, in words: ``tensor or FP32 work``."""
     names = ["tensor" if one == "tensor" else precision_label(one) for one in getattr(frames, "asked", ())]
     return f"{' or '.join(names)} work"
-
-
-WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written as a range
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,6 @@ def _padded(number: str, digits: int) -> str:
     if "e" in number or lacking <= 0 or not whole.lstrip("-0"):
         return number
     return f"{whole}.{part}{'0' * lacking}"
-
-
-MAX_KERNELS = 30
-MAX_PANELS = 8
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 _SIZE = 6.6  # of the font
 ROW = 10.2  # points from one row of kernels to the next
+_MIX_DASHES = (0, (2.4, 1.6))
+BAND = 0.16  # opacity of the band between the lowest and the highest roof of the launches
+_ARROW_FROM = 14.0  # points between two dots; nearer ones leave no room for an arrow head
+_HEAD, _FOOT = 22.0, 28.0  # points above the first and below the last bar
+_BAR, _GAP, _ROW_MIN = 4.6, 6.0, 19.0
+_NAME, _SMALL, _VALUE, _KEY = 6.6, 5.6, 5.2, 6.6  # font sizes
+_LEFT, _RIGHT, _BEYOND = 158.0, 142.0, 28.0  # points for names, for verdicts, and for a value at the end of a full bar
 
 
 def _entries(data: RooflineChart) -> list[str]:
@@ -106,11 +113,6 @@ def _line_keys(data: RooflineChart) -> list[tuple[str, Any, float]]:
     if data.several_origins:
         return [("measured roof", "-", 1.3), ("theoretical roof", (0, (4, 2.5)), 0.8)]
     return [(f"{name} roof", "-", 1.3) for name in sorted(origins)]
-
-
-_MIX_DASHES = (0, (2.4, 1.6))
-BAND = 0.16  # opacity of the band between the lowest and the highest roof of the launches
-_ARROW_FROM = 14.0  # points between two dots; nearer ones leave no room for an arrow head
 
 
 def level_colour(level: str, colours: Theme) -> str:
@@ -313,12 +315,6 @@ def explain(axes: Axes, text: str, colours: Theme) -> None:
     )
 
 
-_HEAD, _FOOT = 22.0, 28.0  # points above the first and below the last bar
-_BAR, _GAP, _ROW_MIN = 4.6, 6.0, 19.0
-_NAME, _SMALL, _VALUE, _KEY = 6.6, 5.6, 5.2, 6.6  # font sizes
-_LEFT, _RIGHT, _BEYOND = 158.0, 142.0, 28.0  # points for names, for verdicts, and for a value at the end of a full bar
-
-
 def row_height(data: Bars) -> float:
     """Points from one kernel to the next."""
     return max(_ROW_MIN, len(data.units) * _BAR + _GAP)
@@ -418,7 +414,7 @@ def _key(sheet: Axes, y: float, data: Bars, heading: str, colours: Theme, measur
         sheet.plot([x], [y], "s", ms=4.6, color=_colour(unit, colours), mew=0)
         put_text(sheet, x + 6, y, unit_label(unit), _KEY, colours.text, va="center_baseline")
         x += measure(unit_label(unit), _KEY)[0] + 18
-    right: Sequence[str] = [one.verdict for one in data.rows if one.verdict]
+    right: Sequence[str] = [row.verdict for row in data.rows if row.verdict]
     if right:
         width = sheet.get_xlim()[1]
         put_text(sheet, width - _RIGHT + _BEYOND, y, "verdict, possible gain", _KEY, colours.faint, va="center_baseline")

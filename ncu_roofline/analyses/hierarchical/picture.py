@@ -51,7 +51,7 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    colours, marks = THEMES[theme], {one.kernel: MARK for one in usages(roofline).values() if one.tensor_unknown}
+    colours, marks = THEMES[theme], {usage.kernel: MARK for usage in usages(roofline).values() if usage.tensor_unknown}
     data = chart(roofline, top, marks)
     beside = any(panel.series for panel in data.panels)
     shown = bars(roofline, min(top, BESIDE) if beside else top)

@@ -82,7 +82,7 @@ class RooflineSummary:
     @property
     def judged(self) -> bool:
         """Whether the view gives verdicts."""
-        return any(one.verdict for one in self.usages)
+        return any(usage.verdict for usage in self.usages)
 
 
 def summary(frames: Frames) -> RooflineSummary:

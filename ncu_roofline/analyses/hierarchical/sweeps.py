@@ -51,8 +51,8 @@ def trajectories(panel: Panel) -> list[Trajectory]:
     """What joins the dots of a panel, level by level."""
     found = []
     for (kernel, precision), steps in sweeps(panel).items():
-        for level in level_order({level for one in steps for level, _ in one.dots}):
-            dots = tuple((intensity, one.performance) for one in steps for at, intensity in one.dots if at == level)
+        for level in level_order({level for step in steps for level, _ in step.dots}):
+            dots = tuple((intensity, step.performance) for step in steps for at, intensity in step.dots if at == level)
             if len(dots) > 1:
                 found.append(Trajectory(kernel, precision, level, dots))
     return found
@@ -66,7 +66,7 @@ def step_names(panel: Panel, view: View) -> list[tuple[str, list[tuple[str, floa
     found = []
     groups = list(sweeps(panel).values())
     for steps in groups if len(groups) <= _SOME else ():
-        levels = sorted({level for one in steps for level, _ in one.dots}, key=lambda level: -_spread(steps, level, view))
+        levels = sorted({level for step in steps for level, _ in step.dots}, key=lambda level: -_spread(steps, level, view))
         ends = (steps[0], steps[-1])
         for one in steps if len(groups) <= _FEW else ends:
             at = dict(one.dots)
@@ -76,7 +76,7 @@ def step_names(panel: Panel, view: View) -> list[tuple[str, list[tuple[str, floa
 
 def _spread(steps: Sequence[Series], level: str, view: View) -> float:
     """Smallest distance in points between dots of consecutive steps at a level; 0 where a step lacks it."""
-    places = [(view.x(x), view.y(one.performance)) for one in steps for at, x in one.dots if at == level]
+    places = [(view.x(x), view.y(step.performance)) for step in steps for at, x in step.dots if at == level]
     if len(places) < len(steps):
         return 0.0
     return min(math.dist(a, b) for a, b in pairwise(places))
@@ -115,7 +115,7 @@ def _mix(members: Sequence[Series], panel: Panel, view: View) -> Mix:
     """One mark: over the outermost dots of its kernels, not left of where the steepest bandwidth reaches it."""
     steepest = max((roof.value for roof in panel.of_kind("bandwidth")), default=math.inf)
     factor = (view.x1 / view.x0) ** (_REACH / view.width)
-    xs = [one.dots[-1][1] for one in members]
+    xs = [member.dots[-1][1] for member in members]
     high, low = members[0], members[-1]
     left = max(min(xs) / factor, high.mix_roof / steepest, view.x0)
     right = min(max(max(xs), left) * factor, view.x1)

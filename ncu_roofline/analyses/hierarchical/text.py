@@ -116,21 +116,21 @@ def _colour(row: Row) -> str:
 
 def _absent_columns(absent: Sequence[Usage], width: int, levels: Sequence[TextColumn]) -> list[TextColumn]:
     """Of kernels without points, how full they kept the GPU; columns that nobody fills are left out, but for time and share."""
-    repeated = len({(one.kernel, one.step) for one in absent}) < len(absent)
-    several = any(one.launches > 1 for one in absent)
+    repeated = len({(kernel.kernel, kernel.step) for kernel in absent}) < len(absent)
+    several = any(kernel.launches > 1 for kernel in absent)
     columns = [
-        TextColumn("kernel", [one.kernel for one in absent], left=True),
-        TextColumn("step", [one.step_label[:_STEP_MOST] for one in absent], left=True),
-        TextColumn("launch", [_launch(one.launch) if repeated else "" for one in absent]),
-        TextColumn("launches", [str(one.launches) if several else "" for one in absent], spare=9),
-        TextColumn("time", [time_text(one.seconds) for one in absent]),
-        TextColumn("share", [percent(one.share) for one in absent], own=True),
-        TextColumn("verdict", [one.verdict for one in absent], left=True, most=max(19, width // 4)),
-        TextColumn("gain", [one.gain for one in absent], spare=6, own=True),
-        TextColumn("busiest", [busiest_text(one) for one in absent], left=True, spare=1),
+        TextColumn("kernel", [kernel.kernel for kernel in absent], left=True),
+        TextColumn("step", [kernel.step_label[:_STEP_MOST] for kernel in absent], left=True),
+        TextColumn("launch", [_launch(kernel.launch) if repeated else "" for kernel in absent]),
+        TextColumn("launches", [str(kernel.launches) if several else "" for kernel in absent], spare=9),
+        TextColumn("time", [time_text(kernel.seconds) for kernel in absent]),
+        TextColumn("share", [percent(kernel.share) for kernel in absent], own=True),
+        TextColumn("verdict", [kernel.verdict for kernel in absent], left=True, most=max(19, width // 4)),
+        TextColumn("gain", [kernel.gain for kernel in absent], spare=6, own=True),
+        TextColumn("busiest", [busiest_text(kernel) for kernel in absent], left=True, spare=1),
         *levels,
-        TextColumn("occupancy", [occupancy_text(one) for one in absent], spare=10),
-        TextColumn("waves", [waves_text(one) for one in absent], spare=11),
+        TextColumn("occupancy", [occupancy_text(kernel) for kernel in absent], spare=10),
+        TextColumn("waves", [waves_text(kernel) for kernel in absent], spare=11),
     ]
     return [column for column in columns if any(column.cells) or column.header in ("kernel", "time", "share")]
 
@@ -169,7 +169,7 @@ def _parts(data: RooflineSummary, width: int, repeated: Sequence[bool]) -> list[
     ]
     for columns in (work, _short(data, work)) if width >= _NARROW else (_short(data, work),):
         flat = Table((*about, *columns), _STEPS).fitted(width)
-        if all(any(kept.header == one.header for kept in flat.columns) for one in columns if 0 < one.spare <= _NEEDED):
+        if all(any(kept.header == column.header for kept in flat.columns) for column in columns if 0 < column.spare <= _NEEDED):
             return [flat]
     precision, *others = work
     indented = replace(precision, header=f"  {precision.header}", cells=[f"  {text}" for text in precision.cells], spare=0)
@@ -211,8 +211,8 @@ def _whose(row: Row) -> tuple[object, ...]:
 def absent_lines(frames: Frames, absent: Sequence[Usage], width: int) -> list[str]:
     """For each reason why kernels have no dots a sentence, and the longest of its kernels as a table."""
     lines: list[str] = []
-    for status in dict.fromkeys(one.status for one in absent):
-        members = [one for one in absent if one.status == status]
+    for status in dict.fromkeys(kernel.status for kernel in absent):
+        members = [kernel for kernel in absent if kernel.status == status]
         lines += [""] if lines else []
         lines += wrapped(f"{_why(frames, status, members)}:", width)
         lines += terminal(_absent_table(members[:_MOST], width), width)
@@ -224,8 +224,8 @@ def absent_lines(frames: Frames, absent: Sequence[Usage], width: int) -> list[st
 def _why(frames: Frames, status: str, members: Sequence[Usage]) -> str:
     """How many rows have no dots, why, their share of the time and what their report lacks."""
     what = captions.plural(len(members), "launch" if members[0].launch >= 0 else "kernel")
-    share = captions.of_the_time(one.share for one in members)
-    lacks = captions.lacking(one.missing for one in members) if status not in ZERO else []
+    share = captions.of_the_time(member.share for member in members)
+    lacks = captions.lacking(member.missing for member in members) if status not in ZERO else []
     return f"{what} {captions.why(frames, status)}{share}{'; lacks ' if lacks else ''}{', '.join(lacks)}"
 
 
@@ -240,7 +240,9 @@ def _absent_table(absent: Sequence[Usage], width: int) -> Table:
     """Time, share and verdict stay whatever the width."""
     levels = levels_of(absent)
     columns = [
-        TextColumn(f"{unit_label(level)} GB/s, %", [level_cell(one, level) for one in absent], spare=2 + len(levels) - place)
+        TextColumn(
+            f"{unit_label(level)} GB/s, %", [level_cell(kernel, level) for kernel in absent], spare=2 + len(levels) - place
+        )
         for place, level in enumerate(levels)
     ]
     return Table(tuple(_absent_columns(absent, width, columns)))
@@ -319,13 +321,13 @@ def _roofs_md(data: RooflineSummary) -> str:
 def _absent_md(roofline: Frames, absent: Sequence[Usage]) -> str:
     """Kernels without points: why, and what of the GPU they kept busy."""
     levels = [
-        TextColumn(unit_label(level), [level_text(one, level) for one in absent], own=True) for level in levels_of(absent)
+        TextColumn(unit_label(level), [level_text(kernel, level) for kernel in absent], own=True) for level in levels_of(absent)
     ]
     _, *columns = (one for one in _absent_columns(absent, 0, levels) if one.header != "step")
     columns += [
-        TextColumn("kernel", [one.name for one in absent]),
-        TextColumn("why", [captions.why(roofline, one.status) for one in absent]),
-        TextColumn("missing", ["" if one.status in ZERO else one.missing for one in absent]),
+        TextColumn("kernel", [kernel.name for kernel in absent]),
+        TextColumn("why", [captions.why(roofline, kernel.status) for kernel in absent]),
+        TextColumn("missing", ["" if kernel.status in ZERO else kernel.missing for kernel in absent]),
     ]
     left = ("kernel", "launch", "why", "verdict")
     return _markdown([column for column in columns if any(column.cells)], (*left, "gain"), left)

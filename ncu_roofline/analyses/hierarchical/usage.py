@@ -26,6 +26,9 @@ _NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupanc
 _KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
 _ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
+BESIDE = 8  # kernels in the bars below a chart that has dots
+_VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
+TIME = "time"  # in the place of a unit where nothing but times is known
 
 
 @dataclass(frozen=True)
@@ -123,12 +126,12 @@ def by_time(found: Iterable[Usage]) -> list[Usage]:
 
 def without_dots(frames: Frames) -> list[Usage]:
     """Rows of the kernels that have no points, the longest first."""
-    return by_time(one for one in usages(frames).values() if one.status != "ok")
+    return by_time(usage for usage in usages(frames).values() if usage.status != "ok")
 
 
 def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
     """Whether a table of kernels without points says something: in the roofline view a time is enough."""
-    return view_of(frames) == "roofline" and any(one.measured or math.isfinite(one.seconds) for one in absent)
+    return view_of(frames) == "roofline" and any(kernel.measured or math.isfinite(kernel.seconds) for kernel in absent)
 
 
 def per_kernel(found: Iterable[Usage]) -> list[Usage]:
@@ -148,9 +151,9 @@ def _together(members: Sequence[Usage]) -> Usage:
         return members[0]
     return replace(
         by_time(members)[0],
-        launches=sum(one.launches for one in members),
-        seconds=_sum(one.seconds for one in members),
-        share=_sum(one.share for one in members),
+        launches=sum(member.launches for member in members),
+        seconds=_sum(member.seconds for member in members),
+        share=_sum(member.share for member in members),
         longest=True,
     )
 
@@ -210,7 +213,7 @@ def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
 def _spoken_for(members: Sequence[Usage], others: bool) -> str:
     """The kernel, with the launch that speaks for ``members`` where they, or ``others`` of the kernel, say something else."""
     first = members[0]
-    if first.launch < 0 or not (others or len({one.reason for one in members}) > 1):
+    if first.launch < 0 or not (others or len({member.reason for member in members}) > 1):
         return first.name
     return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
 
@@ -259,11 +262,6 @@ def level_text(one: Usage, level: str) -> str:
     return ", ".join([*parts, percent(share)] if math.isfinite(share) else parts)
 
 
-BESIDE = 8  # kernels in the bars below a chart that has dots
-_VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
-TIME = "time"  # in the place of a unit where nothing but times is known
-
-
 @dataclass(frozen=True)
 class Bars:
     """What is drawn: ``units`` from the SMs outwards, the longest kernels, and how many there are."""
@@ -295,7 +293,7 @@ def bars(frames: Frames, most: int) -> Bars:
 
 def bar_notes(data: Bars) -> list[str]:
     """What the bars leave out."""
-    notes = [LONGEST] if any(one.longest for one in data.rows) else []
+    notes = [LONGEST] if any(row.longest for row in data.rows) else []
     if len(data.rows) < data.total:
         notes.append(f"Bars of the {len(data.rows)} longest of {data.total} kernels without dots.")
     return notes

@@ -52,7 +52,7 @@ class Viewer:
 
     def check_precisions(self, given: Sequence[str]) -> None:
         """Raise RooflineError for a precision that is neither an id nor its first parts."""
-        parts = [one.id.split(".") for one in load_spec().precisions]
+        parts = [precision.id.split(".") for precision in load_spec().precisions]
         known = {".".join(words[: count + 1]) for words in parts for count in range(len(words))}
         _check_known("--precision", given, {"mixed", *known}, "precisions")
 

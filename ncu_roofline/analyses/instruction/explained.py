@@ -23,7 +23,7 @@ def explain_instructions(
     spec, counted = load_spec(), load_instructions()
     levels = levels or spec.chain
     capabilities = list(dict.fromkeys(m.capability))
-    chips = [chip for one in capabilities if (chip := spec.read_as(one))]
+    chips = [chip for capability in capabilities if (chip := spec.read_as(capability))]
     reached = [
         availability(level, m.traffic.get(level.id))
         for level in spec.levels
@@ -34,7 +34,7 @@ def explain_instructions(
     without = {one.id for one in (*kinds, *moved, *reached) if one.launches < len(m)}
     missing = [one.id for one in (*kinds, *reached) if one.id in without]
     names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
-    notes = chip_notes([one for one in capabilities if one != UNKNOWN_CAPABILITY])
+    notes = chip_notes([capability for capability in capabilities if capability != UNKNOWN_CAPABILITY])
     if not chips and not notes:
         notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
     return Explanation(

@@ -37,6 +37,9 @@ from ncu_roofline.model.selection import Grouping, Selection, group
 from ncu_roofline.model.verdicts import Verdicts
 
 WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
+_UNKNOWN_CHIP = "unknown-chip"
+# Said of a kernel that loses more than this share of its lanes, as the rule on access patterns does.
+_LOST_LANES = 0.3
 
 
 def in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quantity]:
@@ -145,9 +148,6 @@ def _wall(row: dict[str, Any], wall: InstructionWall) -> dict[str, Any]:
     }
 
 
-_UNKNOWN_CHIP = "unknown-chip"
-
-
 class InstructionRows:
     """Which rows have instructions and transactions, from any of their launches."""
 
@@ -200,10 +200,6 @@ class InstructionRows:
         return np.array([chips[one] is None for one in self._m.capability[self._grouping.first]], dtype=bool) & ~self._known(
             self._work
         )
-
-
-# Said of a kernel that loses more than this share of its lanes, as the rule on access patterns does.
-_LOST_LANES = 0.3
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ CEILINGS = ("fma", "nofma", "divide", "divide_nofma", "mix")
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
 _WHAT = "Cannot compare"
+__all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
+REPEATED = 1.02
+"""Up to this efficiency two honest measurements may differ: table III of Yang et al. (2018) has 100.64 %."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +143,6 @@ def _ceiling(run: PlatformRun, ceiling: str) -> PlatformRoof | None:
     if peak is None or math.isnan(run.fma_share):
         return None
     return replace(peak, value=peak.value * (1 + run.fma_share) / 2)
-
-
-__all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
-
-REPEATED = 1.02
-"""Up to this efficiency two honest measurements may differ: table III of Yang et al. (2018) has 100.64 %."""
 
 
 @dataclass(frozen=True)

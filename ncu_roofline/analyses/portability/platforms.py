@@ -100,11 +100,11 @@ def _parts(measurements: Measurements, path: str, how: Reading) -> list[Measurem
     if how.label.partition(":")[0] == "nvtx":
         measurements = as_trajectory(measurements, how.label)
     elif how.label and not any(measurements.label):
-        found = re.search(how.label, path)
-        if not found:
+        match = re.search(how.label, path)
+        if not match:
             reason = f"the pattern {how.label!r} finds no variant in its path"
             raise RooflineError(_WHAT, path, reason, "Change --label, or leave the file out.")
-        text = next((group for group in found.groups() if group), found.group())
+        text = next((group for group in match.groups() if group), match.group())
         measurements = replace(measurements, label=np.full(len(measurements), text, dtype=object))
     labels = dict.fromkeys(measurements.label)
     parts = [measurements.take(np.flatnonzero(measurements.label == label)) for label in labels]
@@ -128,7 +128,7 @@ class _Machines:
     def __init__(
         self, ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]]
     ) -> None:
-        pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", one) for one in ceilings]
+        pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
         opened = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
         self._named = {name.lower(): one for name, one in opened if name}
         self._names = [name for name, _ in opened if name]
@@ -143,7 +143,7 @@ class _Machines:
             if named:
                 self._used.add(id(named))
                 found.append(replace(named, device=str(device), compute_capability=capability))
-            fitting = [one for one in self._others if one.applies_to(str(device), capability)]
+            fitting = [other for other in self._others if other.applies_to(str(device), capability)]
             self._used.update(id(one) for one in fitting)
             found += fitting
         return found
@@ -151,7 +151,7 @@ class _Machines:
     def of_row(self, row: PlainRow) -> Ceilings | None:
         """Those for a row of a plain table: named for its platform or measured on its device."""
         named = self._named.get(row.platform.lower())
-        fitting = [one for one in self._others if one.applies_to(row.device, one.compute_capability)]
+        fitting = [other for other in self._others if other.applies_to(row.device, other.compute_capability)]
         found = named or next(iter(fitting), None)
         self._used.update([id(found)] if found else [])
         return found

@@ -16,6 +16,9 @@ from ncu_roofline.model import Roofline
 if TYPE_CHECKING:
     import pandas as pd
 
+MIXED = "mixed"
+_WHAT = "Cannot compare"
+
 
 @dataclass(frozen=True)
 class PlatformRoof:
@@ -79,10 +82,6 @@ def _measured(ceilings: Ceilings, precision: str, kind: str) -> Ceiling | None:
         stated = [name for name in ceilings.by_id if name.partition(".")[2] == kind]
         names += stated if len(stated) == 1 else []
     return next((found for name in names if (found := ceilings.compute(name))), None)
-
-
-MIXED = "mixed"
-_WHAT = "Cannot compare"
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,13 @@ OFF_MEDIAN = 0.05
 MINIMUM_RANKS = 3
 _NORMAL_QUARTILE = 0.6745
 _NORMAL_MEAN = 1.2533
+_SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
+Row = dict[str, Any]
+Key = tuple[str, ...]
+ALL_RANKS = "all ranks"
+GROUPINGS = ("kernel", "application")
+Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
+CeilingsFile = Ceilings | str | PathLike[str]
 
 
 def modified_z(values: FloatArray) -> FloatArray:
@@ -85,11 +92,6 @@ def _pace(sign: float, clock: float, when: str) -> str:
     if np.isfinite(clock) and sign * (1 - clock) > OFF_MEDIAN:
         return f"{'lower' if sign > 0 else 'higher'} clock: {clock:.2f} x the others' {when}"
     return f"{'slow' if sign > 0 else 'fast'} GPU: {'longer' if sign > 0 else 'shorter'} {when}"
-
-
-_SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
-Row = dict[str, Any]
-Key = tuple[str, ...]
 
 
 class RankRows:
@@ -182,7 +184,7 @@ def points_table(rows: RankRows) -> Table:
     for row, key in enumerate(rows.keys(each, "precision", "level")):
         of.setdefault(key, []).append(row)
     spread = ("intensity", "performance", "fraction")
-    same = [one.name for one in columns.RANK_POINTS if one.name in whole]
+    same = [point.name for point in columns.RANK_POINTS if point.name in whole]
     table = []
     for row, key in enumerate(rows.keys(whole, "precision", "level")):
         members = of.get(key, [])
@@ -266,13 +268,6 @@ def _numbers(name: str, values: FloatArray) -> dict[str, float]:
     return {f"{name}_min": known.min(), f"{name}_median": float(np.median(known)), f"{name}_max": known.max()}
 
 
-ALL_RANKS = "all ranks"
-GROUPINGS = ("kernel", "application")
-
-Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
-CeilingsFile = Ceilings | str | PathLike[str]
-
-
 @dataclass(frozen=True)
 class Ranks(Displayed):
     """Tables of equally long columns; `kernels`, `points`, `ranks` are the same as DataFrames.
@@ -325,7 +320,7 @@ def ranks(
     if by not in GROUPINGS:
         raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
     chosen = replace(select or Selection(), top_by="kernel")
-    parts = [_part(one, chosen) for one in reports]
+    parts = [_part(report, chosen) for report in reports]
     if not parts:
         raise ValueError("no reports given")
     sources = [source for part in parts for source in part.sources]

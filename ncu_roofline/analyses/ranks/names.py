@@ -76,8 +76,8 @@ def _by_report(sources: Sequence[RankSource], ranks: dict[str, str], origin: str
 
 
 def _matched(report: str, pattern: str) -> str:
-    found = re.search(pattern, report)
-    text = (found.group(1) if found.re.groups else found.group()) if found else None
+    match = re.search(pattern, report)
+    text = (match.group(1) if match.re.groups else match.group()) if match else None
     if not text:
         next_step = "Give a regular expression whose first group is the rank in every path, such as 'node(\\d+)'."
         raise RooflineError("Cannot tell the rank of", report, f"--rank {pattern} finds none in its path", next_step)

@@ -82,13 +82,13 @@ def peak_notes(data: TimeChart) -> list[str]:
     """Where the peaks of one chart's kernels differ: the axis can stand at one of them only."""
     notes = []
     for device in data.devices:
-        for one in device.machines:
-            if one.peak_max > _DIFFER * one.peak_min:
-                unit = next((symbol.unit for symbol in device.symbols if symbol.precision == one.precision), "flop")
-                span = " to ".join(format_value(value, f"{unit}/s", 3) for value in (one.peak_min, one.peak_max))
-                at = format_value(one.peak, f"{unit}/s", 3)
+        for machine in device.machines:
+            if machine.peak_max > _DIFFER * machine.peak_min:
+                unit = next((symbol.unit for symbol in device.symbols if symbol.precision == machine.precision), "flop")
+                span = " to ".join(format_value(value, f"{unit}/s", 3) for value in (machine.peak_min, machine.peak_max))
+                at = format_value(machine.peak, f"{unit}/s", 3)
                 where = f" on {device.device}" if len(data.devices) > 1 else ""
-                name = f"{precision_label(one.precision)}{where}"
+                name = f"{precision_label(machine.precision)}{where}"
                 notes.append(f"{name}: the compute roof differs by kernel, {span}; axes and balance stand at {at}.")
     return notes
 

@@ -100,16 +100,16 @@ class DeviceChart:
     @property
     def balanced(self) -> tuple[MachineLimits, ...]:
         """The machines whose peak and bandwidth are both known: those that a 4D chart can be drawn for."""
-        return tuple(one for one in self.machines if one.balance > 0)
+        return tuple(machine for machine in self.machines if machine.balance > 0)
 
     @property
     def units(self) -> str:
         """What work counts here: FLOP, OP or both."""
-        return " or ".join(dict.fromkeys({"flop": "FLOP", "op": "OP"}.get(one.unit, one.unit) for one in self.symbols))
+        return " or ".join(dict.fromkeys({"flop": "FLOP", "op": "OP"}.get(symbol.unit, symbol.unit) for symbol in self.symbols))
 
     def launches(self) -> tuple[int, ...]:
         """The lowest and the highest number of invocations of a symbol, once if they are equal."""
-        counts = [one.invocations for one in self.symbols]
+        counts = [symbol.invocations for symbol in self.symbols]
         return tuple(dict.fromkeys((min(counts), max(counts)))) if counts else ()
 
 
@@ -127,7 +127,7 @@ class TimeChart:
     @property
     def symbols(self) -> list[Symbol]:
         """Those of all GPUs."""
-        return [one for device in self.devices for one in device.symbols]
+        return [symbol for device in self.devices for symbol in device.symbols]
 
 
 _COLUMNS = (

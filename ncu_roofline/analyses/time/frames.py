@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
 ABOVE_ROOF = 0.98  # of the roofline's time; what is faster than this does not fit its roof
+Table = dict[str, np.ndarray[Any, Any]]
 
 
 def add_overhead(table: dict[str, Any], longest: Any, latency: Any) -> None:
@@ -169,9 +170,6 @@ def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
     return next((origin for origin in ("measured", "theoretical") if origin in origins), "")
 
 
-Table = dict[str, np.ndarray[Any, Any]]
-
-
 @dataclass(frozen=True)
 class TimeRoofline(Displayed):
     """Kernels in the complexity and the time plane, as tables of equally long columns.
@@ -283,7 +281,7 @@ def _rank(points: Table, row: int) -> tuple[bool, bool, float]:
 
 def _points(roofline: Roofline, rows: Any, homes: Any) -> dict[str, Any]:
     """The columns that come from the ordinary model."""
-    same = set(roofline.point_columns) & {one.name for one in columns.TIME_POINTS}
+    same = set(roofline.point_columns) & {point.name for point in columns.TIME_POINTS}
     table: dict[str, Any] = {name: roofline.point_columns[name][rows] for name in same}
     table["invocations"] = roofline.point_columns["launches"][rows]
     table["time_share"] = roofline.kernel_columns["time_share"][homes]

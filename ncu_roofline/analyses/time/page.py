@@ -69,7 +69,7 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
-        "precisions": {clean_line(one): precision_label(one) for one in precisions},
+        "precisions": {clean_line(precision): precision_label(precision) for precision in precisions},
         "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
         "machines": _packed(frames, "machines", TIME_MACHINES, texts),
         "texts": list(texts),

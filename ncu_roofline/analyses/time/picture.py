@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 
 _SIZE, _ROW = 6.6, 10.2  # font size; points from one row to the next
 _MOST_COLUMNS = 4
+FILLED, OPEN = 4.6, 6.6  # marker sizes: at the roofline the open symbol is a ring around the filled one
+_TICK, _NAME, _CHART_TITLE = 6.4, 7.0, 7.6
+_DOWN = 3.4  # digits of ticks are this many points wide
+_NARROW_CHART = 60.0  # less than this from end to end leaves but one power of ten, or none
+_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
+_PLANE = (42.0, 10.0, 15.0, 28.0, 176.0)  # left, right, top, bottom around the axes of a plane, and their height
+_BOTH = (42.0, 40.0, 38.0, 28.0, 226.0)  # the same for a 4D chart, which has axes on all sides
+_MOST = 4  # 4D charts of a GPU, half of that where there are several
+_NARROW = 168.0  # height of 4D charts side by side
+_HEAD = 33.0
+_TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
+_NOTE_LINES, _NOTE_STEP = 6, 8.6
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ def draw_legend(sheet: Axes, foot: float, legend: TimeLegend, data: TimeChart, c
 
 def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme, measure: Measure) -> None:
     x = 10.0
-    present = {one.bound for one in data.symbols}
+    present = {symbol.bound for symbol in data.symbols}
     for bound, style in bounds().items():
         if bound in present:
             sheet.plot([x], [y], "o", ms=FILLED, color=bound_colour(bound, colours), mew=0)
@@ -85,7 +97,7 @@ def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme
     lines: list[tuple[str, Any, float, str]] = [("machine balance", "-", 1.2, colours.compute)]
     if overhead:
         lines.append(("launch overhead", (0, (4, 2.5)), 0.8, bound_colour("overhead", colours)))
-    if any(one.step >= 0 for one in data.symbols):
+    if any(symbol.step >= 0 for symbol in data.symbols):
         lines.append(("steps of a sweep", "-", 0.8, colours.connector))
     for name, dashes, width, colour in lines:
         sheet.plot([x - 2, x + 14], [y, y], ls=dashes, lw=width, color=colour)
@@ -110,12 +122,6 @@ def _text(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: M
     """Writes one key and returns where the next may begin."""
     put_text(sheet, x, y, text, _SIZE, colours.text, va="center_baseline")
     return x + measure(text, _SIZE)[0] + 14
-
-
-FILLED, OPEN = 4.6, 6.6  # marker sizes: at the roofline the open symbol is a ring around the filled one
-_TICK, _NAME, _CHART_TITLE = 6.4, 7.0, 7.6
-_DOWN = 3.4  # digits of ticks are this many points wide
-_NARROW_CHART = 60.0  # less than this from end to end leaves but one power of ten, or none
 
 
 def bound_colour(bound: str, colours: Theme) -> str:
@@ -253,16 +259,6 @@ def _label(axes: Axes, label: Label, plane: Plane, colours: Theme) -> None:
         path_effects=[withStroke(linewidth=2.0, foreground=colours.ground)], gid=f"label-{label.role}",
         style="italic" if side != label.role else "normal",
     )  # fmt: skip
-
-
-_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
-_PLANE = (42.0, 10.0, 15.0, 28.0, 176.0)  # left, right, top, bottom around the axes of a plane, and their height
-_BOTH = (42.0, 40.0, 38.0, 28.0, 226.0)  # the same for a 4D chart, which has axes on all sides
-_MOST = 4  # 4D charts of a GPU, half of that where there are several
-_NARROW = 168.0  # height of 4D charts side by side
-_HEAD = 33.0
-_TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
-_NOTE_LINES, _NOTE_STEP = 6, 8.6
 
 
 @dataclass(frozen=True)

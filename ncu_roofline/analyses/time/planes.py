@@ -25,6 +25,12 @@ _FACTORS = 12  # up to so many symbols the inefficiency is written at each
 _STEPS = 3  # sweeps whose steps are all named; of more only the first and the last are
 
 Candidates = list[tuple[Box, float]]
+Text = tuple[str, float, str, Candidates, float]  # text, font size, role, places, highest price to pay
+Place = tuple[float, float]
+_MIN_DECADES, _MAX_DECADES = 1.3, 10.0
+_NEAR = 3.0  # decades that the axes may grow to show the overhead of launches
+_DIFFER = 0.05  # peaks closer than this are one machine balance on paper
+_MOST_ISO = 9
 
 
 def labels(plane: Plane, data: TimeChart, measure: Measure) -> list[Label]:
@@ -35,9 +41,6 @@ def labels(plane: Plane, data: TimeChart, measure: Measure) -> list[Label]:
         if box := obstacles.place(places, margin=0.6, limit=most):
             found.append(Label(text, box, size, role))
     return found
-
-
-Text = tuple[str, float, str, Candidates, float]  # text, font size, role, places, highest price to pay
 
 
 def _texts(plane: Plane, data: TimeChart, measure: Measure) -> Iterator[Text]:
@@ -167,14 +170,6 @@ def _on_bend(view: View, curve: Curve, width: float, height: float) -> Candidate
     return [(Box(3 + width / 2 + 6 * step, y, width, height), 0.05 * step) for step in range(int((right - width - 6) / 6) + 1)]
 
 
-Place = tuple[float, float]
-
-_MIN_DECADES, _MAX_DECADES = 1.3, 10.0
-_NEAR = 3.0  # decades that the axes may grow to show the overhead of launches
-_DIFFER = 0.05  # peaks closer than this are one machine balance on paper
-_MOST_ISO = 9
-
-
 @dataclass(frozen=True)
 class Curve:
     """A line through ``places``; ``role`` is iso, balance, overhead, gap (filled to open symbol), sweep or sweep-time."""
@@ -213,22 +208,22 @@ def complexity_plane(device: DeviceChart, width: float, height: float) -> Plane:
     """Bytes and operations; diagonals of equal intensity, machine balances, the box of the launch overhead."""
     machine = device.machines[0] if device.machines else None
     corners = _corners(device, machine)
-    view = _view([one.complexity for one in device.symbols], [place for place, _ in corners], width, height)
+    view = _view([symbol.complexity for symbol in device.symbols], [place for place, _ in corners], width, height)
     plane = Plane("complexity", "Complexity", device, view, ("byte", _work_unit(device)))
     single = [one for one in device.machines if one.precision != "mixed"]  # the sum over pipes has a roof for each kernel
     _complexity_lines(plane, single or device.machines)
     _boxes(plane, corners)
-    plane.marks = [Mark(one.complexity, one) for one in device.symbols]
+    plane.marks = [Mark(symbol.complexity, symbol) for symbol in device.symbols]
     plane.curves += _sweeps(device.symbols, lambda one: one.complexity, "sweep")
     return plane
 
 
 def time_plane(device: DeviceChart, width: float, height: float) -> Plane:
     """Bandwidth time and compute time on equal axes: isocurves of run time, the balance diagonal, the launch overhead."""
-    symbols = [one for one in device.symbols if drawable(one.time)]
+    symbols = [symbol for symbol in device.symbols if drawable(symbol.time)]
     latency = device.machines[0].latency if device.machines else math.nan
     corners = [((count * latency, count * latency), _launches(count)) for count in device.launches()] if latency > 0 else []
-    view = _equal_view([one.time for one in symbols], [place for place, _ in corners], width, height)
+    view = _equal_view([symbol.time for symbol in symbols], [place for place, _ in corners], width, height)
     plane = Plane("time", "Time", device, view, ("second", "second"))
     for value in _steps(max(view.x0, view.y0), min(view.x1, view.y1)):
         places = ((view.x0, value), (value, value), (value, view.y0))
@@ -236,15 +231,15 @@ def time_plane(device: DeviceChart, width: float, height: float) -> Plane:
     if ends := layout.diagonal(view, 1.0, view.y1):
         plane.curves.append(Curve(ends, "balance", "compute time = bandwidth time"))
     _boxes(plane, corners)
-    plane.marks = [Mark(one.time, one) for one in symbols]
+    plane.marks = [Mark(symbol.time, symbol) for symbol in symbols]
     plane.curves += _sweeps(symbols, lambda one: one.time, "sweep")
     return plane
 
 
 def both_plane(device: DeviceChart, machine: MachineLimits, width: float, height: float) -> Plane:
     """The 4D chart of the symbols of one precision: complexity filled, time open, on axes that meet at the roofline."""
-    symbols = [one for one in device.symbols if one.precision == machine.precision and drawable(one.time)]
-    places = [place for one in symbols for place in (one.complexity, one.time_at_roofs)]
+    symbols = [symbol for symbol in device.symbols if symbol.precision == machine.precision and drawable(symbol.time)]
+    places = [place for symbol in symbols for place in (symbol.complexity, symbol.time_at_roofs)]
     mine = DeviceChart(device.device, tuple(symbols), (machine,))
     corners = _corners(mine, machine)
     title = f"Complexity and time, {precision_label(machine.precision)}"
@@ -252,9 +247,9 @@ def both_plane(device: DeviceChart, machine: MachineLimits, width: float, height
     plane = Plane("both", title, mine, view, ("byte", _work_unit(mine)), second=(1 / machine.bandwidth, 1 / machine.peak))
     _complexity_lines(plane, (machine,))
     _boxes(plane, corners)
-    plane.curves += [Curve((one.complexity, one.time_at_roofs), "gap") for one in symbols]
-    plane.marks = [Mark(one.time_at_roofs, one, filled=False) for one in symbols]
-    plane.marks += [Mark(one.complexity, one) for one in symbols]
+    plane.curves += [Curve((symbol.complexity, symbol.time_at_roofs), "gap") for symbol in symbols]
+    plane.marks = [Mark(symbol.time_at_roofs, symbol, filled=False) for symbol in symbols]
+    plane.marks += [Mark(symbol.complexity, symbol) for symbol in symbols]
     plane.curves += _sweeps(symbols, lambda one: one.complexity, "sweep")
     plane.curves += _sweeps(symbols, lambda one: one.time_at_roofs, "sweep-time")
     return plane

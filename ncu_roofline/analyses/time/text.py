@@ -28,13 +28,16 @@ from ncu_roofline.rendering.table import (
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
 
+_WIDTH_MIN = 60
+_ABSENT_MOST = 20
+
 
 def symbols_of(frames: TimeFrames) -> list[tuple[str, Symbol]]:
     """All symbols with their GPU, the longest kernel first, its steps in order."""
     count = len(list(rows(frames, "points", "kernel"))) or 1
     data = time_chart(frames, count, count)
     order = {kernel.label: place for place, kernel in enumerate(data.kernels)}
-    found = [(device.device, one) for device in data.devices for one in device.symbols]
+    found = [(device.device, symbol) for device in data.devices for symbol in device.symbols]
     return sorted(found, key=lambda pair: (order[pair[1].kernel], pair[0], pair[1].step, -pair[1].seconds))
 
 
@@ -70,7 +73,7 @@ def symbol_columns(frames: TimeFrames) -> list[TextColumn]:
 
 def _intensity_header(symbols: Sequence[Symbol]) -> str:
     """What work over traffic counts: FLOP/B, OP/B or both."""
-    return " or ".join(dict.fromkeys(UNITS[f"{one.unit}/byte"].symbol for one in symbols))
+    return " or ".join(dict.fromkeys(UNITS[f"{symbol.unit}/byte"].symbol for symbol in symbols))
 
 
 def machine_columns(frames: TimeFrames) -> list[TextColumn]:
@@ -164,10 +167,6 @@ def _markdown_table(columns: Sequence[TextColumn]) -> str:
     return markdown(Table(tuple(sorted(columns, key=lambda one: not one.left))))
 
 
-_WIDTH_MIN = 60
-_ABSENT_MOST = 20
-
-
 def render_text(frames: TimeFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
     """The tables of the time view as UTF-8 text without colours."""
     return (text_table(frames, width=width, ascii_only=ascii_only) + "\n").encode()
@@ -193,6 +192,6 @@ def text_table(frames: TimeFrames, *, width: int = 100, color: bool = False, asc
 def _absent(columns: Sequence[TextColumn], width: int, color: bool) -> list[str]:
     """Rows without symbol, the longest of many."""
     count = count_of(columns)
-    shown = Table(tuple(replace(one, cells=one.cells[:_ABSENT_MOST]) for one in columns))
+    shown = Table(tuple(replace(column, cells=column.cells[:_ABSENT_MOST]) for column in columns))
     lines = ["Without symbol:", *terminal(shown, width, color=color)]
     return [*lines, f"and {count - _ABSENT_MOST} more"] if count > _ABSENT_MOST else lines
