@@ -1,4 +1,4 @@
-"""The command line: the only place that opens files, prints and exits."""
+"""The command line: the only place that prints and exits."""
 
 from __future__ import annotations
 
