@@ -117,7 +117,7 @@ def test_our_own_sections_are_the_default(
         asked.append(name)
         return good.parent
 
-    monkeypatch.setattr("ncu_roofline.cli.check.folder", folder)
+    monkeypatch.setattr("ncu_roofline.cli.check.pack_folder", folder)
     assert main(["check"]) == 0
     assert asked == ["sections"]
     assert capsys.readouterr().out.startswith("1 file checked for 14 chips")
