@@ -61,7 +61,7 @@ def test_all_kinds_of_things_have_a_recipe() -> None:
     assert [any(title.startswith(kind) for title in RECIPES) for kind in kinds] == [True] * len(kinds)
 
 
-@pytest.mark.sampled("a level*", "an importer*")
+@pytest.mark.sampled("an importer*")
 @pytest.mark.parametrize("title", RECIPES)
 def test_recipe(title: str, tmp_path: Path) -> None:
     for name in SOURCES:

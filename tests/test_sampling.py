@@ -63,6 +63,7 @@ def chosen(folder: Path, *words: str) -> set[str]:
     return set(plugin.names)
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     (tmp_path / "test_matrix_of_all.py").write_text(MATRIX)
     usual, rest = chosen(tmp_path), chosen(tmp_path, "-m", "exhaustive")

@@ -74,6 +74,7 @@ def table_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["kernel"] not in ("", "bench_empty")]
 
 
+@pytest.mark.exhaustive
 def test_list_is_of_what_the_program_was_compiled_for_unless_told(runner: Path) -> None:
     assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}
 

@@ -132,6 +132,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_a_chip_is_one_file(checkout: Checkout) -> None:
     checkout.add("architectures/10.8.toml", CHIP)
     assert "GX108" in checkout.run("list", "architectures")
@@ -146,6 +147,7 @@ def test_a_chip_is_one_file(checkout: Checkout) -> None:
     assert theory["peaks"]["dram.read"] == pytest.approx(1.024e12)
 
 
+@pytest.mark.exhaustive
 def test_a_precision_is_one_file(checkout: Checkout) -> None:
     checkout.add("precisions/fp128.toml", PRECISION)
     assert "FP128" in checkout.run("list", "precisions")
