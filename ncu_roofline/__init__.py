@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     found = getattr(importlib.import_module(_HOMES[name]), name)
-    if _HOMES[name].startswith("ncu_roofline.model"):
+    if _HOMES[name].startswith(("ncu_roofline.model", "ncu_roofline.analyses.")):
         importlib.import_module("ncu_roofline.model.columns").Displayed.html = staticmethod(_html)
     globals()[name] = found  # next time Python finds it without asking
     return found

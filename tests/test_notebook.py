@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,3 +66,12 @@ def test_results_show_chart_and_table(name: str, path: Path) -> None:
 
 def test_everything_the_package_promises_is_there() -> None:
     assert all(getattr(ncu_roofline, name) is not None for name in ncu_roofline.__all__)
+
+
+@pytest.mark.parametrize("name", ["instruction_roofline", "ranks"])
+def test_each_name_alone_shows_its_result(name: str, path: Path) -> None:
+    """In a process of its own: importing another one may have prepared the way."""
+    argument = f"[{str(path)!r}]" if name == "ranks" else repr(str(path))
+    code = f"from ncu_roofline import {name}\nprint({name}({argument})._repr_html_()[:4])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("<img", "<pre")

@@ -1,6 +1,6 @@
 """The ways to look at launches, one folder and one row each, and `render`: what they give in, bytes out.
 
-Nothing here opens a file; the modules of a folder are imported when they are used.
+`render` opens no file; the modules of a folder are imported when they are used.
 """
 
 from __future__ import annotations

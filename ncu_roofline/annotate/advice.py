@@ -10,6 +10,7 @@ from os import PathLike
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.fields import parse_release
 from ncu_roofline.model import Measurements
 from ncu_roofline.nvrules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
@@ -29,7 +30,7 @@ class Adviser:
         self._rules: RuleSet = load_rules(folders)
         self._lender = Lender(m)
         self._ncu_version = ncu_version
-        self._optimization = _release(ncu_version) >= OPTIMIZATION_SINCE
+        self._optimization = (parse_release(ncu_version) or (0, 0)) >= OPTIMIZATION_SINCE
 
     def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
         """What the rules say about a kernel, but for rules whose results the report has already.
@@ -68,9 +69,3 @@ def _home(section: str, present: set[str]) -> str:
         "",
     )
     return next((one for one in (section, stand_in) if one in present), OVERVIEW)
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """(2024, 1) of "2024.1.0.0"; (0,), hence old, for a text that is no version."""
-    words = version.split(".")[:2]
-    return tuple(map(int, words)) if len(words) == 2 and all(word.isdecimal() for word in words) else (0,)

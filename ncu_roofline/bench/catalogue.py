@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.errors import UsageError
+from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.facts.gpus import proven
 
 UNPROVEN = "unproven on hardware"
@@ -174,7 +175,7 @@ def _where(variants: Sequence[Variant], reason: str, capabilities: Sequence[str]
     if any(not variant.capabilities for variant in chosen):
         return ["all"]
     found = {text for variant in chosen for text in variant.capabilities}
-    return sorted(found, key=lambda text: tuple(map(int, text.split("."))))
+    return sorted(found, key=lambda text: parse_capability(text) or (0, 0))
 
 
 def _status(ceiling: str, capabilities: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""A section file taken apart for the rules: what it collects on which chip, its definitions and charts; and what they find."""
+"""A parsed section file as the rules need it, and `Finding`, what they report."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def run(request: Request) -> int:
 
 
 def _release(text: str) -> Release | None:
-    from ncu_roofline.sectionfile.schema import RELEASES, release_of, release_text
+    from ncu_roofline.facts.fields import release_text
+    from ncu_roofline.sectionfile.schema import RELEASES, release_of
 
     if not text:
         return None
@@ -114,7 +115,7 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
     from ncu_roofline.check.nvperf import libraries
     from ncu_roofline.check.section_rules import loading_releases
-    from ncu_roofline.sectionfile.schema import release_text
+    from ncu_roofline.facts.fields import release_text
 
     files = [
         {
@@ -140,7 +141,8 @@ def _numbers(passes: Passes) -> dict[str, int]:
 
 
 def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table) -> str:
-    from ncu_roofline.sectionfile.schema import RELEASES, release_text
+    from ncu_roofline.facts.fields import release_text
+    from ncu_roofline.sectionfile.schema import RELEASES
 
     findings = [found for one in checked for found in one.findings]
     lines = [printable(str(found)) for found in findings]

@@ -70,6 +70,8 @@ def _render(request: Request) -> dict[str, dict[str, str]]:
     from ncu_roofline.generate.rules import render_rules
     from ncu_roofline.generate.sections import render_sections
 
+    if not request.tensor:
+        raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")
     if request.clock_consistent and not request.ceilings:
         raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
     dialect = dialect_of(request.ncu) if request.ncu else BASE

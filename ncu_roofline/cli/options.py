@@ -102,10 +102,12 @@ def step_label(text: str) -> str:
 
 def capability(text: str) -> tuple[int, int]:
     """A compute capability: 7.0."""
-    major, _, minor = text.partition(".")
-    if not (major.isdecimal() and minor.isdecimal() and 0 < int(major) < 1000 and int(minor) < 10):
+    from ncu_roofline.facts.fields import parse_capability
+
+    chip = parse_capability(text)
+    if not chip:
         raise argparse.ArgumentTypeError(f"{text!r} is no compute capability, such as 7.0")
-    return int(major), int(minor)
+    return chip
 
 
 def names(text: str) -> tuple[str, ...]:

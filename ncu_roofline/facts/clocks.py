@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from ncu_roofline.facts.fields import parse_release
 
 # Both from NVIDIA's release notes.
 BOOST_SINCE = (2026, 1)
@@ -14,15 +14,16 @@ BOOST_OPTION_SINCE = (2025, 4)
 BY_RELEASE = "ncu before {}.{} locks to base, later ones to boost, unless told otherwise".format(*BOOST_SINCE)
 """For texts that don't know the release."""
 
-_RELEASE = re.compile(r"(20\d\d)\.(\d+)(?:\.|$)")
+SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")
+"""Units that run at the clock of the SMs, by the names that begin their counters."""
 
 
 def default_clocks(version: str) -> str:
     """The clock to which a release ("2024.2.1.0") locks unless told otherwise: "base" or "boost"; "" if it is not known."""
-    release = _RELEASE.match(version)
+    release = parse_release(version)
     if not release:
         return ""
-    return "boost" if (int(release[1]), int(release[2])) >= BOOST_SINCE else "base"
+    return "boost" if release >= BOOST_SINCE else "base"
 
 
 def clocks_text(version: str, control: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The form of one data file: which keys, of which type; every violation names the file and the key."""
+"""One data file read key by key; compute capabilities and releases as people write them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,17 @@ LAST_RELEASE: Release = (9999, 9)
 """The end of a range of releases that is open."""
 
 _COUNTER = re.compile(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*")
+_RELEASE = re.compile(r"(20\d\d)\.(\d+)(?:\.|$)", re.ASCII)
 _CAPABILITY = re.compile(r"([1-9][0-9]?)\.([0-9])", re.ASCII)
 _TARGET = re.compile(r"(?:(?:sm|cc|compute)_?)?(\d{1,2})\.?(\d)[af]?", re.ASCII)
 _RELEASE = re.compile(r"(20\d\d)\.(\d)", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def parse_release(text: str) -> Release | None:
+    """``"2024.2"`` or ``"2024.2.1.0"`` as (2024, 2), None for anything else."""
+    match = _RELEASE.match(text)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def parse_capability(text: str) -> Capability | None:
@@ -237,3 +244,8 @@ class Fields:
         if not 0 < value < math.inf:
             self.fail(key, f"must be positive and finite, not {value!r}")
         return float(value)
+
+
+def release_text(release: Release) -> str:
+    """ "2024.2"."""
+    return "{}.{}".format(*release)

@@ -1,4 +1,4 @@
-"""From the TOML files in ``ncu_roofline/data`` to a `Spec`."""
+"""From the TOML files in ``ncu_roofline/data`` to a `Spec`, and what must hold between them."""
 
 from __future__ import annotations
 

@@ -20,3 +20,12 @@ SHORT_LAUNCH = 20e-6
 MATTERS, PCIE = 0.01, 31.5e9
 """A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
 link of 16 lanes (31.5 GB/s each way)."""
+
+COMPLETE = 0.01
+"""Instruction families that make up less or more of a total than this share were not all counted."""
+
+MOST = 1.5
+"""A larger share of a peak is none: counters of several passes that don't fit together, or overflow."""
+
+GROUP_LESS = 1e-6
+"""A named part that is as busy as its group, but for this share, has the better name."""

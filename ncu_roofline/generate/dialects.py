@@ -80,11 +80,6 @@ class Dialect:
         """Architecture numbers that may be written, in order."""
         return tuple(sorted(_numbers(self.release).values()))
 
-    @property
-    def top_arch(self) -> int:
-        """The highest architecture number that may be written."""
-        return self.architectures[-1]
-
     def number(self, capability: Capability) -> int | None:
         """How a compute capability is written; None if it can't be."""
         return _numbers(self.release).get(capability)

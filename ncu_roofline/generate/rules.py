@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ncu_roofline.ceilings import model_name
 from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
-from ncu_roofline.facts.clocks import BY_RELEASE
+from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
-from ncu_roofline.facts.thresholds import CLOCK_WARNING, MIXED_SHARE, ROOFLESS_SHARE, SHORT_LAUNCH
+from ncu_roofline.facts.thresholds import CLOCK_WARNING, COMPLETE, GROUP_LESS, MIXED_SHARE, MOST, ROOFLESS_SHARE, SHORT_LAUNCH
 from ncu_roofline.files import HELPER
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
@@ -265,6 +265,7 @@ def _constants(spec: Spec) -> dict[str, object]:
     return {
         "roofless_share": repr(ROOFLESS_SHARE),
         "clock_warning": repr(CLOCK_WARNING),
+        "group_less": repr(GROUP_LESS),
         "clocks_by_release": BY_RELEASE,
         "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
         "families": source(_families(spec)),
@@ -294,6 +295,9 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "slice_counters": source(load_units().slices),
         "slice_forms": source(load_units().slice_forms),
         "mixed_share": repr(MIXED_SHARE),
+        "complete": repr(COMPLETE),
+        "most": repr(MOST),
+        "sm_domain": source(SM_DOMAIN),
         "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, twin, model_name)),
     }

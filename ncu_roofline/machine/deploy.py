@@ -27,6 +27,7 @@ from ncu_roofline.machine.manifest import (
 from ncu_roofline.machine.ncu import Listing, Ncu, list_files
 from ncu_roofline.version import __version__
 
+_NO_FILE = "no ordinary file"
 _WRITABLE = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
 
 
@@ -41,13 +42,17 @@ class Pack:
 
 @dataclass(frozen=True)
 class Change:
-    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed."""
+    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed.
+
+    ``needed`` are files of an earlier pack that stay for them: the helper that a changed rule imports.
+    """
 
     folder: Path
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
     kept: tuple[str, ...]
+    needed: tuple[str, ...] = ()
 
     @property
     def any(self) -> bool:
@@ -84,9 +89,14 @@ def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
             kept.append(name)
         else:
             written.append(name)
-    gone = [name for name in ours if name not in pack.files]
-    removed = [name for name in gone if _digest_of(folder / name) == ours[name]]
-    return Change(folder, tuple(written), tuple(unchanged), tuple(removed), tuple(kept))
+    gone = {name: there for name in ours if name not in pack.files and (there := _digest_of(folder / name))}
+    kept += [name for name, there in gone.items() if there != ours[name] and (not force or there == _NO_FILE)]
+    rules = [folder / name for name in kept if name.endswith(".py") and (folder / name).is_file()]
+    changed = [path.read_text(encoding="utf-8", errors="replace") for path in rules]
+    helpers = [name for name in gone if name.startswith(HELPER) and name not in kept]
+    needed = [name for name in helpers if any(Path(name).stem in text for text in changed)]
+    removed = [name for name in gone if name not in kept and name not in needed]
+    return Change(folder, tuple(written), tuple(unchanged), tuple(removed), tuple(kept), tuple(needed))
 
 
 def deploy(
@@ -120,7 +130,7 @@ def _manifest(folder: Path, pack: Pack, change: Change) -> Manifest:
     old = read_manifest(folder)
     ours = old.files if old else {}
     files = {name: digest(data) for name, data in pack.files.items() if name in change.written or name in ours}
-    files |= {name: ours[name] for name in change.kept}
+    files |= {name: ours[name] for name in (*change.kept, *change.needed)}
     created = old.created if old else tuple(os.fspath(path) for path in missing_folders(folder))
     return Manifest(__version__, pack.ncu, pack.ceilings, dict(sorted(files.items())), created)
 
@@ -168,7 +178,9 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
             continue
         reason = _why_unlisted(listing, folder / absent[0])
         where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reason}"
-        next_step = "Nothing was changed; try another release with --ncu PATH, or --dest DIR."
+        next_step = (
+            "Nothing was changed; try another release with --ncu PATH, --dest DIR, or --force if an installed file was edited."
+        )
         raise RooflineError("Cannot install", folder / absent[0], where, next_step)
 
 
@@ -187,7 +199,7 @@ def _why_unlisted(listing: Listing, path: Path) -> str:
 def _digest_of(path: Path) -> str:
     """The hash of a file, "" where there is none; what is no ordinary file is nobody's."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        return "no ordinary file"
+        return _NO_FILE
     try:
         return digest(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):

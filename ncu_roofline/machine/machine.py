@@ -1,4 +1,4 @@
-"""The machine at hand: its environment, its programs, its folders.  All of this package asks it, tests bring their own."""
+"""Everything that `machine` knows of the computer comes through `Machine`; tests pass a made-up one."""
 
 from __future__ import annotations
 

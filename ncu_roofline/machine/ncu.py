@@ -1,4 +1,4 @@
-"""Finding the Nsight Compute releases of a machine, and asking them what they are and where they look."""
+"""The Nsight Compute releases of a machine, also those that environment modules name: found, and asked where they look."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from ncu_roofline.facts.fields import parse_release
 from ncu_roofline.machine.machine import Machine
 
 _NAMES = ("cuda", "nvhpc", "nsight")
@@ -94,8 +95,7 @@ class Ncu:
     @property
     def release(self) -> tuple[int, int]:
         """(year, number)."""
-        year, number, *_ = self.version.split(".")
-        return int(year), int(number)
+        return parse_release(self.version) or (0, 0)
 
     @property
     def folder_name(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_roofline.facts import Architecture, Level, Precision, load_spec
-from ncu_roofline.facts.fields import Release
+from ncu_roofline.facts.fields import Release, parse_release, release_text
 from ncu_roofline.facts.sets import LAST
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.measurements import Measurements
@@ -123,14 +123,7 @@ def opcodes_note() -> str:
 
 def release_of(version: str) -> Release:
     """(year, number) of a release; one that is not known counts as new: nothing is left out on a guess."""
-    words = version.split(".")
-    known = len(words) > 1 and words[0].isdecimal() and words[1].isdecimal()
-    return (int(words[0]), int(words[1])) if known else LAST
-
-
-def release_text(release: Release) -> str:
-    """``2023.3``."""
-    return f"{release[0]}.{release[1]}"
+    return parse_release(version) or LAST
 
 
 def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncu_roofline.facts import load_units
+from ncu_roofline.facts.clocks import SM_DOMAIN
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
@@ -33,7 +34,6 @@ _ATTRIBUTES = {
     "max_memory_clock": "device__attribute_max_mem_frequency_khz",
     "bus_width": "device__attribute_global_memory_bus_width",
 }
-_SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")
 _SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 _UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
 _SHORT_CLOCK = f"SM clock unknown (no launch from {SHORT_LAUNCH * 1e6:.0f} us on), maximum clock used"
@@ -103,7 +103,7 @@ class Counters:
         self.slices, self._guessed_slices = self._count_slices(slices or {})
         self.clock_max = first_known(self._attribute("max_clock"), self._attribute("clock_rate")) * KILOHERTZ
         self._clocks: dict[str, Clock] = {}
-        self.profiled_clock = self._trusted(self._rate_of(_SM_DOMAIN))
+        self.profiled_clock = self._trusted(self._rate_of(SM_DOMAIN))
 
     def has(self, name: str) -> bool:
         """Whether some launch may have this metric."""
@@ -185,12 +185,12 @@ class Counters:
         """
         clock = self.clock(unit)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self._rate_of(_SM_DOMAIN if unit in _SM_DOMAIN else (unit,)) / clock.values
+            ratio = self._rate_of(SM_DOMAIN if unit in SM_DOMAIN else (unit,)) / clock.values
         usable = (self.seconds < SHORT_LAUNCH) & ~clock.stood_in & (ratio > 0) & (ratio < 1)
         return np.where(usable, ratio, 1.0)
 
     def _find_clock(self, unit: str) -> Clock:
-        if unit in _SM_DOMAIN:
+        if unit in SM_DOMAIN:
             gaps = np.isnan(self.profiled_clock) & ~np.isnan(self.clock_max)
             short = gaps & (self.seconds < SHORT_LAUNCH)
             note = _SHORT_CLOCK if gaps.any() and bool(short[gaps].all()) else _UNKNOWN_CLOCK

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.facts.clocks import clocks_text
-from ncu_roofline.facts.fields import Release, capability_text
+from ncu_roofline.facts.fields import Release, capability_text, release_text
 from ncu_roofline.facts.instruction import Kind
 from ncu_roofline.facts.sets import LAST, SectionSet, load_sets
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
@@ -24,7 +24,6 @@ from ncu_roofline.model.collecting import (
     counts_tensor_operations,
     opcodes_note,
     release_of,
-    release_text,
     tensor_metrics,
 )
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY

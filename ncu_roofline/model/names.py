@@ -242,8 +242,3 @@ def short_names(names: Sequence[str]) -> list[str]:
     for full in read:
         chosen[full] = _numbered(chosen[full], taken)
     return [chosen[full] for full in names]
-
-
-def short_name(full: str) -> str:
-    """The short name of a kernel that stands alone."""
-    return short_names([full])[0]

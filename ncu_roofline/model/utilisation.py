@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ncu_roofline.facts import Gauge, Spec, TensorActivity, Unit, Units
 from ncu_roofline.facts.hardware import SHARES
+from ncu_roofline.facts.thresholds import MOST
 from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.model.counters import Counters, first_known
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, TextArray
@@ -24,8 +25,6 @@ FACTOR = 1.5
 _EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
 _PERCENT = 0.01
 _CLOCKS = (("lts__", "lts"), ("dram__", "dram"), ("fbpa__", "dram"), ("gpu__dram", "dram"))
-# A share above this is no share: counters of several passes that don't fit together, or overflow.
-_MOST = 1.5
 
 
 def uncounted_tensor(m: Measurements, spec: Spec) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -158,7 +157,7 @@ def _clock_of(metric: str) -> str:
 
 def _share(percent: FloatArray) -> FloatArray:
     share = percent * _PERCENT
-    return np.where((share >= 0) & (share <= _MOST), share, np.nan)
+    return np.where((share >= 0) & (share <= MOST), share, np.nan)
 
 
 def _gauge(counters: Counters, gauge: Gauge) -> Quantity:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.facts import Level, Spec, load_units
-from ncu_roofline.facts.thresholds import ROOFLESS_SHARE
+from ncu_roofline.facts.thresholds import GROUP_LESS, ROOFLESS_SHARE
 from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge, of_mix
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of
@@ -20,8 +20,6 @@ from ncu_roofline.model.work import Demand, demands
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 # Units whose shares say how busy the inside of the SMs was.
 _GROUP_SM = "sm"
-# A named part that is as busy as its group has the better name.
-_GROUP_LESS = 1e-6
 
 Table = dict[str, Any]
 
@@ -115,7 +113,7 @@ class Verdicts:
         if not units:
             return [("", np.nan)] * self._grouping.count
         stack = np.vstack(
-            [np.nan_to_num(self._busy[unit.id], nan=-1.0) - (_GROUP_LESS if unit.group else 0.0) for unit in units]
+            [np.nan_to_num(self._busy[unit.id], nan=-1.0) - (GROUP_LESS if unit.group else 0.0) for unit in units]
         )
         chosen = np.argmax(stack, axis=0)
         shares = [float(self._busy[units[one].id][row]) for row, one in enumerate(chosen)]
@@ -130,7 +128,7 @@ class Verdicts:
         for unit in self._units.units:
             if unit.id in self._busy:
                 label, identifier = self._unit_name(unit.level, unit.label, unit.id)
-                share = self._busy[unit.id] - (_GROUP_LESS if unit.group else 0.0)
+                share = self._busy[unit.id] - (GROUP_LESS if unit.group else 0.0)
                 self._add(rows, unit.kind, identifier, label, share, roof=False)
         for pipe in dict.fromkeys(pipe for demand in self._demands for pipe in demand.pipe):
             self._add_pipe(rows, pipe)

@@ -9,15 +9,13 @@ import numpy as np
 
 from ncu_roofline.facts import Binding, Precision, Spec
 from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.thresholds import MIXED_SHARE
+from ncu_roofline.facts.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, precisions_of
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
-# Families that make up less or more of the total than this were not all counted.
-_COMPLETE = 0.01
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
 _HALF = "fp16"
 
@@ -162,7 +160,7 @@ def _by_family(
         return [_demand(m, precision, whole, compute)]
     together = sum((np.nan_to_num(m.work[p.id].values) for p in families), np.zeros(len(m)))
     with np.errstate(invalid="ignore"):
-        complete = (whole > 0) & (np.abs(together - whole) <= _COMPLETE * whole)
+        complete = (whole > 0) & (np.abs(together - whole) <= COMPLETE * whole)
     split = [_demand(m, p, np.where(complete, m.work[p.id].values, 0.0), compute) for p in families]
     return [_demand(m, precision, np.where(complete, 0.0, whole), compute), *split]
 

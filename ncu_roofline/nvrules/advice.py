@@ -1,4 +1,4 @@
-"""Rules on the launches of a report: what the model lends them, and their findings as charts and tables name them."""
+"""Runs the rules on a report's launches with numbers that the model has computed, and turns findings into rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ncu_roofline.facts import load_spec, load_units
+from ncu_roofline.facts.fields import release_text
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.collecting import OPCODES_SINCE, OPS_PATH_SINCE, counts_tensor_operations, release_of, release_text
+from ncu_roofline.model.collecting import OPCODES_SINCE, OPS_PATH_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
 from ncu_roofline.nvrules.context import SKIPPED, RuleOutcome

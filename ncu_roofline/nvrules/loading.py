@@ -36,7 +36,7 @@ class Rule:
     parents: tuple[str, ...]
     path: Path
     module: ModuleType
-    namespace: Namespace
+    namespace: RuleModules
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RuleProblem:
 
 
 @dataclass
-class Namespace:
+class RuleModules:
     """The modules of one rule folder."""
 
     path: list[str]
@@ -115,15 +115,15 @@ def _files(folder: Path) -> list[Path]:
         raise RooflineError("Cannot read rules", folder, error.strerror or str(error), _NEXT_STEP) from error
 
 
-def _namespace(folder: Path, folders: Sequence[Path]) -> Namespace:
+def _namespace(folder: Path, folders: Sequence[Path]) -> RuleModules:
     path = [str(one.resolve()) for one in dict.fromkeys([folder, *folders])]
     stems = {entry.stem for one in path for entry in Path(one).iterdir() if entry.suffix == ".py" or entry.is_dir()}
     # A rule named like a module of Python's would take that away from everybody.
     owned = frozenset(stems - sys.stdlib_module_names - {"ncu_roofline"} | {NAME})
-    return Namespace(path, owned, {NAME: make_module()})
+    return RuleModules(path, owned, {NAME: make_module()})
 
 
-def _load(path: Path, namespace: Namespace, problems: list[RuleProblem]) -> Rule | None:
+def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Rule | None:
     importlib.invalidate_caches()
     try:
         with namespace.active():
@@ -152,7 +152,7 @@ def _compiled(text: bytes, path: str) -> CodeType:
     return code
 
 
-def _execute(path: Path, namespace: Namespace) -> ModuleType:
+def _execute(path: Path, namespace: RuleModules) -> ModuleType:
     if path.stem in namespace.owned and path.stem in sys.modules:
         return sys.modules[path.stem]  # another rule has imported it
     spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Loader(path.stem, str(path)))
@@ -170,7 +170,7 @@ def _execute(path: Path, namespace: Namespace) -> ModuleType:
     return module
 
 
-def _describe(path: Path, module: ModuleType, namespace: Namespace) -> Rule:
+def _describe(path: Path, module: ModuleType, namespace: RuleModules) -> Rule:
     def ask(function: str, default: object) -> object:
         return getattr(module, function)() if callable(getattr(module, function, None)) else default
 

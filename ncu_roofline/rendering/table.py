@@ -58,10 +58,18 @@ class TextColumn:
     def padded(self, texts: Iterable[str], size: int, colours: Sequence[str] = ()) -> Iterator[str]:
         """``texts`` cut and padded to ``size``."""
         for text, colour in zip_longest(texts, colours, fillvalue=""):
-            shown = text if columns_wide(text) <= size else shorten(text, size)
+            shown = fitted(text, size)
             padding = " " * (size - columns_wide(shown))
             shown = _painted(shown, colour)
             yield shown + padding if self.left else padding + shown
+
+
+def fitted(text: str, size: int) -> str:
+    """``text`` cut to ``size`` columns of a terminal; wide characters take two."""
+    shown, most = text, size
+    while columns_wide(shown) > size:
+        shown, most = shorten(text, most), most - 1
+    return shown
 
 
 @dataclass(frozen=True)

@@ -269,11 +269,6 @@ def release_of(text: str) -> Release:
     return int(match[1]), int(match[2])
 
 
-def release_text(release: Release) -> str:
-    """ "2024.2"."""
-    return "{}.{}".format(*release)
-
-
 @cache
 def schema() -> Schema:
     """The table, read once."""

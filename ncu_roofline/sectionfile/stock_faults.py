@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ncu_roofline.facts.fields import parse_release
 from ncu_roofline.sectionfile.charts import Chart, Point, Roof
 from ncu_roofline.sectionfile.classify import classify
 
@@ -48,14 +49,8 @@ def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
     weights = {match[1] for name in names if (match := re.search(r"_hfma_pred_on_x(\d+)", name))}
     if weights:
         return _TWICE if weights == {"2"} else HalfFactor()
-    old = _release(ncu_version) < _FIRST_RIGHT
+    old = (parse_release(ncu_version) or _FIRST_RIGHT) < _FIRST_RIGHT  # nothing is corrected on a guess
     return _TWICE if old and chart.section.startswith(_STOCK) else HalfFactor()
-
-
-def _release(version: str) -> tuple[int, int]:
-    """(year, number); an unknown release counts as new: nothing is corrected on a guess."""
-    match = re.match(r"(\d{4})\.(\d+)", version)
-    return (int(match[1]), int(match[2])) if match else _FIRST_RIGHT
 
 
 def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:

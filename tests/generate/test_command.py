@@ -125,3 +125,20 @@ def test_broken_templates(
         environment.environment.cache_clear()
     assert "Cannot use the template" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_helper_that_something_else_imports_stays(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    assert main(["generate", "--out", str(tmp_path)]) == 0
+    (helper,) = rules.glob(f"{HELPER}_*.py")
+    used = helper.rename(rules / f"{HELPER}_used.py")
+    (rules / f"{HELPER}_unused.py").write_bytes(used.read_bytes())
+    (rules / "Mine.py").write_text(f"from {HELPER}_used import look\n")
+    (rules / f"{HELPER}_folder.py").mkdir()
+    assert main(["generate", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in rules.glob(f"{HELPER}_*.py")} == {helper.name, f"{HELPER}_used.py", f"{HELPER}_folder.py"}
+
+
+def test_an_empty_tensor_type_is_no_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--out", str(tmp_path), "--tensor", ""]) == 2
+    assert "its name is empty" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import HELPER
 from ncu_roofline.machine.deploy import Pack, deploy, plan, remove
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, read_manifest, recorded_folders
@@ -191,3 +192,24 @@ def test_manifest_is_the_same_every_time(machine: Machine, folder: Path) -> None
     remove(machine, folder)
     deploy(machine, folder, PACK)
     assert (folder / MANIFEST).read_bytes() == first
+
+
+def test_a_changed_rule_keeps_the_helper_that_it_imports(machine: Machine, folder: Path) -> None:
+    one, other = f"{HELPER}_1.py", f"{HELPER}_2.py"
+    deploy(machine, folder, Pack({"R.py": f"import {HELPER}_1".encode(), "S.py": b"s", one: b"1"}))
+    (folder / "R.py").write_bytes(f"import {HELPER}_1  # changed".encode())
+    following = Pack({"R.py": f"import {HELPER}_2".encode(), "S.py": b"s", other: b"2"})
+    change = deploy(machine, folder, following)
+    assert (change.kept, change.needed, change.removed) == (("R.py",), (one,), ())
+    assert deploy(machine, folder, following, force=True).removed == (one,)
+    assert names(folder) == {"Stock.section", "R.py", "S.py", other, MANIFEST}
+    remove(machine, folder)
+    assert names(folder) == {"Stock.section"}
+
+
+def test_a_changed_file_that_is_no_part_any_more_is_told(machine: Machine, folder: Path) -> None:
+    deploy(machine, folder, PACK)
+    (folder / "B.py").write_bytes(b"changed")
+    assert deploy(machine, folder, NEXT).kept == ("B.py",)
+    assert remove(machine, folder).kept == ("B.py",)
+    assert names(folder) == {"Stock.section", "B.py"}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncu_roofline.model.demangled import matching_brackets, parse, split_arguments
-from ncu_roofline.model.names import short_name, short_names
+from ncu_roofline.model.names import short_names
 from ncu_roofline.texts import MAX_LENGTH, clean, shorten
 
 KOKKOS = (
@@ -81,7 +81,7 @@ AGENT = (
     ],
 )  # fmt: skip
 def test_names_alone(full: str, short: str) -> None:
-    assert short_name(full) == short
+    assert short_names([full]) == [short]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_any_names(full: list[str]) -> None:
     "name", ["a<" * 3000, "a<" * 2000 + ">" * 2000 + "(int)", "(" * 5000, "::" * 3000, "operator" * 900, "_Z9" * 2000]
 )
 def test_hostile_names_end(name: str) -> None:
-    assert len(short_name(name)) <= MAX_LENGTH
+    assert len(short_names([name])[0]) <= MAX_LENGTH
 
 
 def test_brackets() -> None:

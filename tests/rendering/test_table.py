@@ -112,3 +112,11 @@ def test_words_longer_than_a_line() -> None:
 
 def test_blocks() -> None:
     assert blocks_text([["a", "b"], [], ["3 µs \N{MULTIPLICATION SIGN} 2 · 日"]], ascii_only=True) == "a\nb\n\n3 us x 2 - ?"
+
+
+@pytest.mark.parametrize("width", [20, 60, 81])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    table = Table(
+        (TextColumn("kernel", ["\N{CJK UNIFIED IDEOGRAPH-6838}" * 60, "k"], left=True), TextColumn("time", ["1 s", "2 s"]))
+    )
+    assert {columns_wide(line) <= width for line in terminal(table, width)} == {True}

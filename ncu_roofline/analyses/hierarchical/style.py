@@ -1,6 +1,7 @@
-"""How charts look: colours per memory level, markers per kernel, themes, and readable names of ids.
+"""How levels and precisions look and are called: colours, order, readable names.
 
-Levels are also told apart by their place and their label, never by colour alone.
+Colours are Okabe and Ito's palette (Color Universal Design, 2008), which readers with any colour vision can tell apart; on
+dark ground the same hues, lightened.  Levels are also told apart by their place and their label, never by colour alone.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.analyses.ranks.frames import MINIMUM_RANKS
 from ncu_roofline.errors import printable
 from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, terminal, wrapped
 from ncu_roofline.texts import clean
@@ -19,7 +20,6 @@ from ncu_roofline.texts import clean
 _MOST = 20  # lines of a list
 _NAMED = 3  # kernels named in a line
 _WIDTH_MIN = 60
-_MINIMUM_RANKS = 3
 _ALL = "all ranks"
 _LEGEND = (
     "min, median, max: run time of a rank; max/mean: load imbalance; spread: (max - min) / median; of roof: of the attainable, "
@@ -142,8 +142,8 @@ def _ratio(value: float) -> str:
 
 
 def _outlier_lines(ranks: RankFrames) -> list[str]:
-    if len(ranks.names) < _MINIMUM_RANKS:
-        return [f"Outliers are looked for from {_MINIMUM_RANKS} ranks on."]
+    if len(ranks.names) < MINIMUM_RANKS:
+        return [f"Outliers are looked for from {MINIMUM_RANKS} ranks on."]
     found = _standing_out(ranks)
     if not found:
         return ["No rank's time is an outlier (modified z-score above 3.5 and more than 5 % off the median)."]

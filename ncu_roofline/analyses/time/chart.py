@@ -14,7 +14,6 @@ from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.texts import clean
 
 MAX_DEVICES = 3  # in one picture; a page has them all
-BOUNDS = ("memory", "compute", "overhead", "")
 
 
 class TimeFrames(Frames, Protocol):
@@ -77,11 +76,8 @@ class MachineLimits:
     peak: float
     peak_min: float
     peak_max: float
-    peak_origin: str
     bandwidth: float
-    bandwidth_origin: str
     latency: float
-    latency_origin: str
 
     @property
     def balance(self) -> float:
@@ -166,7 +162,7 @@ def _machines(frames: TimeFrames, device: str, symbols: Sequence[Symbol]) -> tup
     seconds = defaultdict[str, float](float)
     for one in symbols:
         seconds[one.precision] += one.seconds
-    columns = ("peak", "peak_min", "peak_max", "peak_origin", "bandwidth", "bandwidth_origin", "latency", "latency_origin")
+    columns = ("peak", "peak_min", "peak_max", "bandwidth", "latency")
     found = [
         MachineLimits(precision, *values)
         for owner, level, precision, *values in rows(frames, "machines", "device", "level", "precision", *columns)

@@ -1777,7 +1777,7 @@ LEVELS = (
 # Measured roofs, used on the GPU models that they were measured on.
 CEILINGS = ()
 NO_CEILINGS = Ceilings()
-SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")  # one clock
+SM_DOMAIN = ('sm', 'smsp', 'l1tex', 'gpc')  # one clock
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SHORT_LAUNCH = 2e-05
 # The number of L2 slices is a counter's sum over its average.
