@@ -22,6 +22,7 @@ def checks(program: Path) -> dict[str, dict[str, Any]]:
     return {line["symbol"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
+@pytest.mark.exhaustive
 def test_kernels_do_what_they_promise(model: Path, table: list[dict[str, Any]]) -> None:
     found = checks(model)
     assert found.keys() == {row["symbol"] for row in table}
@@ -30,6 +31,7 @@ def test_kernels_do_what_they_promise(model: Path, table: list[dict[str, Any]]) 
         assert found[row["symbol"]]["bytes"] == row["bytes"], row
 
 
+@pytest.mark.exhaustive
 def test_results_are_right(model: Path) -> None:
     assert {symbol: each["reason"] for symbol, each in checks(model).items() if each["reason"]} == {}
 

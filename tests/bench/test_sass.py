@@ -26,7 +26,7 @@ def findings(table: list[dict[str, Any]], functions: dict[str, Function], target
     return [(row, prove(row, functions[row["symbol"]], target)) for row in table if applies(row, target)]
 
 
-@pytest.mark.sampled("80")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", _TARGETS)
 def test_every_promise_is_kept(target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str) -> None:
     found = findings(table, kernels(target), target)
@@ -37,7 +37,7 @@ def test_every_promise_is_kept(target: str, table: list[dict[str, Any]], kernels
     assert not broken
 
 
-@pytest.mark.sampled("80")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", _TARGETS)
 def test_every_variant_keeps_its_promise_with_the_newest_compiler(
     target: str, table: list[dict[str, Any]], kernels: Kernels, nvcc: str
@@ -54,7 +54,7 @@ def _version(nvcc: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups()))
 
 
-@pytest.mark.sampled("80")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", _TARGETS)
 def test_emulated_paths_are_found_and_declared(target: str, table: list[dict[str, Any]], kernels: Kernels) -> None:
     found = {row["symbol"] for row, finding in findings(table, kernels(target), target) if finding.emulated}

@@ -14,7 +14,7 @@ from tests.rendering.test_page_browser import Open, open_page, place, table, unt
 from tests.rendering.test_sweeps import sweep
 
 __all__ = ["open_page"]
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 NW = [f"nw={nw}" for nw in range(1, 7)]
 
@@ -49,7 +49,6 @@ def test_lines_join_the_published_points(open_page: Open, gpp: Roofline) -> None
     assert [line["x"] for line in traces(page, "link")] == [[]]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("height", "named"), [(900, 5), (1200, 6)])
 def test_steps_are_named_where_there_is_room(open_page: Open, gpp: Roofline, height: int, named: int) -> None:
     page = open_page(gpp)
@@ -75,7 +74,6 @@ def test_steps_are_in_the_table_and_the_tooltip(open_page: Open, gpp: Roofline) 
     assert "5.655 TFLOP/s" in tip
 
 
-@pytest.mark.exhaustive
 def test_mix_can_be_turned_off(open_page: Open, gpp: Roofline) -> None:
     page = open_page(gpp)
     (mark,) = traces(page, "mix")
@@ -88,7 +86,6 @@ def test_mix_can_be_turned_off(open_page: Open, gpp: Roofline) -> None:
     until(page, "chart.data.some((trace) => trace.meta === 'mix')")
 
 
-@pytest.mark.exhaustive
 def test_a_chosen_step_keeps_its_kernels_line(open_page: Open) -> None:
     page = open_page(sweep(3, 4))
     assert len(traces(page, "sweep")) == 9
@@ -97,7 +94,6 @@ def test_a_chosen_step_keeps_its_kernels_line(open_page: Open) -> None:
     assert len(traces(page, "sweep")) == 3
 
 
-@pytest.mark.exhaustive
 def test_without_a_sweep_there_is_no_line_and_no_column(open_page: Open) -> None:
     page = open_page(make_roofline(3))
     assert traces(page, "sweep") == []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 __all__ = ["gpp", "open_page"]
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 
 
 def traces(page: Page, chart: str, meta: str) -> list[dict[str, Any]]:
@@ -61,7 +61,6 @@ def test_three_charts(open_page: Open, gpp: Any) -> None:
     assert len(traces(page, "both", "sweep")) == 2
 
 
-@pytest.mark.exhaustive
 def test_second_axes_follow_a_zoom(open_page: Open, gpp: Any) -> None:
     page = open_page(gpp)
     machine = gpp.machines[gpp.machines["level"] == "dram"].iloc[0]
@@ -101,7 +100,6 @@ def test_choices(open_page: Open) -> None:
     assert len(names(page)) == 5
 
 
-@pytest.mark.exhaustive
 def test_table(open_page: Open) -> None:
     page = open_page(several())
     page.click("[data-sort=intensity]")
@@ -118,7 +116,6 @@ def test_table(open_page: Open) -> None:
     assert header == "machine balance: compute_roof / bandwidth_roof"
 
 
-@pytest.mark.exhaustive
 def test_hover_text(open_page: Open, gpp: Any) -> None:
     page = open_page(gpp)
     text = page.evaluate("document.getElementById('both').data.find((one) => one.meta === 'symbols').hovertext[0]")
@@ -133,7 +130,6 @@ def test_hover_text(open_page: Open, gpp: Any) -> None:
         assert part in text, part
 
 
-@pytest.mark.exhaustive
 def test_themes(open_page: Open) -> None:
     page = open_page(several(), theme="dark")
     ground = "document.getElementById('time').layout.paper_bgcolor"
@@ -143,7 +139,6 @@ def test_themes(open_page: Open) -> None:
     assert page.evaluate(ground) != dark
 
 
-@pytest.mark.exhaustive
 def test_what_is_left_out_is_listed(open_page: Open) -> None:
     page = open_page(several())
     row = page.locator("#absent tbody tr").text_content()
