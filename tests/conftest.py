@@ -57,3 +57,8 @@ def chromium() -> str:
     if not found:
         pytest.skip("no Chromium on this machine (set CHROMIUM to its path)")
     return found
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a quarter of the time a worker waits for a browser or a child process."""
+    return (os.cpu_count() or 1) + 1
