@@ -172,18 +172,19 @@ def _ceiling(position: int, entry: Any) -> Ceiling | None:
     units = _units_of(entry["id"])
     if entry.get("unit") not in units:
         raise ValueError(f"{where} ({entry['id']}): unit must be {' or '.join(units)}, not {_short(entry.get('unit'))}")
-    megahertz = _number(_inside(entry, "clock", "sm_mhz_mean"))
+    megahertz = _number(inside(entry, "clock", "sm_mhz_mean"))
     return Ceiling(
         id=entry["id"],
         value=value,
         unit=entry["unit"],
         clock=megahertz * 1e6 if megahertz > 0 else math.nan,
-        variant=str(_inside(entry, "variant", "kernel") or ""),
+        variant=str(inside(entry, "variant", "kernel") or ""),
         spread=_number(entry.get("cv")),
     )
 
 
-def _inside(entry: Mapping[str, Any], name: str, key: str) -> object:
+def inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
+    """``entry[name][key]`` of a document that may hold anything; None where there is no such thing."""
     inner = entry.get(name)
     return inner.get(key) if isinstance(inner, dict) else None
 

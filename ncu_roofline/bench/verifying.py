@@ -14,7 +14,7 @@ from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.telemetry import HARMFUL, names
 from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
-from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.ceilings import inside, read_ceilings
 
 _SAME = 1e-3
 
@@ -60,10 +60,10 @@ def _entry(entry: Mapping[str, Any], device: Device | None) -> list[tuple[str, s
     if entry.get("accepted") is False:
         found.append(("note", f"not accepted: {'; '.join(map(str, entry.get('reasons') or ['no reason given']))}"))
         return found
-    held = set(_inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL))
+    held = set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL))
     if held:
         found.append(("error", f"accepted although the GPU was held back: {', '.join(sorted(held))}"))
-    if _inside(entry, "verified", "checksum") is False:
+    if inside(entry, "verified", "checksum") is False:
         found.append(("error", "accepted although its result is wrong"))
     return found
 
@@ -84,10 +84,10 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
     peak = theory(kind, units_of_device(device)) if kind.domain != "link" else None
     if peak is None:
         return []
-    sm_clock, memory_clock = (_hertz(_inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
+    sm_clock, memory_clock = (_hertz(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
     expected = peak.at(measured_clock(kind, sm_clock, memory_clock))
     fraction = _number(entry["value"]) / expected
-    stated = _number(_inside(entry, "theory", "at_measured_clock"))
+    stated = _number(inside(entry, "theory", "at_measured_clock"))
     found = []
     # The file's theory stands at the median clock, this one at the mean.
     if math.isfinite(stated) and abs(stated / expected - 1) > LIMITS.impossible - 1:
@@ -98,11 +98,6 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
     if accepted and fraction < LIMITS.low - _SAME and not entry.get("reasons"):
         found.append(("error", f"{fraction:.1%} of theory at the measured clock, and no reason given"))
     return found
-
-
-def _inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
-    inner = entry.get(name)
-    return inner.get(key) if isinstance(inner, dict) else None
 
 
 def _number(value: object) -> float:

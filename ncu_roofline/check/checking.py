@@ -22,8 +22,8 @@ from ncu_roofline.check.section_rules import (
 )
 from ncu_roofline.check.targets import Target, default_targets
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.fields import Release
 from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.schema import Release
 from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 
 SUFFIX = ".section"

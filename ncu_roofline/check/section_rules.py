@@ -11,7 +11,7 @@ from ncu_roofline.check.chips import BASE, SUFFIX, UNKNOWN, chip
 from ncu_roofline.check.content import ERROR, INFO, ROOFLINE, SOURCE, WARNING, Content, Finding, PlacedDefinition, ShownChart
 from ncu_roofline.check.targets import Target, all_targets, capabilities
 from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import release_text
+from ncu_roofline.facts.fields import Release, release_text
 from ncu_roofline.sectionfile.charts import Line, Program, Term
 from ncu_roofline.sectionfile.classify import classify
 from ncu_roofline.sectionfile.definitions import (
@@ -22,7 +22,7 @@ from ncu_roofline.sectionfile.definitions import (
     Expression,
     parse_expression,
 )
-from ncu_roofline.sectionfile.schema import RELEASES, Release
+from ncu_roofline.sectionfile.schema import RELEASES
 from ncu_roofline.sectionfile.text import Document, Field, Use
 
 # Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.

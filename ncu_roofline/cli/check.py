@@ -17,7 +17,7 @@ from ncu_roofline.rendering.table import listing
 
 if TYPE_CHECKING:
     from ncu_roofline.check import Checked, Passes, Target
-    from ncu_roofline.sectionfile.schema import Release
+    from ncu_roofline.facts.fields import Release
 
     Table = dict[str, dict[str, Passes | None]]
 

@@ -1,8 +1,11 @@
-"""Lists of metric names written shortly."""
+"""Since when metrics are known, and lists of their names written shortly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+OPS_PATH_SINCE = (2023, 3)
+"""The first release whose metric library knows operation counts of the tensor path, sm__ops_path_tensor_* (CUDA 12.3)."""
 
 
 def braced(names: Sequence[str], marks: tuple[str, str, str] = ("{", ",", "}")) -> str:

@@ -12,16 +12,13 @@ from functools import cache, lru_cache
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import Capability, Release
+from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
 from ncu_roofline.sectionfile.definitions import CHAINS_PROVEN
 from ncu_roofline.sectionfile.schema import release_of, schema
 from ncu_roofline.sectionfile.section import ArchRange
 
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
-
-OPS_PATH_SINCE: Release = (2023, 3)
-"""The first release with metrics sm__ops_path_tensor_*."""
-
 
 EVERYWHERE: tuple[ArchRange, ...] = (ArchRange(),)
 

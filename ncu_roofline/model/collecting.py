@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from ncu_roofline.facts import Architecture, Level, Precision, load_spec
 from ncu_roofline.facts.fields import Release, parse_release, release_text
+from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
 from ncu_roofline.facts.sets import LAST
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.measurements import Measurements
@@ -18,8 +19,6 @@ from ncu_roofline.report import Report
 TENSOR = "tensor"
 """What all tensor types together are called where one of them, but not which, is missing."""
 
-# The first release whose metric library knows operation counts of the tensor path (CUDA 12.3).
-OPS_PATH_SINCE = (2023, 3)
 # Counts per opcode: reports of 2019 have none.  Those of warp instructions (tensor cores) all releases that were looked at take
 # after --metrics, those of threads 2022.3 and later; before, they come with the section only.
 OPCODES_SINCE, THREADS_BY_NAME_SINCE = (2020, 1), (2022, 3)

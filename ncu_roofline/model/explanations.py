@@ -13,11 +13,11 @@ from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.facts.clocks import clocks_text
 from ncu_roofline.facts.fields import Release, capability_text, release_text
 from ncu_roofline.facts.instruction import Kind
+from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
 from ncu_roofline.facts.sets import LAST, SectionSet, load_sets
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import (
-    OPS_PATH_SINCE,
     TENSOR,
     Wanted,
     command_of,

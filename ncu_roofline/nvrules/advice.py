@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from ncu_roofline.facts import load_spec, load_units
 from ncu_roofline.facts.fields import release_text
+from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.collecting import OPCODES_SINCE, OPS_PATH_SINCE, counts_tensor_operations, release_of
+from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
 from ncu_roofline.nvrules.context import SKIPPED, RuleOutcome

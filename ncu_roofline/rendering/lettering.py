@@ -11,7 +11,10 @@ from ncu_roofline.rendering.layout import Measure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ncu_roofline.rendering.style import Theme
+
 DPI = 160
+KEY_SIZE = 6.6  # of the font
 
 
 @lru_cache(maxsize=1)
@@ -76,3 +79,9 @@ def wrapped(notes: Sequence[str], size: float, width: float, most: int, measure:
 def put_text(axes: Axes, x: float, y: float, text: str, size: float, colour: str, **more: Any) -> None:
     """Puts a text that is taken literally."""
     axes.text(x, y, drawable(text), fontsize=size, color=colour, **more)
+
+
+def put_key(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure) -> float:
+    """Writes one entry of a key and returns where the next may begin."""
+    put_text(sheet, x, y, text, KEY_SIZE, colours.text, va="center_baseline")
+    return x + measure(text, KEY_SIZE)[0] + 14

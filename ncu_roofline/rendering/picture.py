@@ -8,12 +8,18 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.rendering.lettering import DPI
+from ncu_roofline.rendering.layout import Measure
+from ncu_roofline.rendering.lettering import DPI, fitted, put_text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ncu_roofline.rendering.style import Theme
 
+
+PAGE_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
+_TITLE, _SUBTITLE = 10.0, 6.8  # font sizes
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "text.usetex": False,
@@ -61,3 +67,20 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
         return rendered
 
     return render("png"), render("svg"), render("pdf")
+
+
+def sheet_over(made: Figure, width: float, height: float) -> Axes:
+    """Invisible axes over the whole figure, in points."""
+    sheet = made.add_axes((0, 0, 1, 1), facecolor="none", zorder=-1)
+    sheet.set_axis_off()
+    sheet.set_xlim(0, width)
+    sheet.set_ylim(0, height)
+    return sheet
+
+
+def put_header(sheet: Axes, title: str, subtitle: str, colours: Theme, measure: Measure) -> None:
+    """Title and subtitle at the top of a sheet."""
+    width, height = sheet.get_xlim()[1], sheet.get_ylim()[1]
+    title = fitted(title, _TITLE * 1.25, width - 12, measure)  # bold is wider than what is measured
+    put_text(sheet, 6, height - 7, title, _TITLE, colours.text, va="top", weight="bold")
+    put_text(sheet, 6, height - 22, fitted(subtitle, _SUBTITLE, width - 12, measure), _SUBTITLE, colours.faint, va="top")

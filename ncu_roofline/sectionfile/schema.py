@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-Release = tuple[int, int]
+from ncu_roofline.facts.fields import Release
 
 RELEASES: tuple[Release, ...] = (
     *((2020, 3), (2021, 1), (2021, 2), (2021, 3), (2022, 1), (2022, 2), (2022, 3), (2022, 4)),

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
+from ncu_roofline.facts.fields import Release
 from ncu_roofline.sectionfile.message import section_of
-from ncu_roofline.sectionfile.schema import ALWAYS, NAMED_ONLY, ROOT, FieldType, History, Release, messages, schema
+from ncu_roofline.sectionfile.schema import ALWAYS, NAMED_ONLY, ROOT, FieldType, History, messages, schema
 from ncu_roofline.sectionfile.section import Section
 
 Scalar = str | float | int | bool

@@ -16,7 +16,7 @@ from ncu_roofline.analyses.hierarchical.sweeps import Trajectory
 from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import drawable, fitted, put_text
+from ncu_roofline.rendering.lettering import KEY_SIZE, drawable, fitted, put_key, put_text
 from ncu_roofline.rendering.style import MARKERS, Theme
 from ncu_roofline.texts import shorten
 from ncu_roofline.units import format_value
@@ -24,7 +24,6 @@ from ncu_roofline.units import format_value
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE = 6.6  # of the font
 ROW = 10.2  # points from one row of kernels to the next
 _MIX_DASHES = (0, (2.4, 1.6))
 BAND = 0.16  # opacity of the band between the lowest and the highest roof of the launches
@@ -61,7 +60,7 @@ def legend_of(data: RooflineChart, measure: Measure, direct: bool, width: float)
     down = 0
     for columns in range(min(4, len(texts)), 0, -1):
         down = -(-len(texts) // columns)
-        widths = [max(measure(text, _SIZE)[0] for text in texts[i : i + down]) + 24 for i in range(0, len(texts), down)]
+        widths = [max(measure(text, KEY_SIZE)[0] for text in texts[i : i + down]) + 24 for i in range(0, len(texts), down)]
         lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
         if sum(widths) <= width - 12:
             break
@@ -77,33 +76,27 @@ def draw_legend(
     for level in data.levels:
         label = data.level_labels.get(level) or level_style(level).label
         sheet.plot([x], [y], "o", ms=4.8, color=level_colour(level, colours))
-        x = _key_text(sheet, x + 6, y, label, colours, measure)
+        x = put_key(sheet, x + 6, y, label, colours, measure)
     for name, dashes, thickness in _line_keys(data):
         sheet.plot([x - 2, x + 14], [y, y], ls=dashes, lw=thickness, color=colours.compute)
-        x = _key_text(sheet, x + 18, y, name, colours, measure)
+        x = put_key(sheet, x + 18, y, name, colours, measure)
     if any(roof.bands for panel in data.panels for roof in panel.roofs):
         sheet.fill_between([x - 2, x + 14], y - 2.4, y + 2.4, color=colours.compute, alpha=BAND, lw=0)
-        x = _key_text(sheet, x + 18, y, "range over launches", colours, measure)
+        x = put_key(sheet, x + 18, y, "range over launches", colours, measure)
     sheet.plot([x], [y], "o", ms=3.2, mfc=colours.ground, mec=colours.faint, mew=0.9)
-    x = _key_text(sheet, x + 6, y, "ridge point", colours, measure)
+    x = put_key(sheet, x + 6, y, "ridge point", colours, measure)
     for name in dict.fromkeys(
         precision_label(one.precision) for panel in data.panels for one in panel.series if is_part(one, panel)
     ):
         sheet.plot([x], [y], "o", ms=4.8, mfc=colours.ground, mec=colours.faint, mew=0.9)
-        x = _key_text(sheet, x + 6, y, f"{name} alone", colours, measure)
+        x = put_key(sheet, x + 6, y, f"{name} alone", colours, measure)
     heading = "kernels by share of time"
-    if legend.entries and data.kernels[0].share > 0 and x + measure(heading, _SIZE)[0] < width - 8:
-        put_text(sheet, width - 8, y, heading, _SIZE, colours.faint, va="center_baseline", ha="right")
+    if legend.entries and data.kernels[0].share > 0 and x + measure(heading, KEY_SIZE)[0] < width - 8:
+        put_text(sheet, width - 8, y, heading, KEY_SIZE, colours.faint, va="center_baseline", ha="right")
     for index, text in enumerate(legend.entries):
         x, y = legend.lefts[index // legend.down], foot - 21 - ROW * (index % legend.down)
         sheet.plot([x], [y], marker=MARKERS[index % len(MARKERS)], ms=4.8, color=colours.faint, mew=0)
-        put_text(sheet, x + 6, y, text, _SIZE, colours.text, va="center_baseline")
-
-
-def _key_text(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure) -> float:
-    """Writes one key and returns where the next may begin."""
-    put_text(sheet, x, y, text, _SIZE, colours.text, va="center_baseline")
-    return x + measure(text, _SIZE)[0] + 14
+        put_text(sheet, x + 6, y, text, KEY_SIZE, colours.text, va="center_baseline")
 
 
 def _line_keys(data: RooflineChart) -> list[tuple[str, Any, float]]:

@@ -26,19 +26,17 @@ from ncu_roofline.analyses.hierarchical.plan import PanelPlan, Sizes, plan_panel
 from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, Bars, bar_notes, bars, usages
 from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import DPI, fitted, measurer, put_text, wrapped
-from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.lettering import DPI, measurer, put_text, wrapped
+from ncu_roofline.rendering.picture import PAGE_WIDTH, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
 from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 15.0, 29.0  # around each panel
 _HEIGHTS = {1: 268.0, 2: 196.0}  # of the axes, by panels side by side
-_TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
+_NOTE = 6.0  # font size
 _DIRECT = 5  # up to so many kernels are named at their dots
 _NOTE_LINES = 7
 _LINE = 8.6  # points from one note to the next
@@ -57,23 +55,23 @@ def figure(roofline: Frames, *, title: str = "", theme: str = "light", top: int 
     shown = bars(roofline, min(top, BESIDE) if beside else top)
     if shown.rows and not beside:
         data = replace(data, panels=())
-    made = Figure(figsize=(_WIDTH / 72, 5), dpi=DPI, facecolor=colours.ground)
+    made = Figure(figsize=(PAGE_WIDTH / 72, 5), dpi=DPI, facecolor=colours.ground)
     measure = measurer(FigureCanvasAgg(made))
     plans, direct = _plans(data, measure) if data.panels else ([], True)
-    legend = legend_of(data, measure, direct, _WIDTH)
+    legend = legend_of(data, measure, direct, PAGE_WIDTH)
     outside = sum(plan.outside for plan in plans)
     said = [*captions.footnotes(roofline, data, outside), *bar_notes(shown), *_unlabelled(plans, direct)]
-    notes = wrapped(said, _NOTE, _WIDTH - 12, _NOTE_LINES, measure)
+    notes = wrapped(said, _NOTE, PAGE_WIDTH - 12, _NOTE_LINES, measure)
     page = _page(data, plans, shown, legend, len(notes))
-    made.set_size_inches(_WIDTH / 72, page.height / 72)
-    sheet = _sheet(made, page.height)
+    made.set_size_inches(PAGE_WIDTH / 72, page.height / 72)
+    sheet = sheet_over(made, PAGE_WIDTH, page.height)
     name = captions.name_of(roofline) if data.panels else "Utilisation"
-    _header(sheet, page.height, _default_title(data, title, name), captions.subtitle(roofline), colours, measure)
+    put_header(sheet, _default_title(data, title, name), captions.subtitle(roofline), colours, measure)
     _draw_panels(made, page, plans, data, colours)
     if data.panels and not beside:
         explain(made.axes[-1], captions.explanation(roofline), colours)
     if shown.rows:
-        place = bar_place(shown, page.foot, _WIDTH)
+        place = bar_place(shown, page.foot, PAGE_WIDTH)
         axes = made.add_axes(_parts(place, page.height), facecolor=colours.ground)
         draw_bars(sheet, axes, page.foot, shown, "Kernels without dots" if beside else "Kernels by time", colours, measure)
     if data.panels:
@@ -112,7 +110,7 @@ def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: Ro
     panel_height = _HEIGHTS[page.across] + _TOP + _BOTTOM
     for index, plan in enumerate(plans):
         row, column = divmod(index, page.across)
-        left = _LEFT + column * (_WIDTH / page.across)
+        left = _LEFT + column * (PAGE_WIDTH / page.across)
         bottom = page.height - page.head - row * panel_height - _TOP - _HEIGHTS[page.across]
         place = _parts((left, bottom, plan.view.width, plan.view.height), page.height)
         draw_panel(made.add_axes(place, facecolor=colours.ground), plan, data, colours)
@@ -121,7 +119,7 @@ def _draw_panels(made: Figure, page: _Page, plans: Sequence[PanelPlan], data: Ro
 def _parts(place: tuple[float, float, float, float], height: float) -> tuple[float, float, float, float]:
     """Left, bottom, width and height in points as parts of the figure."""
     left, bottom, width, tall = place
-    return left / _WIDTH, bottom / height, width / _WIDTH, tall / height
+    return left / PAGE_WIDTH, bottom / height, width / PAGE_WIDTH, tall / height
 
 
 def _across(data: RooflineChart) -> int:
@@ -141,7 +139,7 @@ def _default_title(data: RooflineChart, title: str, name: str) -> str:
 def _plans(data: RooflineChart, measure: Measure) -> tuple[list[PanelPlan], bool]:
     """Plans of all panels, and whether kernels are named at their dots: if few and all find room there."""
     across = _across(data)
-    width = _WIDTH / across - _LEFT - _RIGHT
+    width = PAGE_WIDTH / across - _LEFT - _RIGHT
     sizes = Sizes() if across == 1 else Sizes(roof=5.6, number=5.0, marker=4.2)
     few = 0 < len(data.kernels) <= _DIRECT and len(data.panels) == 1
     for direct in (True, False) if few else (False,):
@@ -155,18 +153,3 @@ def _plans(data: RooflineChart, measure: Measure) -> tuple[list[PanelPlan], bool
 def _unlabelled(plans: Sequence[PanelPlan], direct: bool) -> list[str]:
     texts = [] if direct else [text for plan in plans for text in plan.unlabelled]
     return [f"Roofs without room for a label: {', '.join(dict.fromkeys(texts))}."] if texts else []
-
-
-def _sheet(made: Figure, height: float) -> Axes:
-    """Invisible axes over the whole figure, in points."""
-    sheet = made.add_axes((0, 0, 1, 1), facecolor="none", zorder=-1)
-    sheet.set_axis_off()
-    sheet.set_xlim(0, _WIDTH)
-    sheet.set_ylim(0, height)
-    return sheet
-
-
-def _header(sheet: Axes, height: float, title: str, subtitle: str, colours: Theme, measure: Measure) -> None:
-    title = fitted(title, _TITLE * 1.25, _WIDTH - 12, measure)  # bold is wider than what is measured
-    put_text(sheet, 6, height - 7, title, _TITLE, colours.text, va="top", weight="bold")
-    put_text(sheet, 6, height - 22, fitted(subtitle, _SUBTITLE, _WIDTH - 12, measure), _SUBTITLE, colours.faint, va="top")

@@ -16,8 +16,8 @@ from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import DeviceChart, TimeChart, TimeFrames, time_chart
 from ncu_roofline.analyses.time.planes import Curve, Plane, labels, planes_of
 from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import DPI, drawable, fitted, measurer, put_text, wrapped
-from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.lettering import DPI, KEY_SIZE, drawable, measurer, put_key, put_text, wrapped
+from ncu_roofline.rendering.picture import PAGE_WIDTH, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import MARKERS, THEMES, Theme
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIZE, _ROW = 6.6, 10.2  # font size; points from one row to the next
+_ROW = 10.2  # points from one row to the next
 _MOST_COLUMNS = 4
 FILLED, OPEN = 4.6, 6.6  # marker sizes: at the roofline the open symbol is a ring around the filled one
 _TICK, _NAME, _CHART_TITLE = 6.4, 7.0, 7.6
 _DOWN = 3.4  # digits of ticks are this many points wide
 _NARROW_CHART = 60.0  # less than this from end to end leaves but one power of ten, or none
-_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
 _PLANE = (42.0, 10.0, 15.0, 28.0, 176.0)  # left, right, top, bottom around the axes of a plane, and their height
 _BOTH = (42.0, 40.0, 38.0, 28.0, 226.0)  # the same for a 4D chart, which has axes on all sides
 _MOST = 4  # 4D charts of a GPU, half of that where there are several
 _NARROW = 168.0  # height of 4D charts side by side
 _HEAD = 33.0
-_TITLE, _SUBTITLE, _NOTE = 10.0, 6.8, 6.0  # font sizes
+_NOTE = 6.0  # font size
 _NOTE_LINES, _NOTE_STEP = 6, 8.6
 
 
@@ -63,7 +62,7 @@ def legend_of(data: TimeChart, overhead: bool, measure: Measure, width: float) -
     down = 0
     for columns in range(min(_MOST_COLUMNS, len(texts)), 0, -1):
         down = -(-len(texts) // columns)
-        widths = [max(measure(text, _SIZE)[0] for text in texts[i : i + down]) + 24 for i in range(0, len(texts), down)]
+        widths = [max(measure(text, KEY_SIZE)[0] for text in texts[i : i + down]) + 24 for i in range(0, len(texts), down)]
         lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
         if sum(widths) <= width - 12:
             break
@@ -84,7 +83,7 @@ def draw_legend(sheet: Axes, foot: float, legend: TimeLegend, data: TimeChart, c
     for index, text in enumerate(legend.entries):
         x, y = legend.lefts[index // legend.down], foot - 6 - 2 * _ROW - 3 - _ROW * (index % legend.down)
         sheet.plot([x], [y], marker=MARKERS[index % len(MARKERS)], ms=4.8, color=colours.faint, mew=0)
-        put_text(sheet, x + 6, y, text, _SIZE, colours.text, va="center_baseline")
+        put_text(sheet, x + 6, y, text, KEY_SIZE, colours.text, va="center_baseline")
 
 
 def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme, measure: Measure) -> None:
@@ -93,7 +92,7 @@ def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme
     for bound, style in bounds().items():
         if bound in present:
             sheet.plot([x], [y], "o", ms=FILLED, color=bound_colour(bound, colours), mew=0)
-            x = _text(sheet, x + 6, y, style.label, colours, measure)
+            x = put_key(sheet, x + 6, y, style.label, colours, measure)
     lines: list[tuple[str, Any, float, str]] = [("machine balance", "-", 1.2, colours.compute)]
     if overhead:
         lines.append(("launch overhead", (0, (4, 2.5)), 0.8, bound_colour("overhead", colours)))
@@ -101,27 +100,21 @@ def _keys(sheet: Axes, y: float, data: TimeChart, overhead: bool, colours: Theme
         lines.append(("steps of a sweep", "-", 0.8, colours.connector))
     for name, dashes, width, colour in lines:
         sheet.plot([x - 2, x + 14], [y, y], ls=dashes, lw=width, color=colour)
-        x = _text(sheet, x + 18, y, name, colours, measure)
+        x = put_key(sheet, x + 18, y, name, colours, measure)
     heading = "kernels by share of time"
-    if x + measure(heading, _SIZE)[0] < sheet.get_xlim()[1] - 8:
-        put_text(sheet, sheet.get_xlim()[1] - 8, y, heading, _SIZE, colours.faint, va="center_baseline", ha="right")
+    if x + measure(heading, KEY_SIZE)[0] < sheet.get_xlim()[1] - 8:
+        put_text(sheet, sheet.get_xlim()[1] - 8, y, heading, KEY_SIZE, colours.faint, va="center_baseline", ha="right")
     _symbol_keys(sheet, y - _ROW, data, colours, measure)
 
 
 def _symbol_keys(sheet: Axes, y: float, data: TimeChart, colours: Theme, measure: Measure) -> None:
     """Filled and open symbols, and what the line between them says."""
     sheet.plot([10], [y], "o", ms=FILLED, color=colours.faint, mew=0)
-    x = _text(sheet, 16, y, f"{data.level_label} traffic and operations", colours, measure)
+    x = put_key(sheet, 16, y, f"{data.level_label} traffic and operations", colours, measure)
     sheet.plot([x], [y], "o", ms=OPEN - 1, mfc="none", mec=colours.faint, mew=0.9)
-    x = _text(sheet, x + 7, y, "bandwidth and compute time (upper and right axes)", colours, measure)
+    x = put_key(sheet, x + 7, y, "bandwidth and compute time (upper and right axes)", colours, measure)
     sheet.plot([x - 2, x + 14], [y, y], ls=(0, (1, 1.5)), lw=0.9, color=colours.connector)
-    _text(sheet, x + 18, y, "inefficiency: run time / time at the roofline", colours, measure)
-
-
-def _text(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure) -> float:
-    """Writes one key and returns where the next may begin."""
-    put_text(sheet, x, y, text, _SIZE, colours.text, va="center_baseline")
-    return x + measure(text, _SIZE)[0] + 14
+    put_key(sheet, x + 18, y, "inefficiency: run time / time at the roofline", colours, measure)
 
 
 def bound_colour(bound: str, colours: Theme) -> str:
@@ -278,21 +271,21 @@ def time_figure(frames: TimeFrames, *, title: str = "", theme: str = "light", to
     from matplotlib.figure import Figure
 
     colours, data = THEMES[theme], time_chart(frames, top)
-    made = Figure(figsize=(_WIDTH / 72, 5), dpi=DPI, facecolor=colours.ground)
+    made = Figure(figsize=(PAGE_WIDTH / 72, 5), dpi=DPI, facecolor=colours.ground)
     measure = measurer(FigureCanvasAgg(made))
     slots, down = _slots(data)
     beyond = [entry for slot in slots for entry in slot.plane.beyond]
     told = filter(None, [*time_captions.footnotes(frames, data, beyond), _left_out(data)])
-    notes = wrapped(list(told), _NOTE, _WIDTH - 12, _NOTE_LINES, measure)
-    legend = legend_of(data, any(slot.plane.boxes for slot in slots), measure, _WIDTH)
+    notes = wrapped(list(told), _NOTE, PAGE_WIDTH - 12, _NOTE_LINES, measure)
+    legend = legend_of(data, any(slot.plane.boxes for slot in slots), measure, PAGE_WIDTH)
     foot = height_of(legend) + _NOTE_STEP * len(notes) + 6
     height = down + foot
-    made.set_size_inches(_WIDTH / 72, height / 72)
-    sheet = _sheet(made, height)
-    _header(sheet, height, title or _default_title(data), captions.subtitle(frames), colours, measure)
+    made.set_size_inches(PAGE_WIDTH / 72, height / 72)
+    sheet = sheet_over(made, PAGE_WIDTH, height)
+    put_header(sheet, clean(title or _default_title(data)), captions.subtitle(frames), colours, measure)
     for slot in slots:
         view = slot.plane.view
-        place = (slot.left / _WIDTH, 1 - (slot.top + view.height) / height, view.width / _WIDTH, view.height / height)
+        place = (slot.left / PAGE_WIDTH, 1 - (slot.top + view.height) / height, view.width / PAGE_WIDTH, view.height / height)
         axes = made.add_axes(place, facecolor=colours.ground)
         draw_plane(axes, slot.plane, labels(slot.plane, data, measure), data, colours)
     if not slots:
@@ -322,7 +315,7 @@ def _slots(data: TimeChart) -> tuple[list[_Slot], float]:
             left, _, above, below, _ = _BOTH if row[0].second else _PLANE
             wide = len(planes) == 3 and row[0].second is not None
             for column, plane in enumerate(row):
-                slots.append(_Slot(plane, left + column * _WIDTH / (1 if wide else 2), down + above))
+                slots.append(_Slot(plane, left + column * PAGE_WIDTH / (1 if wide else 2), down + above))
             down += above + row[0].view.height + below
     return slots, down if slots else down + _PLANE[4]
 
@@ -342,9 +335,9 @@ def _left_out(data: TimeChart) -> str:
 def _sizes(alone: bool) -> Sequence[tuple[float, float]]:
     """Axes of planes and of 4D charts: one that is ``alone`` has the whole width."""
     left, right, _, _, height = _PLANE
-    planes = (_WIDTH / 2 - left - right, height)
+    planes = (PAGE_WIDTH / 2 - left - right, height)
     left, right, _, _, height = _BOTH
-    return planes, (_WIDTH - left - right, height) if alone else (_WIDTH / 2 - left - right, _NARROW)
+    return planes, (PAGE_WIDTH - left - right, height) if alone else (PAGE_WIDTH / 2 - left - right, _NARROW)
 
 
 def _titled(planes: list[Plane], device: DeviceChart, data: TimeChart) -> list[Plane]:
@@ -357,18 +350,3 @@ def _empty(made: Figure, height: float) -> Axes:
     axes = made.add_axes((0.1, 1 - (_HEAD + _PLANE[4]) / height, 0.8, _PLANE[4] / height), facecolor="none")
     axes.set_axis_off()
     return axes
-
-
-def _sheet(made: Figure, height: float) -> Axes:
-    """Invisible axes over the whole figure, in points."""
-    sheet = made.add_axes((0, 0, 1, 1), facecolor="none", zorder=-1)
-    sheet.set_axis_off()
-    sheet.set_xlim(0, _WIDTH)
-    sheet.set_ylim(0, height)
-    return sheet
-
-
-def _header(sheet: Axes, height: float, title: str, subtitle: str, colours: Theme, measure: Measure) -> None:
-    title = fitted(clean(title), _TITLE * 1.25, _WIDTH - 12, measure)  # bold is wider than what is measured
-    put_text(sheet, 6, height - 7, title, _TITLE, colours.text, va="top", weight="bold")
-    put_text(sheet, 6, height - 22, fitted(subtitle, _SUBTITLE, _WIDTH - 12, measure), _SUBTITLE, colours.faint, va="top")
