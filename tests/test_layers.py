@@ -57,7 +57,6 @@ OPENING = {
 LOOKING_UP = {
     "__init__.py",
     "analyses/__init__.py",
-    "bench/telemetry.py",
     "cli/parser.py",
     "inputs/opening.py",
     "report/compressed.py",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
+from ncu_roofline.bench import nvml as library
 from ncu_roofline.bench.device import Device
+from ncu_roofline.bench.nvml import Nvml, NvmlError, or_none
 from ncu_roofline.bench.statistics import median
+from ncu_roofline.bench.windows import Sample, Window, duty, growth, mean, within
 
-# Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h, checked against nvidia-ml-py).
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h).
 REASONS = {
     0x2: "application clocks",
     0x4: "power cap",
@@ -30,12 +33,11 @@ REASONS = {
 POWER_CAP = 0x4
 HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that spoil a measurement.  The power cap does not: under it the clock settles where the chip can stay."""
-_COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
-# Numbers of nvml.h: clock types, sensor, violation policies.
-_GRAPHICS, _SM, _MEMORY = 0, 1, 2
-_GPU_SENSOR = 0
-_POWER_POLICY, _THERMAL_POLICY = 0, 1
-_MEMORY_TEMPERATURE_FIELD = 82
+INSTANT, AVERAGE = "instant", "average (1 s)"
+"""What readings of power can be."""
+_THOROUGH, _ENERGY = 10, 3
+"""Every how many readings a Watch asks for what changes slowly, and for energy: that call takes 3.4 ms (median, H100, driver
+580; the others together 0.3 ms), and the counter is renewed every 100 ms there."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Counters:
-    """Counters that only grow; None where the driver does not say.  J, and s spent below the clock for a cause."""
+    """Counters that only grow; None where the driver does not say.  In s spent below the clock for a cause."""
 
-    energy: float | None = None
     power_violation: float | None = None
     thermal_violation: float | None = None
 
@@ -71,15 +72,18 @@ class Telemetry(Protocol):
     def identity(self) -> dict[str, Any]:
         """What stays the same: driver, VBIOS, ECC, MIG, limits, other processes; keys as in a ceilings file."""
 
-    def read(self) -> Reading:
-        """Now."""
+    def read(self, thorough: bool = True) -> Reading:
+        """Now; temperatures and the link, which change slowly, only where ``thorough``."""
+
+    def energy(self) -> float | None:
+        """What the GPU has taken since some time past, in J."""
 
     def counters(self) -> Counters:
         """Now."""
 
 
 class NoTelemetry:
-    """Where NVML or its Python package is missing."""
+    """Where NVML is missing."""
 
     available = False
 
@@ -90,9 +94,13 @@ class NoTelemetry:
         """Nothing."""
         return {}
 
-    def read(self) -> Reading:
+    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         """Nothing."""
         return Reading()
+
+    def energy(self) -> float | None:
+        """Nothing."""
+        return None
 
     def counters(self) -> Counters:
         """Nothing."""
@@ -101,7 +109,14 @@ class NoTelemetry:
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen while trials ran: means and extremes; None where unknown.  Units as in Reading and Counters."""
+    """What was seen while trials ran; None where unknown.  Units as in Reading and Counters.
+
+    ``power`` is the time-weighted mean inside the trials: times their seconds it is their energy.  (The sensor is renewed every
+    100 ms on an H100, so that short trials far apart also see what was before them.)  ``energy`` is that of the
+    whole span from the first trial's begin to the last one's end, pauses too; ``duty`` is the share of that span that was
+    timed.  ``samples`` is the number of readings inside the trials: with 0 power is unknown, and reasons, temperatures, memory
+    clock and link, which outlast a trial, are those of all readings.
+    """
 
     memory_clock: float | None = None
     power: float | None = None
@@ -110,6 +125,7 @@ class Observed:
     reasons: int = 0
     link: tuple[int, int] | None = None
     energy: float | None = None
+    duty: float | None = None
     power_violation: float | None = None
     thermal_violation: float | None = None
     samples: int = 0
@@ -125,21 +141,28 @@ def names(reasons: int) -> list[str]:
     return [name for bit, name in REASONS.items() if reasons & bit]
 
 
-def observe(readings: Sequence[Reading], before: Counters, after: Counters, since: float, until: float) -> Observed:
-    """Sum up the readings between two times (all of them, if none falls between)."""
-    inside = [reading for reading in readings if since <= reading.time <= until] or list(readings)
+def observe(
+    readings: Sequence[Reading], energies: Sequence[Sample], counters: tuple[Counters, Counters], windows: Sequence[Window]
+) -> Observed:
+    """Sum up what was read inside the windows, which are in order.
+
+    ``energies`` are the times and values in J of the energy counter, ``counters`` those before and after all reading.
+    """
+    before, after = counters
+    inside = [reading for reading in readings if within(reading.time, windows)]
+    used = inside or readings
     reasons = 0
-    for reading in inside:
+    for reading in used:
         reasons |= reading.reasons
-    links = [reading.link for reading in inside if reading.link is not None]
     return Observed(
-        memory_clock=_middle([r.memory_clock for r in inside]),
-        power=_middle([r.power for r in inside]),
-        temperature=_highest([r.temperature for r in inside]),
-        memory_temperature=_highest([r.memory_temperature for r in inside]),
+        memory_clock=_middle([r.memory_clock for r in used]),
+        power=mean([(r.time, r.power) for r in readings if r.power is not None], windows),
+        temperature=_highest([r.temperature for r in used]),
+        memory_temperature=_highest([r.memory_temperature for r in used]),
         reasons=reasons,
-        link=max(links, default=None),
-        energy=_grown(before.energy, after.energy),
+        link=max((reading.link for reading in used if reading.link is not None), default=None),
+        energy=growth(energies, windows[0][0], windows[-1][1]) if windows else None,
+        duty=duty(windows),
         power_violation=_grown(before.power_violation, after.power_violation),
         thermal_violation=_grown(before.thermal_violation, after.thermal_violation),
         samples=len(inside),
@@ -161,12 +184,13 @@ def _grown(before: float | None, after: float | None) -> float | None:
 
 @dataclass
 class Watch:
-    """Reads a GPU from a thread while trials run: ``with Watch(telemetry) as watch: ...; watch.seen(since, until)``."""
+    """Reads a GPU from a thread while trials run: ``with Watch(telemetry) as watch: ...; watch.seen_in(windows)``."""
 
     telemetry: Telemetry
-    period: float = 0.03
+    period: float = 0.01
     clock: Callable[[], float] = time.monotonic
     _readings: list[Reading] = field(default_factory=list)
+    _energies: list[Sample] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _before: Counters = field(default_factory=Counters)
@@ -183,8 +207,12 @@ class Watch:
 
     def seen(self, since: float, until: float) -> Observed:
         """What was read between two times of ``clock``; ends the reading."""
+        return self.seen_in([(since, until)])
+
+    def seen_in(self, windows: Sequence[Window]) -> Observed:
+        """What was read inside trials, told as begin and end by ``clock`` and in order; ends the reading."""
         self._finish()
-        return observe(self._readings, self._before, self.telemetry.counters(), since, until)
+        return observe(self._readings, self._energies, (self._before, self.telemetry.counters()), windows)
 
     def _finish(self) -> None:
         self._stop.set()
@@ -193,122 +221,132 @@ class Watch:
             self._thread = None
 
     def _poll(self) -> None:
-        while not self._stop.is_set():
-            reading = self.telemetry.read()
+        slow = Reading()
+        for number in itertools.count():
+            if self._stop.is_set():
+                return
+            began = self.clock()
+            reading = self.telemetry.read(thorough=number % _THOROUGH == 0)
+            middle = (began + self.clock()) / 2
+            if number % _THOROUGH == 0:
+                slow = reading
             self._readings.append(
-                Reading(
-                    self.clock(),
-                    reading.sm_clock,
-                    reading.memory_clock,
-                    reading.power,
-                    reading.temperature,
-                    reading.memory_temperature,
-                    reading.reasons,
-                    reading.link,
+                replace(
+                    reading,
+                    time=middle,
+                    temperature=slow.temperature,
+                    memory_temperature=slow.memory_temperature,
+                    link=slow.link,
                 )
             )
+            if number % _ENERGY == 0:
+                self._read_energy()
             self._stop.wait(self.period)
 
+    def _read_energy(self) -> None:
+        began = self.clock()
+        energy = self.telemetry.energy()
+        if energy is not None:
+            self._energies.append(((began + self.clock()) / 2, energy))
 
-def open_telemetry(device: Device, module: Any = None) -> Telemetry:
+
+def open_telemetry(device: Device) -> Telemetry:
     """Telemetry of a device, found by its PCI bus id: CUDA_VISIBLE_DEVICES and MIG number devices in other ways than NVML.
 
-    ``module`` stands in for ``pynvml``.  Never raises: without NVML the result is a NoTelemetry that says why.
+    Never raises: without NVML the result is a NoTelemetry that says why.
     """
     try:
-        nvml = module or importlib.import_module("pynvml")
-    except ImportError:
-        return NoTelemetry("the Python package nvidia-ml-py is not installed (pip install 'ncu-roofline[bench]')")
-    try:
-        nvml.nvmlInit()
-        handle = _handle(nvml, device)
-    except Exception as error:  # the package raises a class of its own per code, and others for a broken library
-        return NoTelemetry(f"NVML: {error}")
-    return NvmlTelemetry(nvml, handle)
-
-
-def _handle(nvml: Any, device: Device) -> Any:
-    if device.pci_bus_id:
-        return nvml.nvmlDeviceGetHandleByPciBusId(device.pci_bus_id)
-    return nvml.nvmlDeviceGetHandleByUUID(device.uuid)
+        nvml = library.load()
+        if device.pci_bus_id:
+            handle = nvml.ask("nvmlDeviceGetHandleByPciBusId", device.pci_bus_id)
+        else:
+            handle = nvml.ask("nvmlDeviceGetHandleByUUID", device.uuid)
+    except NvmlError as error:
+        return NoTelemetry(str(error))
+    # Up to GA100 what is called the usage is no average (nvml.h).
+    return NvmlTelemetry(nvml, handle, INSTANT if device.compute_capability <= (8, 0) else AVERAGE)
 
 
 class NvmlTelemetry:
-    """One GPU seen through a ``pynvml`` module; a MIG instance is seen as the GPU it is part of."""
+    """One GPU seen through NVML; a MIG instance is seen as the GPU it is part of.
+
+    ``usage`` says what ``nvmlDeviceGetPowerUsage`` means on it; it is asked where the driver lacks the field of instant power.
+    """
 
     available = True
 
-    def __init__(self, nvml: Any, handle: Any) -> None:
+    def __init__(self, nvml: Nvml, handle: Any, usage: str = AVERAGE) -> None:
         self._nvml = nvml
         self._handle = handle
+        self._has_instant_power = self._field(library.POWER_INSTANT) is not None
+        self._power_source = INSTANT if self._has_instant_power else usage
 
     def identity(self) -> dict[str, Any]:
-        """Facts of the driver and the board, keys as in a ceilings file."""
+        """Facts of the driver and the board, keys as in a ceilings file; ``power_source`` says what readings of power are."""
         ecc = self._ask("nvmlDeviceGetEccMode")
         mig = self._ask("nvmlDeviceGetMigMode")
         mode = self._ask("nvmlDeviceGetComputeMode")
         persistence = self._ask("nvmlDeviceGetPersistenceMode")
-        cuda = self._call("nvmlSystemGetCudaDriverVersion")
+        cuda = or_none(self._nvml.ask, "nvmlSystemGetCudaDriverVersion")
         return {
-            "driver": _text(self._call("nvmlSystemGetDriverVersion")),
-            "cuda_driver_api": f"{cuda // 1000}.{cuda % 1000 // 10}" if isinstance(cuda, int) else None,
-            "vbios": _text(self._ask("nvmlDeviceGetVbiosVersion")),
+            "driver": or_none(self._nvml.ask, "nvmlSystemGetDriverVersion"),
+            "cuda_driver_api": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
+            "vbios": self._ask("nvmlDeviceGetVbiosVersion"),
             "ecc": {"current": bool(ecc[0]), "pending": bool(ecc[1])} if ecc else None,
             "mig_enabled": bool(mig[0]) if mig else None,
-            "compute_mode": _COMPUTE_MODES.get(mode) if mode is not None else None,
+            "compute_mode": library.COMPUTE_MODES.get(mode) if mode is not None else None,
             "persistence": None if persistence is None else bool(persistence),
             "power_limit_w": _scaled(self._ask("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
             "power_limit_default_w": _scaled(self._ask("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
-            "app_clocks_mhz": self._ask("nvmlDeviceGetApplicationsClock", _GRAPHICS),
+            "power_source": self._power_source if self._power() is not None else None,
+            "app_clocks_mhz": self._ask("nvmlDeviceGetApplicationsClock", library.CLOCK_GRAPHICS),
             "pcie": self._link_limits(),
-            "other_processes": self._other_processes(),
+            "other_processes": other_processes(self._nvml, self._handle),
         }
 
-    def read(self) -> Reading:
-        """Clocks, power, temperature, reasons, link."""
+    def read(self, thorough: bool = True) -> Reading:
+        """Clocks, power and reasons; temperatures and the link only where ``thorough``."""
+        reading = Reading(
+            sm_clock=_scaled(self._ask("nvmlDeviceGetClockInfo", library.CLOCK_SM), 1e6),
+            memory_clock=_scaled(self._ask("nvmlDeviceGetClockInfo", library.CLOCK_MEMORY), 1e6),
+            power=self._power(),
+            reasons=int(self._ask("nvmlDeviceGetCurrentClocksEventReasons") or 0),
+        )
+        if not thorough:
+            return reading
         generation, lanes = self._ask("nvmlDeviceGetCurrPcieLinkGeneration"), self._ask("nvmlDeviceGetCurrPcieLinkWidth")
-        reasons = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
-        if reasons is None:  # its name before driver 535
-            reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-        return Reading(
-            sm_clock=_scaled(self._ask("nvmlDeviceGetClockInfo", _SM), 1e6),
-            memory_clock=_scaled(self._ask("nvmlDeviceGetClockInfo", _MEMORY), 1e6),
-            power=_scaled(self._ask("nvmlDeviceGetPowerUsage"), 1e-3),
-            temperature=_scaled(self._ask("nvmlDeviceGetTemperature", _GPU_SENSOR), 1.0),
-            memory_temperature=self._memory_temperature(),
-            reasons=int(reasons or 0),
+        return replace(
+            reading,
+            temperature=_scaled(self._ask("nvmlDeviceGetTemperature", library.GPU_SENSOR), 1.0),
+            memory_temperature=_scaled(self._field(library.MEMORY_TEMPERATURE), 1.0),
             link=(generation, lanes) if generation and lanes else None,
         )
 
+    def energy(self) -> float | None:
+        """Since the driver was loaded, in J."""
+        return _scaled(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
+
     def counters(self) -> Counters:
-        """Energy and time held back."""
+        """Time held back."""
         return Counters(
-            energy=_scaled(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3),
-            power_violation=self._violation(_POWER_POLICY),
-            thermal_violation=self._violation(_THERMAL_POLICY),
+            power_violation=self._violation(library.POWER_POLICY),
+            thermal_violation=self._violation(library.THERMAL_POLICY),
         )
 
-    def _ask(self, name: str, *arguments: Any) -> Any:
-        return self._call(name, self._handle, *arguments)
+    def _ask(self, name: str, *inputs: Any) -> Any:
+        return or_none(self._nvml.ask, name, self._handle, *inputs)
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        function: Callable[..., Any] | None = getattr(self._nvml, name, None)
-        if function is None:
-            return None
-        try:
-            return function(*arguments)
-        except Exception:  # NVMLError has a subclass per code; not supported, no permission and lost GPU all mean: unknown
-            return None
+    def _field(self, number: int) -> float | None:
+        values = or_none(self._nvml.fields, self._handle, [number])
+        return values[0] if values else None
+
+    def _power(self) -> float | None:
+        milliwatts = self._field(library.POWER_INSTANT) if self._has_instant_power else self._ask("nvmlDeviceGetPowerUsage")
+        return _scaled(milliwatts, 1e-3)
 
     def _violation(self, policy: int) -> float | None:
         status = self._ask("nvmlDeviceGetViolationStatus", policy)
-        return _scaled(getattr(status, "violationTime", None), 1e-9)
-
-    def _memory_temperature(self) -> float | None:
-        values = self._ask("nvmlDeviceGetFieldValues", [_MEMORY_TEMPERATURE_FIELD])
-        if not values or getattr(values[0], "nvmlReturn", 1) != 0:
-            return None
-        return _scaled(getattr(values[0].value, "uiVal", None), 1.0)
+        return None if status is None else _scaled(status.violationTime, 1e-9)
 
     def _link_limits(self) -> dict[str, Any]:
         calls = {
@@ -319,20 +357,12 @@ class NvmlTelemetry:
         }
         return {key: self._ask(name) for key, name in calls.items()}
 
-    def _other_processes(self) -> int | None:
-        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
-        if processes is None:
-            return None
-        return len([process for process in processes if getattr(process, "pid", None) != os.getpid()])
+
+def other_processes(nvml: Nvml, handle: Any) -> int | None:
+    """How many processes but this one compute on a device; None where NVML does not say."""
+    processes = or_none(nvml.processes, handle)
+    return None if processes is None else len([process for process in processes if process != os.getpid()])
 
 
-def _scaled(value: object, factor: float) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return value * factor
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else None
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

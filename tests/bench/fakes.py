@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +12,7 @@ from typing import Any
 
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import Timing
+from ncu_roofline.bench.nvml import NvmlError
 from ncu_roofline.bench.runner import Job, Launch, RunnerFailed, Trial
 from ncu_roofline.bench.telemetry import Counters, Reading
 from tests.bench import fake_runner
@@ -153,15 +154,19 @@ class FakeTelemetry:
         """What the test says."""
         return self.facts
 
-    def read(self) -> Reading:
+    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         """The reasons of the run that is on."""
         reasons = self.reasons[min(max(self.looks - 1, 0) // 2, len(self.reasons) - 1)]
         return Reading(sm_clock=1.98e9, memory_clock=3.201e9, power=600.0, temperature=55.0, reasons=reasons)
 
+    def energy(self) -> float | None:
+        """None: what it grows by is tried on its own."""
+        return None
+
     def counters(self) -> Counters:
         """Read before and after each run: that is how the runs are counted."""
         self.looks += 1
-        return Counters(energy=100.0 * self.looks)
+        return Counters()
 
 
 def device(facts: Mapping[str, Any] = H200, index: int = 0) -> Device:
@@ -169,49 +174,59 @@ def device(facts: Mapping[str, Any] = H200, index: int = 0) -> Device:
     return parse_device({"index": index, **facts})
 
 
-class NvmlError(Exception):
-    """What a fake NVML raises."""
+class FakeNvml:
+    """Stands in for Nvml; an answer that is an exception is raised, what has no answer is not in this driver's library."""
 
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.answers = dict(answers)
+        self.asked: list[tuple[Any, ...]] = []
 
-def fake_nvml(**answers: Any) -> SimpleNamespace:
-    """A ``pynvml`` of an H200; an answer that is an exception is raised, a missing function is missing."""
-    known: dict[str, Any] = {
-        "nvmlInit": None,
-        "nvmlDeviceGetHandleByPciBusId": "handle",
-        "nvmlSystemGetDriverVersion": b"580.65.06",
-        "nvmlSystemGetCudaDriverVersion": 13000,
-        "nvmlDeviceGetVbiosVersion": "96.00.BC.00.01",
-        "nvmlDeviceGetEccMode": [1, 1],
-        "nvmlDeviceGetMigMode": [0, 0],
-        "nvmlDeviceGetComputeMode": 0,
-        "nvmlDeviceGetPersistenceMode": 1,
-        "nvmlDeviceGetEnforcedPowerLimit": 700_000,
-        "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
-        "nvmlDeviceGetApplicationsClock": 1980,
-        "nvmlDeviceGetCurrPcieLinkGeneration": 5,
-        "nvmlDeviceGetCurrPcieLinkWidth": 16,
-        "nvmlDeviceGetMaxPcieLinkGeneration": 5,
-        "nvmlDeviceGetMaxPcieLinkWidth": 16,
-        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=1)],
-        "nvmlDeviceGetClockInfo": lambda _handle, kind: {1: 1980, 2: 3201}[kind],
-        "nvmlDeviceGetPowerUsage": 612_500,
-        "nvmlDeviceGetTemperature": 58,
-        "nvmlDeviceGetCurrentClocksEventReasons": 0x4,
-        "nvmlDeviceGetTotalEnergyConsumption": 5_000,
-        "nvmlDeviceGetViolationStatus": SimpleNamespace(violationTime=2_000_000),
-        "nvmlDeviceGetFieldValues": [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=71))],
-    }
-    module = SimpleNamespace()
-    for name, answer in {**known, **answers}.items():
-        if answer is not ...:
-            setattr(module, name, _function(answer))
-    return module
-
-
-def _function(answer: Any) -> Callable[..., Any]:
-    def function(*arguments: Any) -> Any:
+    def ask(self, name: str, *inputs: Any) -> Any:
+        """The answer, or what it computes from the inputs."""
+        self.asked.append((name, *inputs))
+        answer = self.answers.get(name, NvmlError(f"{name}: this driver's NVML does not have it"))
         if isinstance(answer, Exception):
             raise answer
-        return answer(*arguments) if callable(answer) else answer
+        return answer(*inputs) if callable(answer) else answer
 
-    return function
+    def fields(self, device: Any, numbers: Sequence[int]) -> list[float | None]:
+        """The values by their numbers."""
+        values = self.ask("nvmlDeviceGetFieldValues", device, *numbers)
+        return [values.get(number) for number in numbers]
+
+    def processes(self, device: Any) -> list[int]:
+        """Their numbers."""
+        found: list[int] = self.ask("nvmlDeviceGetComputeRunningProcesses", device)
+        return found
+
+
+def fake_nvml(**answers: Any) -> FakeNvml:
+    """The NVML of an H200, with some answers changed."""
+    return FakeNvml({**_H200_ANSWERS, **answers})
+
+
+_H200_ANSWERS: dict[str, Any] = {
+    "nvmlDeviceGetHandleByPciBusId": 1,
+    "nvmlSystemGetDriverVersion": "580.65.06",
+    "nvmlSystemGetCudaDriverVersion": 13000,
+    "nvmlDeviceGetVbiosVersion": "96.00.BC.00.01",
+    "nvmlDeviceGetEccMode": (1, 1),
+    "nvmlDeviceGetMigMode": (0, 0),
+    "nvmlDeviceGetComputeMode": 0,
+    "nvmlDeviceGetPersistenceMode": 1,
+    "nvmlDeviceGetEnforcedPowerLimit": 700_000,
+    "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
+    "nvmlDeviceGetApplicationsClock": 1980,
+    "nvmlDeviceGetCurrPcieLinkGeneration": 5,
+    "nvmlDeviceGetCurrPcieLinkWidth": 16,
+    "nvmlDeviceGetMaxPcieLinkGeneration": 5,
+    "nvmlDeviceGetMaxPcieLinkWidth": 16,
+    "nvmlDeviceGetComputeRunningProcesses": [1],
+    "nvmlDeviceGetClockInfo": lambda _device, kind: {1: 1980, 2: 3201}[kind],
+    "nvmlDeviceGetPowerUsage": 580_000,
+    "nvmlDeviceGetTemperature": 58,
+    "nvmlDeviceGetCurrentClocksEventReasons": 0x4,
+    "nvmlDeviceGetTotalEnergyConsumption": 5_000,
+    "nvmlDeviceGetViolationStatus": SimpleNamespace(violationTime=2_000_000),
+    "nvmlDeviceGetFieldValues": {82: 71, 186: 612_500},
+}

@@ -57,7 +57,8 @@ def test_a_clean_run_is_accepted_with_median_and_interval() -> None:
     assert entry["theory"]["at_measured_clock"] == pytest.approx(132 * 128 * 1.98e9)
     assert entry["theory"]["fraction"] == pytest.approx(0.986, abs=2e-3)
     assert entry["per_sm_and_cycle"] == pytest.approx(126.3, abs=0.2)
-    assert (entry["power_w"], entry["temp_c"]["gpu"], entry["energy_j"]) == (600.0, 55.0, 300.0)
+    # These trials take no time, so nothing was read while they ran.
+    assert (entry["power_w"], entry["temp_c"]["gpu"], entry["energy_j"]) == (None, 55.0, None)
     assert entry["clock"] == {
         "sm_mhz_mean": pytest.approx(1980),
         "sm_mhz_min": 1980,

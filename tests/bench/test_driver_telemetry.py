@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from types import SimpleNamespace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import pytest
 
-from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Watch, names, observe, open_telemetry
-from tests.bench.fakes import H200, FakeTelemetry, NvmlError, device, fake_nvml
+from ncu_roofline.bench import nvml
+from ncu_roofline.bench.nvml import NvmlError
+from ncu_roofline.bench.telemetry import (
+    Counters,
+    NoTelemetry,
+    Observed,
+    Reading,
+    Telemetry,
+    Watch,
+    names,
+    observe,
+    open_telemetry,
+)
+from tests.bench.fakes import H200, FakeNvml, FakeTelemetry, device, fake_nvml
+
+Open = Callable[..., Telemetry]
+NONE = (Counters(), Counters())
 
 
-def test_identity_and_readings() -> None:
-    telemetry = open_telemetry(device(), fake_nvml())
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Opens the telemetry of an H200 on a given NVML."""
+
+    def open_on(library: FakeNvml, **facts: str) -> Telemetry:
+        monkeypatch.setattr(nvml, "load", lambda: library)
+        return open_telemetry(device({**H200, **facts}))
+
+    return open_on
+
+
+def test_identity_and_readings(opened: Open) -> None:
+    telemetry = opened(fake_nvml())
     assert telemetry.available
     assert telemetry.identity() == {
         "driver": "580.65.06",
@@ -24,6 +53,7 @@ def test_identity_and_readings() -> None:
         "persistence": True,
         "power_limit_w": 700.0,
         "power_limit_default_w": 700.0,
+        "power_source": "instant",
         "app_clocks_mhz": 1980,
         "pcie": {"gen": 5, "width": 16, "gen_max": 5, "width_max": 16},
         "other_processes": 1,
@@ -32,77 +62,181 @@ def test_identity_and_readings() -> None:
     assert (reading.sm_clock, reading.memory_clock) == (1.98e9, 3.201e9)
     assert (reading.power, reading.temperature, reading.memory_temperature) == (612.5, 58, 71)
     assert (reading.reasons, reading.link) == (0x4, (5, 16))
-    assert telemetry.counters() == Counters(energy=5.0, power_violation=2e-3, thermal_violation=2e-3)
+    assert telemetry.energy() == 5.0
+    assert telemetry.counters() == Counters(power_violation=2e-3, thermal_violation=2e-3)
 
 
-def test_every_call_may_fail() -> None:
+def test_every_call_may_fail(opened: Open) -> None:
     """Whatever NVML refuses is None, and nothing is raised."""
-    good = fake_nvml()
-    for name in vars(good):
-        if name in ("nvmlInit", "nvmlDeviceGetHandleByPciBusId"):
-            continue
-        for answer in (NvmlError("Not Supported"), ..., None):
-            telemetry = open_telemetry(device(), fake_nvml(**{name: answer}))
+    refused = NvmlError("Not Supported")
+    finding = "nvmlDeviceGetHandleByPciBusId"
+    for name in fake_nvml().answers:
+        if name != finding:
+            telemetry = opened(fake_nvml(**{name: refused}))
             telemetry.identity()
             telemetry.read()
             telemetry.counters()
-    names_of_all = [name for name in vars(good) if name not in ("nvmlInit", "nvmlDeviceGetHandleByPciBusId")]
-    telemetry = open_telemetry(device(), fake_nvml(**{name: NvmlError("GPU is lost") for name in names_of_all}))
+    telemetry = opened(FakeNvml({finding: 1}))
     assert telemetry.read() == Reading()
+    assert telemetry.energy() is None
     assert telemetry.counters() == Counters()
     assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
 
 
-@pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetHandleByPciBusId"])
-def test_without_a_library_or_the_gpu_in_it(call: str) -> None:
-    telemetry = open_telemetry(device(), fake_nvml(**{call: NvmlError("NVML Shared Library Not Found")}))
-    assert isinstance(telemetry, NoTelemetry)
-    assert "Library Not Found" in telemetry.reason
-    assert telemetry.identity() == {}
-    assert telemetry.read() == Reading()
+def test_instant_power_is_taken_where_the_driver_has_it(opened: Open) -> None:
+    telemetry = opened(fake_nvml())
+    assert (telemetry.read().power, telemetry.identity()["power_source"]) == (612.5, "instant")
 
 
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pynvml", None)
+@pytest.mark.parametrize("fields", [{82: 71}, NvmlError("nvmlDeviceGetFieldValues: this driver's NVML does not have it")])
+@pytest.mark.parametrize(
+    ("cc", "source"), [("7.0", "instant"), ("8.0", "instant"), ("8.6", "average (1 s)"), ("9.0", "average (1 s)")]
+)
+def test_an_older_driver_tells_what_its_power_is(opened: Open, fields: object, cc: str, source: str) -> None:
+    telemetry = opened(fake_nvml(nvmlDeviceGetFieldValues=fields), cc=cc)
+    assert (telemetry.read().power, telemetry.identity()["power_source"]) == (580.0, source)
+
+
+def test_instant_and_average_power_are_not_mixed(opened: Open) -> None:
+    library = fake_nvml()
+    telemetry = opened(library)
+    library.answers["nvmlDeviceGetFieldValues"] = NvmlError("Timeout")
+    assert telemetry.read().power is None
+
+
+def test_a_quick_reading_asks_for_little(opened: Open) -> None:
+    library = fake_nvml()
+    telemetry = opened(library)
+    library.asked.clear()
+    reading = telemetry.read(thorough=False)
+    assert (reading.power, reading.reasons, reading.memory_clock) == (612.5, 0x4, 3.201e9)
+    assert (reading.link, reading.temperature, reading.memory_temperature) == (None, None, None)
+    assert sorted(name for name, *_ in library.asked) == [
+        "nvmlDeviceGetClockInfo",
+        "nvmlDeviceGetClockInfo",
+        "nvmlDeviceGetCurrentClocksEventReasons",
+        "nvmlDeviceGetFieldValues",
+    ]
+
+
+@pytest.mark.parametrize("reason", ["the NVIDIA driver's library cannot be loaded", "nvmlInit: Driver Not Loaded"])
+def test_without_nvml(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    def load() -> FakeNvml:
+        raise NvmlError(reason)
+
+    monkeypatch.setattr(nvml, "load", load)
     telemetry = open_telemetry(device())
     assert isinstance(telemetry, NoTelemetry)
-    assert "ncu-roofline[bench]" in telemetry.reason
+    assert (telemetry.reason, telemetry.available) == (reason, False)
+    assert (telemetry.identity(), telemetry.read(), telemetry.energy()) == ({}, Reading(), None)
 
 
-def test_a_device_without_bus_id_is_found_by_its_uuid() -> None:
-    asked = []
-    nvml = fake_nvml(nvmlDeviceGetHandleByUUID=lambda uuid: asked.append(uuid))
-    open_telemetry(device({**H200, "pci_bus_id": ""}), nvml)
-    assert asked == [H200["uuid"]]
+def test_without_the_gpu(opened: Open) -> None:
+    telemetry = opened(fake_nvml(nvmlDeviceGetHandleByPciBusId=NvmlError("nvmlDeviceGetHandleByPciBusId: Not Found")))
+    assert isinstance(telemetry, NoTelemetry)
+    assert telemetry.reason == "nvmlDeviceGetHandleByPciBusId: Not Found"
 
 
-def test_old_drivers_call_it_throttle_reasons() -> None:
-    nvml = fake_nvml(nvmlDeviceGetCurrentClocksEventReasons=..., nvmlDeviceGetCurrentClocksThrottleReasons=0x48)
-    assert names(open_telemetry(device(), nvml).read().reasons) == ["hardware slowdown", "hardware thermal slowdown"]
+def test_a_device_without_bus_id_is_found_by_its_uuid(opened: Open) -> None:
+    library = fake_nvml(nvmlDeviceGetHandleByUUID=1)
+    assert opened(library, pci_bus_id="").available
+    assert library.asked[0] == ("nvmlDeviceGetHandleByUUID", H200["uuid"])
 
 
-def test_the_numbers_are_those_of_nvidias_package() -> None:
-    nvml = pytest.importorskip("pynvml")
-    assert nvml.nvmlClocksThrottleReasonHwSlowdown == 0x8
-    assert nvml.nvmlClocksThrottleReasonSwThermalSlowdown == 0x20
-    assert nvml.nvmlClocksThrottleReasonHwThermalSlowdown == 0x40
-    assert nvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown == 0x80
-    assert nvml.nvmlClocksThrottleReasonSwPowerCap == 0x4
-    assert (nvml.NVML_CLOCK_GRAPHICS, nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM) == (0, 1, 2)
-    assert (nvml.NVML_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_THERMAL, nvml.NVML_TEMPERATURE_GPU) == (0, 1, 0)
-    assert nvml.NVML_FI_DEV_MEMORY_TEMP == 82
+def test_names_of_reasons() -> None:
+    assert names(0x48) == ["hardware slowdown", "hardware thermal slowdown"]
 
 
 def test_only_readings_while_trials_ran_count() -> None:
     readings = [
         Reading(time=t, power=p, reasons=r) for t, p, r in ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
     ]
-    seen = observe(readings, Counters(energy=10.0), Counters(energy=35.0), 0.5, 2.5)
-    assert (seen.power, seen.reasons, seen.energy, seen.samples) == (605.0, 0x4, 25.0, 2)
+    energies = [(0.0, 1.0), (0.5, 10.0), (1.0, 20.0), (1.5, 220.0), (2.0, 420.0), (2.5, 520.0), (3.0, 530.0)]
+    seen = observe(readings, energies, (Counters(power_violation=1.0), Counters(power_violation=1.5)), [(0.5, 2.5)])
+    assert (seen.power, seen.reasons, seen.energy, seen.samples) == (605.0, 0x4, 510.0, 2)
+    assert (seen.duty, seen.power_violation, seen.thermal_violation) == (1.0, 0.5, None)
     assert seen.harmful == []
-    everything = observe(readings, Counters(), Counters(), 7.0, 8.0)
-    assert (everything.samples, everything.energy) == (4, None)
-    assert everything.harmful == ["hardware slowdown", "hardware thermal slowdown"]
+
+
+def test_pauses_between_trials_count_for_energy_but_not_for_power() -> None:
+    readings = [
+        Reading(time=time, power=power, reasons=int(power < 500) * 0x8) for time, power in ((1, 600.0), (3, 100.0), (5, 800.0))
+    ]
+    energies = [(number / 2, 100.0 * number) for number in range(20)]
+    seen = observe(readings, energies, NONE, [(0.5, 2.0), (4.0, 5.5)])
+    assert (seen.power, seen.reasons, seen.samples) == (700.0, 0, 2)
+    assert (seen.energy, seen.duty) == (pytest.approx(5.0 * 200), pytest.approx(0.6))
+
+
+def test_where_no_reading_falls_into_a_trial() -> None:
+    """Reasons and settings outlast it; power does not, and is not made up."""
+    readings = [Reading(time=t, power=90.0, memory_clock=3e9, temperature=50.0 + t, reasons=0x8 << 3 * t) for t in (0, 1)]
+    seen = observe(readings, [], NONE, [(7.0, 8.0)])
+    assert seen.harmful == ["hardware slowdown", "hardware thermal slowdown"]
+    assert seen == Observed(memory_clock=3e9, temperature=51.0, reasons=0x48, duty=1.0, samples=0)
+    assert observe(readings, [], NONE, []).duty is None
+
+
+@dataclass
+class Play(FakeTelemetry):
+    """A GPU that is idle at 100 W, but loaded with 600 W from 1 s to 2 s; each look at it takes 1 ms of a made-up clock."""
+
+    now: float = 0.0
+    until: float = 3.0
+    over: threading.Event = field(default_factory=threading.Event)
+    asked: list[str] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def read(self, thorough: bool = True) -> Reading:
+        self.asked.append("all" if thorough else "quick")
+        time_ = self.pass_time()
+        power = 600.0 if 1.0 <= time_ <= 2.0 else 100.0
+        return Reading(power=power, link=(5, 16) if thorough else None, temperature=60.0 if thorough else None)
+
+    def energy(self) -> float | None:
+        self.asked.append("energy")
+        tick = self.pass_time() // 0.02 * 0.02
+        return 7.0 + 100.0 * tick + 500.0 * min(max(tick - 1.0, 0.0), 1.0)
+
+    def pass_time(self) -> float:
+        if self.now >= self.until:
+            self.over.set()
+            time.sleep(0.001)
+        else:
+            self.now += 0.001
+        return self.now
+
+    def watched(self, windows: list[tuple[float, float]]) -> Observed:
+        with Watch(self, period=0.0, clock=self.clock) as watch:
+            assert self.over.wait(30)
+            return watch.seen_in(windows)
+
+
+def test_a_watch_tells_energy_and_power_of_the_trials_only() -> None:
+    seen = Play().watched([(1.1, 1.4), (1.5, 1.9)])
+    assert seen.power == pytest.approx(600.0)
+    assert seen.energy == pytest.approx(0.8 * 600.0, rel=0.02)
+    assert seen.duty == pytest.approx(0.7 / 0.8)
+    assert (seen.link, seen.temperature) == ((5, 16), 60.0)
+
+
+def test_a_window_without_a_thorough_reading_knows_the_last_one() -> None:
+    play = Play()
+    seen = play.watched([(1.1, 1.103)])
+    assert 0 < seen.samples < 5
+    assert (seen.link, seen.temperature, seen.energy) == ((5, 16), 60.0, None)
+
+
+def test_what_is_slow_to_tell_or_to_change_is_asked_for_seldom() -> None:
+    play = Play(until=0.5)
+    play.watched([(0.0, 0.5)])
+    kinds = {kind: play.asked.count(kind) for kind in ("all", "quick", "energy")}
+    looks = kinds["all"] + kinds["quick"]
+    assert play.asked[0] == "all"
+    assert kinds["all"] == pytest.approx(looks / 10, abs=1)
+    assert kinds["energy"] == pytest.approx(looks / 3, abs=1)
 
 
 def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
@@ -110,8 +244,15 @@ def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
     with Watch(FakeTelemetry(), period=0.002) as watch:
         time.sleep(0.05)
         seen = watch.seen(before, time.monotonic())
+        assert watch._thread is None
     assert seen.samples >= 2
-    assert (seen.power, seen.memory_clock, seen.energy) == (600.0, 3.201e9, 100.0)
+    assert (seen.power, seen.memory_clock, seen.energy) == (600.0, 3.201e9, None)
+
+
+def test_a_watch_without_telemetry_starts_no_thread() -> None:
+    with Watch(NoTelemetry("")) as watch:
+        assert watch._thread is None
+        assert watch.seen(1.0, 2.0) == Observed(duty=1.0)
 
 
 def test_a_watch_ends_when_what_it_watches_fails() -> None:
@@ -121,6 +262,6 @@ def test_a_watch_ends_when_what_it_watches_fails() -> None:
     assert watch._thread is None
 
 
-def test_other_processes_do_not_count_this_one() -> None:
-    own = SimpleNamespace(pid=__import__("os").getpid())
-    assert open_telemetry(device(), fake_nvml(nvmlDeviceGetComputeRunningProcesses=[own])).identity()["other_processes"] == 0
+def test_other_processes_do_not_count_this_one(opened: Open) -> None:
+    library = fake_nvml(nvmlDeviceGetComputeRunningProcesses=[os.getpid(), 1])
+    assert opened(library).identity()["other_processes"] == 1
