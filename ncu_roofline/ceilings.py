@@ -1,8 +1,10 @@
-"""Measured ceilings: the JSON that the micro-benchmarks write, read and checked.
+"""Measured ceilings: the JSON that the micro-benchmarks write, read and checked, and those that come with the package.
 
-Schema ``ert-ceilings`` version 1: ``device`` says which GPU, ``ceilings`` is a list of ``{"id", "value", "unit", ...}`` in SI
-units.
+Schema ``ert-ceilings`` version 1: ``device`` says which GPU, or CPU (``"kind": "cpu"``), ``ceilings`` is a list of
+``{"id", "value", "unit", ...}`` in SI units; `data/ceilings.schema.json` has all of it.
 A ceiling whose value is null (not on this part), that was not accepted, or whose code path is emulated, is no roof.
+``status`` is "measured" (by `bench run`; a file that says nothing is that) or "published": figures of others, each with its
+``source``, measured under conditions that nobody can compare.
 """
 
 from __future__ import annotations
@@ -11,18 +13,27 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import parse_capability
+from ncu_roofline.facts.fields import capability_text, parse_capability
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
-# Of files of other tools, which do not say on what they were measured.
+# Of files of other tools, which do not say on what they were measured, and of CPUs, which have none.
 UNKNOWN_CAPABILITY = (0, 0)
+# What ceilings are measured on: "kind" of a device, of GPUs where it is missing.
+GPU, CPU = "gpu", "cpu"
+
+MEASURED, PUBLISHED = "measured", "published"
+NOT_COMPARABLE = "published, conditions not comparable"
+"""What is told of published ceilings wherever they are used."""
+
+_REGISTRY = Path(__file__).resolve().parent / "data" / "ceilings"
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
@@ -33,7 +44,8 @@ _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 class Ceiling:
     """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
 
-    ``spread`` is the relative standard deviation of its trials (NaN where unknown).
+    ``spread`` is the relative standard deviation of its trials (NaN where unknown); ``source`` says who published it ("" where
+    it was measured by our own benchmark).
     """
 
     id: str
@@ -42,11 +54,15 @@ class Ceiling:
     clock: float
     variant: str
     spread: float = math.nan
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The measured ceilings of one GPU."""
+    """The measured ceilings of one GPU, or of a CPU (``kind``).
+
+    ``date``, ``driver`` and ``tool`` (what measured them) are "" where unknown.
+    """
 
     path: str
     device: str
@@ -54,14 +70,28 @@ class Ceilings:
     compute_capability: tuple[int, int]
     date: str
     by_id: Mapping[str, Ceiling]
+    kind: str = GPU
+    status: str = MEASURED
+    driver: str = ""
+    tool: str = ""
 
     @property
     def provenance(self) -> str:
         """Which file, GPU and day the values come from, for people."""
-        return ", ".join(part for part in (Path(self.path).name, self.device, self.date) if part)
+        said = NOT_COMPARABLE if self.status == PUBLISHED else ""
+        return ", ".join(part for part in (Path(self.path).name, self.device, self.date, said) if part)
+
+    @property
+    def source(self) -> str:
+        """Who measured them: the program, or what the figures were published in."""
+        published = dict.fromkeys(one.source for one in self.by_id.values() if one.source)
+        return "; ".join(published) if self.status == PUBLISHED else self.tool
 
     def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
-        """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know."""
+        """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know.
+
+        Those of a CPU apply to no GPU, but to that CPU in files of other tools: it has no compute capability.
+        """
         if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
             return True
         return self.compute_capability == compute_capability and model_name(self.device) == model_name(device)
@@ -97,42 +127,96 @@ def model_name(device: str) -> str:
 
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """Read a measured-ceilings file.  Raises RooflineError for anything else, with the place in it."""
+    document = read_document(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         return _parse(str(path), document)
+    except ValueError as error:
+        raise _error(path, str(error)) from error
+
+
+def read_document(path: str | PathLike[str]) -> dict[str, Any]:
+    """All that a measured-ceilings file says: "device" is an object, "ceilings" a list of objects, each with an "id".
+
+    Raises RooflineError for anything else.
+    """
+    try:
+        return _checked(json.loads(Path(path).read_text(encoding="utf-8-sig")))
     except OSError as error:
-        raise _error(path, error.strerror or str(error), "Give the JSON file that `ncu-roofline bench run` wrote.") from error
+        raise _error(path, error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:
-        raise _error(path, str(error), "Give the JSON file that `ncu-roofline bench run` wrote.") from error
+        raise _error(path, str(error)) from error
 
 
-def _error(path: str | PathLike[str], reason: str, next_step: str) -> RooflineError:
-    return RooflineError("Cannot read ceilings", path, reason, next_step)
+def _error(path: str | PathLike[str], reason: str) -> RooflineError:
+    return RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
 
 
-def _parse(path: str, document: Any) -> Ceilings:
+@cache
+def registry() -> tuple[Ceilings, ...]:
+    """The ceilings that come with the package, one file per model of GPU and status."""
+    return tuple(read_ceilings(path) for path in sorted(_REGISTRY.glob("*.json")))
+
+
+def proven() -> dict[str, frozenset[str]]:
+    """Ceilings that were run on real hardware: ids by compute capability ("9.0"), of the registry's measured files."""
+    found: dict[str, frozenset[str]] = {}
+    for one in registry():
+        if one.status == MEASURED and one.kind == GPU:
+            capability = capability_text(one.compute_capability)
+            found[capability] = found.get(capability, frozenset()) | one.by_id.keys()
+    return found
+
+
+def energy_per_unit(entry: Mapping[str, Any]) -> float | None:
+    """Joules per operation or byte of an entry of "ceilings" (J per launch has no use: None), as it says or power over rate."""
+    if entry.get("unit") == "s":
+        return None
+    stated = number(entry.get("energy_per_unit_j"))
+    found = stated if stated > 0 else number(entry.get("power_w")) / (number(entry.get("value")) or math.nan)
+    return found if found > 0 else None
+
+
+def _checked(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f'it is no ceilings file ("schema": "{SCHEMA}" is missing)')
     if document.get("schema_version") != SCHEMA_VERSION:
         raise ValueError(f"its schema version is {document.get('schema_version')!r}, and this program knows {SCHEMA_VERSION}")
-    device = document.get("device")
     entries = document.get("ceilings")
-    if not isinstance(device, dict) or not isinstance(entries, list):
+    if not isinstance(document.get("device"), dict) or not isinstance(entries, list):
         raise ValueError('"device" must be an object and "ceilings" a list')
+    for position, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            raise ValueError(f'"ceilings"[{position}] must be an object with an "id"')
+    return document
+
+
+def _parse(path: str, document: dict[str, Any]) -> Ceilings:
+    device, entries = document["device"], document["ceilings"]
+    status = document.get("status", MEASURED)
+    if status not in (MEASURED, PUBLISHED):
+        raise ValueError(f'"status" must be {MEASURED} or {PUBLISHED}, not {_short(status)}')
     parsed = [ceiling for position, entry in enumerate(entries) if (ceiling := _ceiling(position, entry)) is not None]
     if not parsed:
         raise ValueError("it holds no accepted ceiling")
     by_id = {ceiling.id: ceiling for ceiling in parsed}
     if len(by_id) < len(parsed):
         raise ValueError("it holds two accepted ceilings of one id")
-    host = document.get("host")
+    unnamed = next((ceiling.id for ceiling in parsed if not ceiling.source), "") if status == PUBLISHED else ""
+    if unnamed:
+        raise ValueError(f'{unnamed} has no "source", and the file says that its figures were published')
+    tool = (inside(document, "tool", "name"), inside(document, "tool", "version"))
+    kind = CPU if device.get("kind") == CPU else GPU
     return Ceilings(
         path=path,
         device=str(device.get("name", "")),
         uuid=str(device.get("uuid", "")),
-        compute_capability=_capability(device.get("cc")),
-        date=str(host.get("time_utc", ""))[:10] if isinstance(host, dict) else "",
+        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else _capability(device.get("cc")),
+        date=str(inside(document, "host", "time_utc") or "")[:10],
         by_id=by_id,
+        kind=kind,
+        status=status,
+        driver=str(device.get("driver") or ""),
+        tool=" ".join(str(word) for word in tool if word),
     )
 
 
@@ -157,29 +241,28 @@ def _units_of(ceiling: str) -> tuple[str, ...]:
     )
 
 
-def _ceiling(position: int, entry: Any) -> Ceiling | None:
+def _ceiling(position: int, entry: Mapping[str, Any]) -> Ceiling | None:
     where = f'"ceilings"[{position}]'
-    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
-        raise ValueError(f'{where} must be an object with an "id"')
     reasons = entry.get("reasons") or []
     if not isinstance(reasons, list):
         raise ValueError(f"{where} ({entry['id']}): reasons must be a list, not {reasons!r}")
     if entry.get("value") is None or entry.get("accepted") is False or "emulated" in reasons:
         return None
-    value = _number(entry["value"])
+    value = number(entry["value"])
     if not value > 0:
         raise ValueError(f"{where} ({entry['id']}): value must be a positive number or null, not {_short(entry['value'])}")
     units = _units_of(entry["id"])
     if entry.get("unit") not in units:
         raise ValueError(f"{where} ({entry['id']}): unit must be {' or '.join(units)}, not {_short(entry.get('unit'))}")
-    megahertz = _number(inside(entry, "clock", "sm_mhz_mean"))
+    megahertz = number(inside(entry, "clock", "sm_mhz_mean"))
     return Ceiling(
         id=entry["id"],
         value=value,
         unit=entry["unit"],
         clock=megahertz * 1e6 if megahertz > 0 else math.nan,
         variant=str(inside(entry, "variant", "kernel") or ""),
-        spread=_number(entry.get("cv")),
+        spread=number(entry.get("cv")),
+        source=str(entry.get("source") or ""),
     )
 
 
@@ -189,8 +272,8 @@ def inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
     return inner.get(key) if isinstance(inner, dict) else None
 
 
-def _number(value: object) -> float:
-    """``value`` if it is a finite number, else NaN."""
+def number(value: object) -> float:
+    """``value`` of a document that may hold anything, if it is a finite number, else NaN."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return math.nan
     try:

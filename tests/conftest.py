@@ -25,6 +25,12 @@ def _width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
 
 
+@pytest.fixture(autouse=True)
+def _data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No ceilings of the developer's own GPUs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "no-data"))
+
+
 @pytest.fixture(scope="session")
 def real_reports() -> dict[str, Path]:
     """Real reports by file name, from $NCU_ROOFLINE_REPORTS or the folder that developers keep beside the checkout."""

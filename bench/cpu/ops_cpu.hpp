@@ -16,6 +16,7 @@ inline uint32_t threads() { return machine.threads; }
 inline uint32_t block() { return machine.block; }
 inline uint32_t blocks() { return machine.blocks; }
 inline void barrier() { machine.barrier(); }
+inline uint32_t multiprocessor() { return machine.block; }
 inline uint64_t clock_cycles() { return 0; }
 inline uint64_t clock_nanoseconds() { return 0; }
 

@@ -75,7 +75,8 @@ struct Bfloat2Value {
 struct Float2Value {
   uint64_t bits;
 };
-enum class Path { streaming, read_only, past_l1, through_l1 };  // ld.global .cs, .L1::no_allocate, .cg, .ca
+// Weak loads, as compilers emit them: ld.global.cs, .L1::no_allocate, and plain.  (.ca and .cg are strong since Volta.)
+enum class Path { streaming, past_l1, plain };
 
 }  // namespace bench::BENCH_MACHINE
 
@@ -100,6 +101,7 @@ BENCH_FN void stamp_end(const Args& args) {
   if (thread() == 0) {
     args.stamps[block()].end_cycles = clock_cycles();
     args.stamps[block()].end_ns = clock_nanoseconds();
+    args.stamps[block()].sm = multiprocessor();
   }
 }
 

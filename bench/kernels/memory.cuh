@@ -5,12 +5,9 @@
 
 namespace bench::BENCH_MACHINE {
 
-constexpr int kStreamThreads = 512;
 constexpr int kLoads = 8;  // per thread and trip, all in flight
 
 BENCH_FN uint32_t sum(const Vector4& v) { return v.x + v.y + v.z + v.w; }
-BENCH_FN uint32_t sum(const Vector2& v) { return v.x + v.y; }
-BENCH_FN uint32_t sum(uint32_t v) { return v; }
 BENCH_FN uint32_t sum(const Vector8& v) {
   uint32_t total = 0;
   BENCH_UNROLL for (int i = 0; i < 8; ++i) total += v.word[i];
@@ -23,7 +20,7 @@ BENCH_FN const V* tile_of(const Args& args, const void* base, uint32_t tile) {
   const char* window = static_cast<const char*>(base) + args.block_bytes * block();
   return reinterpret_cast<const V*>(window) + size_t{tile} * (Threads * kLoads) + thread();
 }
-BENCH_FN uint32_t first_tile(const Args& args) { return block() * args.start % args.tiles; }
+BENCH_FN uint32_t first_tile(const Args& args) { return block() % args.tiles; }
 BENCH_FN uint32_t next_tile(const Args& args, uint32_t tile) {
   tile += args.stride;
   return tile >= args.tiles ? tile - args.tiles : tile;
@@ -55,30 +52,30 @@ BENCH_FN Vector4 pattern(uint32_t index) {
   return {h, h ^ 0x85ebca6bu, h ^ 0xc2b2ae35u, h ^ 0x27d4eb2fu};
 }
 
-template <Path P>
+template <Path P, int Threads>
 BENCH_FN void write_body(const Args& args) {
   stamp_start(args);
   uint32_t tile = first_tile(args);
   Vector4* dst = static_cast<Vector4*>(args.dst);
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
-    const uint32_t index = tile * (kStreamThreads * kLoads) + thread();
-    Vector4* p = dst + size_t{tile} * (kStreamThreads * kLoads) + thread();
-    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) store<P>(p + i * kStreamThreads, pattern(index + i * kStreamThreads));
+    const uint32_t index = tile * (Threads * kLoads) + thread();
+    Vector4* p = dst + size_t{tile} * (Threads * kLoads) + thread();
+    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) store<P>(p + i * Threads, pattern(index + i * Threads));
     tile = next_tile(args, tile);
   }
   stamp_end(args);
 }
 
-template <Path P>
+template <Path P, int Threads>
 BENCH_FN void copy_body(const Args& args) {
   stamp_start(args);
   uint32_t tile = first_tile(args);
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
-    const Vector4* from = tile_of<Vector4, kStreamThreads>(args, args.in, tile);
-    Vector4* to = static_cast<Vector4*>(args.dst) + size_t{tile} * (kStreamThreads * kLoads) + thread();
+    const Vector4* from = tile_of<Vector4, Threads>(args, args.in, tile);
+    Vector4* to = static_cast<Vector4*>(args.dst) + size_t{tile} * (Threads * kLoads) + thread();
     Vector4 v[kLoads];
-    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) load<P>(v[i], from + i * kStreamThreads);
-    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) store<P>(to + i * kStreamThreads, v[i]);
+    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) load<P>(v[i], from + i * Threads);
+    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) store<P>(to + i * Threads, v[i]);
     tile = next_tile(args, tile);
   }
   stamp_end(args);
@@ -87,22 +84,21 @@ BENCH_FN void copy_body(const Args& args) {
 // dst = in + 0.4 * in2 in FP32: 16 bytes of each array per thread and step, so 3 x kLoads x 16 per trip (GPUs do not read what
 // they overwrite whole).
 BENCH_FN uint32_t triad(uint32_t x, uint32_t y) { return float_bits(multiply_add(bits_float(y), 0.4f, bits_float(x))); }
-template <Path P>
+template <Path P, int Threads>
 BENCH_FN void triad_body(const Args& args) {
   stamp_start(args);
   uint32_t tile = first_tile(args);
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
-    const Vector4* x = tile_of<Vector4, kStreamThreads>(args, args.in, tile);
-    const Vector4* y = tile_of<Vector4, kStreamThreads>(args, args.in2, tile);
-    Vector4* to = static_cast<Vector4*>(args.dst) + size_t{tile} * (kStreamThreads * kLoads) + thread();
+    const Vector4* x = tile_of<Vector4, Threads>(args, args.in, tile);
+    const Vector4* y = tile_of<Vector4, Threads>(args, args.in2, tile);
+    Vector4* to = static_cast<Vector4*>(args.dst) + size_t{tile} * (Threads * kLoads) + thread();
     Vector4 v[kLoads], w[kLoads];
     BENCH_UNROLL for (int i = 0; i < kLoads; ++i) {
-      load<P>(v[i], x + i * kStreamThreads);
-      load<P>(w[i], y + i * kStreamThreads);
+      load<P>(v[i], x + i * Threads);
+      load<P>(w[i], y + i * Threads);
     }
-    BENCH_UNROLL for (int i = 0; i < kLoads; ++i)
-        store<P>(to + i * kStreamThreads,
-                 Vector4{triad(v[i].x, w[i].x), triad(v[i].y, w[i].y), triad(v[i].z, w[i].z), triad(v[i].w, w[i].w)});
+    BENCH_UNROLL for (int i = 0; i < kLoads; ++i) store<P>(
+        to + i * Threads, Vector4{triad(v[i].x, w[i].x), triad(v[i].y, w[i].y), triad(v[i].z, w[i].z), triad(v[i].w, w[i].w)});
     tile = next_tile(args, tile);
   }
   stamp_end(args);
@@ -132,9 +128,10 @@ BENCH_FN void shared_body(const Args& args) {
   stamp_end(args);
 }
 
-// One-dimensional bulk copies (TMA) into a ring of 8 x 16 KB of shared memory: 128 KB in flight per SM without a register.
-// All threads sum what came, then thread 0 refills the slot: a tile is a chunk here.
-constexpr int kBulkThreads = 256, kChunk = 16384, kSlots = 8;
+// One-dimensional bulk copies (TMA) into a ring of 5 x 16 KB of shared memory, which fits 99 KB (12.x) once and 227 KB
+// (9.0, 10.x) twice: 80 or 160 KB in flight per SM without a register.  All threads sum what came, then thread 0 refills the
+// slot: a tile is a chunk here.
+constexpr int kBulkThreads = 256, kChunk = 16384, kSlots = 5;
 constexpr int kBulkShared = kSlots * kChunk + kSlots * 8;
 BENCH_FN void bulk_issue(const Args& args, uint32_t ring, uint32_t bars, uint32_t slot, uint32_t tile) {
   bulk_load(ring + slot * kChunk, static_cast<const char*>(args.in) + size_t{tile} * kChunk, kChunk, bars + slot * 8);
@@ -172,66 +169,62 @@ BENCH_FN void bulk_body(const Args& args) {
   stamp_end(args);
 }
 
-// kernel, ceiling, variant, pipe, shape, body, threads, blocks per SM, shared bytes, since, bytes per thread and trip, arrays
+// kernel, ceiling, variant, pipe, shape, body, threads, blocks per SM, shared bytes, since, until, bytes per thread and trip,
+// arrays
 #define BENCH_MEMORY_KERNELS(X)                                                                                                \
-  X(dram_read, "dram.read", "ldg128_cs_b512_i8", "dram", dram, (read_body<Vector4, Path::streaming, 512>), 512, 0, 0, 70, 128, \
-    1)                                                                                                                         \
-  X(dram_read_nc, "dram.read", "ldg128_na_b512_i8", "dram", dram, (read_body<Vector4, Path::read_only, 512>), 512, 0, 0, 70,   \
+  X(dram_read, "dram.read", "ldg128_cs_b512_i8", "dram", dram, (read_body<Vector4, Path::streaming, 512>), 512, 0, 0, 70, 0,   \
     128, 1)                                                                                                                    \
-  X(dram_read_256, "dram.read", "ldg256_b512_i8", "dram", dram, (read_body<Vector8, Path::through_l1, 512>), 512, 0, 0,        \
-    kWideLoadSince, 256, 1)                                                                                                    \
-  X(dram_read_bulk, "dram.read", "bulk16k_s8", "dram", dram, bulk_body, kBulkThreads, 1, kBulkShared, kBulkSince, 64, 1)       \
-  X(dram_write, "dram.write", "stg128_cs_b512_i8", "dram", dram, write_body<Path::streaming>, 512, 0, 0, 70, 128, 1)           \
-  X(dram_copy, "dram.copy", "ldg128_cs_b512_i8", "dram", dram, copy_body<Path::streaming>, 512, 0, 0, 70, 256, 2)              \
-  X(dram_triad, "dram.triad", "ldg128_cs_b512_i8", "dram", dram, triad_body<Path::streaming>, 512, 0, 0, 70, 384, 3)           \
-  X(l2_read, "l2.read", "ldg128_cg_b512_i8", "l2", l2, (read_body<Vector4, Path::past_l1, 512>), 512, 0, 0, 70, 128, 1)        \
-  X(l2_read_bulk, "l2.read", "bulk16k_s8", "l2", l2, bulk_body, kBulkThreads, 1, kBulkShared, kBulkSince, 64, 1)               \
-  X(l2_read_far, "l2.read_far", "ldg128_cg_b512_i8", "l2", l2_far, (read_body<Vector4, Path::past_l1, 512>), 512, 0, 0, 70,    \
+  X(dram_read_256, "dram.read", "ldg256_b512_i8", "dram", dram, (read_body<Vector8, Path::plain, 512>), 512, 0, 0,             \
+    kWideLoadSince, 0, 256, 1)                                                                                                 \
+  X(dram_read_bulk, "dram.read", "bulk16k_s5", "dram", dram, bulk_body, kBulkThreads, 0, kBulkShared, kBulkSince, 0, 64, 1)    \
+  X(dram_write, "dram.write", "stg128_cs_b512_i8", "dram", dram, (write_body<Path::streaming, 512>), 512, 0, 0, 70, 0, 128, 1) \
+  X(dram_copy, "dram.copy", "ldg128_cs_b512_i8", "dram", dram, (copy_body<Path::streaming, 512>), 512, 0, 0, 70, 0, 256, 2)    \
+  X(dram_triad, "dram.triad", "ldg128_cs_b512_i8", "dram", dram, (triad_body<Path::streaming, 512>), 512, 0, 0, 70, 0, 384, 3) \
+  X(l2_read, "l2.read", "ldg128_na_b256_i8", "l2", l2, (read_body<Vector4, Path::past_l1, 256>), 256, 0, 0, 70, 0, 128, 1)     \
+  X(l2_read_bulk, "l2.read", "bulk16k_s5", "l2", l2, bulk_body, kBulkThreads, 0, kBulkShared, kBulkSince, 0, 64, 1)            \
+  X(l2_read_far, "l2.read_far", "ldg128_na_b256_i8", "l2", l2_far, (read_body<Vector4, Path::past_l1, 256>), 256, 0, 0, 70, 0, \
     128, 1)                                                                                                                    \
-  X(l2_write, "l2.write", "stg128_cg_b512_i8", "l2", l2, write_body<Path::past_l1>, 512, 0, 0, 70, 128, 1)                     \
-  X(l2_copy, "l2.copy", "ldg128_cg_b512_i8", "l2", l2, copy_body<Path::past_l1>, 512, 0, 0, 70, 256, 2)                        \
-  X(l1_read, "l1.read", "ldg128_b256_x1", "l1", l1, (read_body<Vector4, Path::through_l1, 256>), 256, 1, 0, 70, 128, 1)        \
-  X(l1_read_x2, "l1.read", "ldg128_b256_x2", "l1", l1, (read_body<Vector4, Path::through_l1, 256>), 256, 2, 0, 80, 128, 1)     \
-  X(l1_read_64, "l1.read", "ldg64_b512_x1", "l1", l1, (read_body<Vector2, Path::through_l1, 512>), 512, 1, 0, 70, 64, 1)       \
-  X(l1_read_32, "l1.read", "ldg32_b512_x2", "l1", l1, (read_body<uint32_t, Path::through_l1, 512>), 512, 2, 0, 70, 32, 1)      \
-  X(smem_read, "smem.read", "lds128_b512_i8", "shared", shared, shared_body, 512, 1, kSharedBytes, 70, 128, 1)                 \
-  X(smem_read_x2, "smem.read", "lds128_b512_i8_x2", "shared", shared, shared_body, 512, 2, kSharedBytes, 70, 128, 1)           \
+  X(l2_write, "l2.write", "stg128_b256_i8", "l2", l2, (write_body<Path::plain, 256>), 256, 0, 0, 70, 0, 128, 1)                \
+  X(l2_copy, "l2.copy", "ldg128_na_b256_i8", "l2", l2, (copy_body<Path::past_l1, 256>), 256, 0, 0, 70, 0, 256, 2)              \
+  X(l1_read, "l1.read", "ldg128_b256_x1", "l1", l1, (read_body<Vector4, Path::plain, 256>), 256, 1, 0, 70, 79, 128, 1)         \
+  X(l1_read_x2, "l1.read", "ldg128_b256_x2", "l1", l1, (read_body<Vector4, Path::plain, 256>), 256, 2, 0, 80, 0, 128, 1)       \
+  X(smem_read, "smem.read", "lds128_b512_i8", "shared", shared, shared_body, 512, 1, kSharedBytes, 70, 0, 128, 1)              \
   X(host_read, "host.h2d", "zero_copy_ldg128", "host", zero_copy, (read_body<Vector4, Path::streaming, 512>), 512, 0, 0, 70,   \
-    128, 1)                                                                                                                    \
-  X(host_write, "host.d2h", "zero_copy_stg128", "host", zero_copy, write_body<Path::streaming>, 512, 0, 0, 70, 128, 1)
+    0, 128, 1)                                                                                                                 \
+  X(host_write, "host.d2h", "zero_copy_stg128", "host", zero_copy, (write_body<Path::streaming, 512>), 512, 0, 0, 70, 0, 128, 1)
 
-#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, SHAPE, BODY, THREADS, BLOCKS, SHARED, SINCE, BYTES, STREAMS) \
-  template <int>                                                                                                \
-  BENCH_FN void NAME##_body(const Args& args) {                                                                 \
-    BODY(args);                                                                                                 \
-  }                                                                                                             \
-  BENCH_KERNEL(bench_##NAME, THREADS, (BLOCKS == 0 ? 1 : BLOCKS)) {                                             \
-    if constexpr (kExists<SINCE, 0>) NAME##_body<SINCE>(args);                                                  \
+#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, SHAPE, BODY, THREADS, BLOCKS, SHARED, SINCE, UNTIL, BYTES, STREAMS) \
+  template <int>                                                                                                       \
+  BENCH_FN void NAME##_body(const Args& args) {                                                                        \
+    BODY(args);                                                                                                        \
+  }                                                                                                                    \
+  BENCH_KERNEL(bench_##NAME, THREADS, (BLOCKS == 0 ? 1 : BLOCKS)) {                                                    \
+    if constexpr (kExists<SINCE, UNTIL>) NAME##_body<SINCE>(args);                                                     \
   }
 BENCH_MEMORY_KERNELS(BENCH_DEFINE)
 #undef BENCH_DEFINE
 
 inline constexpr Row memory_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, SHAPE, BODY, THREADS, BLOCKS, SHARED, SINCE, BYTES, STREAMS) \
-  {"bench_" #NAME,                                                                                           \
-   CEILING,                                                                                                  \
-   VARIANT,                                                                                                  \
-   "B/s",                                                                                                    \
-   PIPE,                                                                                                     \
-   Shape::SHAPE,                                                                                             \
-   STREAMS == 3 ? Data::reals : Data::words,                                                                 \
-   Result::bits,                                                                                             \
-   0.0,                                                                                                      \
-   SINCE,                                                                                                    \
-   0,                                                                                                        \
-   "",                                                                                                       \
-   THREADS,                                                                                                  \
-   BLOCKS,                                                                                                   \
-   SHARED,                                                                                                   \
-   Shape::SHAPE == Shape::shared ? kSharedBytes / 4 : 0,                                                     \
-   1,                                                                                                        \
-   STREAMS == 3 ? 2.0 * 4 * kLoads : 0.0,                                                                    \
-   BYTES,                                                                                                    \
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, SHAPE, BODY, THREADS, BLOCKS, SHARED, SINCE, UNTIL, BYTES, STREAMS) \
+  {"bench_" #NAME,                                                                                                  \
+   CEILING,                                                                                                         \
+   VARIANT,                                                                                                         \
+   "B/s",                                                                                                           \
+   PIPE,                                                                                                            \
+   Shape::SHAPE,                                                                                                    \
+   STREAMS == 3 ? Data::reals : Data::words,                                                                        \
+   Result::bits,                                                                                                    \
+   0.0,                                                                                                             \
+   SINCE,                                                                                                           \
+   UNTIL,                                                                                                           \
+   "",                                                                                                              \
+   THREADS,                                                                                                         \
+   BLOCKS,                                                                                                          \
+   SHARED,                                                                                                          \
+   Shape::SHAPE == Shape::shared ? kSharedBytes / 4 : 0,                                                            \
+   1,                                                                                                               \
+   STREAMS == 3 ? 2.0 * 4 * kLoads : 0.0,                                                                           \
+   BYTES,                                                                                                           \
    STREAMS},
     BENCH_MEMORY_KERNELS(BENCH_ROW)
 #undef BENCH_ROW

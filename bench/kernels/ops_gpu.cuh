@@ -11,6 +11,11 @@ BENCH_FN uint32_t threads() { return blockDim.x; }
 BENCH_FN uint32_t block() { return blockIdx.x; }
 BENCH_FN uint32_t blocks() { return gridDim.x; }
 BENCH_FN void barrier() { __syncthreads(); }
+BENCH_FN uint32_t multiprocessor() {
+  uint32_t index;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(index));
+  return index;
+}
 BENCH_FN uint64_t clock_cycles() {
   uint64_t value;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
@@ -104,17 +109,8 @@ BENCH_FN float bits_float(uint32_t x) { return __uint_as_float(x); }
 template <Path P>
 BENCH_FN void load(Vector4& v, const void* p) {
   if constexpr (P == Path::streaming) BENCH_LOAD4(".cs", v, p);
-  if constexpr (P == Path::read_only) BENCH_LOAD4(".L1::no_allocate", v, p);
-  if constexpr (P == Path::past_l1) BENCH_LOAD4(".cg", v, p);
-  if constexpr (P == Path::through_l1) BENCH_LOAD4(".ca", v, p);
-}
-template <Path>
-BENCH_FN void load(uint32_t& v, const void* p) {
-  asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(p));
-}
-template <Path>
-BENCH_FN void load(Vector2& v, const void* p) {
-  asm volatile("ld.global.ca.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
+  if constexpr (P == Path::past_l1) BENCH_LOAD4(".L1::no_allocate", v, p);
+  if constexpr (P == Path::plain) BENCH_LOAD4("", v, p);
 }
 template <Path>
 BENCH_FN void load(Vector8& v, const void* p) {
@@ -128,7 +124,7 @@ BENCH_FN void store(void* p, const Vector4& v) {
   if constexpr (P == Path::streaming)
     asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
   else
-    asm volatile("st.global.cg.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 // ptxas may spread a batch of loads among their uses and leave 4-5 in flight; a clock value read after the batch and folded
 // into the sum keeps it whole.  Its top bit is always zero, which no compiler knows.

@@ -10,8 +10,8 @@ namespace bench {
 enum class Shape {
   compute,    // in: one block's operands, shared by all blocks; out: `results` words per thread
   dram,       // tiles dealt round robin over a buffer far larger than L2
-  l2,         // all blocks read the same window of a quarter of L2, each from another place
-  l2_far,     // the same with three quarters of L2: what one half of a split L2 must ask the other for
+  l2,         // as dram, over a quarter of L2; no two blocks share a line, for the GPU merges simultaneous requests before L2
+  l2_far,     // the same over three quarters of L2: what one half of a split L2 must ask the other for
   l1,         // every block has its own small window
   shared,     // shared memory only
   zero_copy,  // as dram, over mapped memory of the host
@@ -68,9 +68,9 @@ struct Row {
   uint32_t flip = 0;
 };
 
-// Start and end of a block by the SM clock and by the GPU's wall clock.
+// Start and end of a block by the SM clock and by the GPU's wall clock, and the SM it ran on.
 struct Stamp {
-  uint64_t start_cycles, start_ns, end_cycles, end_ns;
+  uint64_t start_cycles, start_ns, end_cycles, end_ns, sm;
 };
 
 struct Args {
@@ -80,9 +80,8 @@ struct Args {
   uint32_t* out;    // results[i * threads of the grid + thread]
   Stamp* stamps;    // one per block
   uint32_t trips;   // of the hot loop
-  uint32_t tiles;   // tile of trip t in block b: (b * start + t * stride) mod tiles
-  uint32_t start;
-  uint32_t stride;       // < tiles
+  uint32_t tiles;   // tile of trip t in block b: (b + t * stride) mod tiles
+  uint32_t stride;  // <= tiles
   uint64_t block_bytes;  // distance of two blocks' windows
 };
 

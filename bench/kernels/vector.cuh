@@ -79,18 +79,13 @@ BENCH_FN void mix_body(const Args& args) {
 // kernel, ceiling, variant, pipe, type, form, chains, unroll, operations per step, since, until, emulated, data, result
 #define BENCH_VECTOR_KERNELS(X)                                                                                        \
   X(fp64_fma_xxb, "fp64.fma", "xxb_c8", "fp64", double, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)              \
-  X(fp64_fma_xab, "fp64.fma", "xab_c8", "fp64", double, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)               \
   X(fp64_nofma, "fp64.nofma", "xx_b_c8", "fp64", double, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp64, fp64)         \
-  X(fp32_fma_xxb, "fp32.fma", "xxb_c8", "fp32", float, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)               \
-  X(fp32_fma_xxb_long, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)      \
-  X(fp32_fma_xab, "fp32.fma", "xab_c8", "fp32", float, ScaleAdd, 8, 32, 2, 70, 0, "", chaos_fp32, fp32)                \
+  X(fp32_fma_xxb, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)      \
   X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 109, "", chaos_fp32, fp32)   \
   X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)          \
   X(fp16_fma_xxb, "fp16.fma", "xxb_c8", "fp16", Half2Value, SquareAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)        \
-  X(fp16_fma_xab, "fp16.fma", "xab_c8", "fp16", Half2Value, ScaleAdd, 8, 32, 4, 70, 0, "", chaos_fp16, fp16x2)         \
   X(fp16_nofma, "fp16.nofma", "xx_b_c8", "fp16", Half2Value, SquareThenAdd, 8, 16, 4, 70, 0, "", chaos_fp16, fp16x2)   \
   X(bf16_fma_xxb, "bf16.fma", "xxb_c8", "bf16", Bfloat2Value, SquareAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)      \
-  X(bf16_fma_xab, "bf16.fma", "xab_c8", "bf16", Bfloat2Value, ScaleAdd, 8, 32, 4, 80, 0, "", chaos_bf16, bf16x2)       \
   X(bf16_nofma, "bf16.nofma", "xx_b_c8", "bf16", Bfloat2Value, SquareThenAdd, 8, 16, 4, 80, 0, "", chaos_bf16, bf16x2) \
   X(int32_mad, "int32.mad", "xab_c8", "int32", uint32_t, ScaleAdd, 8, 32, 2, 70, 0, "", odd_words, bits)
 

@@ -41,18 +41,20 @@ inline void append(std::vector<uint32_t>& words, T value) {
 }
 
 // Rows of 256 lanes: a, b, start values.  Chaotic forms x*x + b need b in (-2, -1.4); x*a + b decays slowly for a near -1.
-inline double chain_value(Random& random, size_t row, bool mixed) {
+// Nothing can be divided by zeros: the mixes then compute on one and the same number.
+inline double chain_value(Random& random, size_t row, bool mixed, bool same) {
+  if (same) return 0.5;
   if (mixed) return row == 0 ? random.real(0.3, 0.6) : random.real(0.5, 1.0);
   return row == 0 ? -random.real(0.99, 1.0) : row == 1 ? -random.real(1.4, 1.95) : random.balanced(0.9);
 }
 
-inline void append_element(std::vector<uint32_t>& words, Data data, Random& random, size_t row) {
+inline void append_element(std::vector<uint32_t>& words, Data data, Random& random, size_t row, bool same) {
   const auto pair = [&](uint32_t (*encoded)(double), auto value) {
     const uint32_t low = encoded(value());
     words.push_back(low | encoded(value()) << 16);
   };
   const bool mixed = data >= Data::mixed_fp64 && data <= Data::mixed_bf16;
-  const auto chain = [&] { return chain_value(random, row, mixed); };
+  const auto chain = [&] { return chain_value(random, row, mixed, same); };
   const auto small = [&] { return random.balanced(1.0); };
   switch (data) {
     case Data::chaos_fp64:
@@ -83,13 +85,14 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
 
 // The words of one block's operands.
 inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros) {
-  if (zeros) return std::vector<uint32_t>(row.input_words);
+  const bool mixed = row.data >= Data::mixed_fp64 && row.data <= Data::mixed_bf16;
+  if (zeros && !mixed) return std::vector<uint32_t>(row.input_words);
   std::vector<uint32_t> words;
   Random random(seed);
   const size_t fresh = row.input_words - row.flipped_words;
   const bool wide =
       row.data == Data::chaos_fp64 || row.data == Data::mixed_fp64 || std::string_view(row.variant).find("f32x2") == 0;
-  while (words.size() < fresh) append_element(words, row.data, random, words.size() / (wide ? 2 : 1) / row.threads);
+  while (words.size() < fresh) append_element(words, row.data, random, words.size() / (wide ? 2 : 1) / row.threads, zeros);
   for (int i = 0; i < row.flipped_words; ++i) words.push_back(words[fresh - row.flipped_words + i] ^ row.flip);
   return words;
 }

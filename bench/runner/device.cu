@@ -1,4 +1,6 @@
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "runner.hpp"
 
@@ -25,10 +27,27 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void rest(const Options& options) {
+  if (options.pause_milliseconds > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(options.pause_milliseconds));
+}
+
+int device_count() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "looking for GPUs");
+  return count;
+}
+
 Device open_device(int index) {
+  check(cudaSetDevice(index), "selecting the GPU");
+  return describe_device(index);
+}
+
+Device describe_device(int index) {
   Device device;
   device.index = index;
-  check(cudaSetDevice(index), "selecting the GPU");
   check(cudaGetDeviceProperties(&device.properties, index), "asking for the GPU's properties");
   device.capability = device.properties.major * 10 + device.properties.minor;
   device.sms = device.properties.multiProcessorCount;

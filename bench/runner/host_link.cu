@@ -1,6 +1,7 @@
 // Ceilings of the link between host and GPU by its copy engines; zero-copy variants are kernels (memory.cuh).
 #include <string_view>
 
+#include "affinity.hpp"
 #include "data.hpp"
 #include "runner.hpp"
 
@@ -61,7 +62,8 @@ class Link {
 
 std::vector<Row> link_rows() { return {link_row("host.h2d"), link_row("host.d2h"), link_row("host.bidir")}; }
 
-Summary measure_link(const Row& row, const Options& options, const Report& report) {
+Summary measure_link(const Row& row, const Device& device, const Options& options, const Report& report) {
+  const NextToGpu near(device);
   const std::string_view ceiling = row.ceiling;
   const bool down = ceiling != "host.d2h", up = ceiling != "host.h2d";
   Link link(options);
@@ -69,8 +71,11 @@ Summary measure_link(const Row& row, const Options& options, const Report& repor
   const auto seconds_for = [&](uint64_t copies) { return link.seconds(copies, down, up); };
   const uint64_t copies = calibrate(1, 10'000, options.min_milliseconds, seconds_for);
   for (int i = 0; i < options.trials; ++i) {
+    rest(options);
+    const double begin = now();
     const double seconds = seconds_for(copies);
-    report({seconds, double(copies) * kLinkBytes * (down + up), 0, link.correct(down, up)});
+    const double end = now();
+    report({seconds, double(copies) * kLinkBytes * (down + up), 0, link.correct(down, up), begin, end});
   }
   return {0, 0, double(copies)};
 }

@@ -92,7 +92,12 @@ Summary measure_launch(const Row& row, const Options& options, const Report& rep
   };
   seconds_for(kNodes);
   const uint64_t launches = calibrate(kNodes, 100'000'000, options.min_milliseconds, seconds_for);
-  for (int i = 0; i < options.trials; ++i) report({seconds_for(launches), double(launches), 0, true});
+  for (int i = 0; i < options.trials; ++i) {
+    rest(options);
+    const double begin = now();
+    const double seconds = seconds_for(launches);
+    report({seconds, double(launches), 0, true, begin, now()});
+  }
   return {1, 32, double(launches)};
 }
 

@@ -1,8 +1,10 @@
 // ncu-roofline-bench: measures ceilings of one GPU, variant by variant, and prints JSON lines (SI units).
-//   list [--capabilities 90,100] | device --device I | run --device I --ceiling ID --variant V --trials N --min-time-ms T
-//   [--data random|zeros] [--seed S] [--trips N: just so many, for a profiler, instead of what the time asks for]
+//   list [--capabilities 90,100] | devices | run --device I JOB | serve --device I: jobs from standard input, one per line
+//   JOB: --ceiling ID --variant V --trials N --min-time-ms T [--data random|zeros] [--seed S] [--pause-ms P: before each trial]
+//   [--trips N: just so many, for a profiler, instead of what the time asks for]
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -15,12 +17,13 @@ namespace {
 using bench::Failure;
 using Arguments = std::map<std::string, std::string>;
 
-Arguments parse(int count, char** texts) {
+Arguments parse(const std::vector<std::string>& words) {
   Arguments found;
-  for (int i = 0; i < count; i += 2) {
-    const std::string name = texts[i];
-    if (name.substr(0, 2) != "--" || i + 1 == count) throw Failure(bench::kExitUsage, "expected --name VALUE, not " + name);
-    found[name.substr(2)] = texts[i + 1];
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const std::string& name = words[i];
+    if (name.substr(0, 2) != "--" || i + 1 == words.size())
+      throw Failure(bench::kExitUsage, "expected --name VALUE, not " + name);
+    found[name.substr(2)] = words[i + 1];
   }
   return found;
 }
@@ -61,8 +64,8 @@ void print_row(const bench::Row& row, bool imitated, const std::vector<int>& ask
   if (capabilities.empty()) return;
   std::printf(
       "{\"ceiling\": \"%s\", \"variant\": \"%s\", \"unit\": \"%s\", \"capabilities\": [%s], \"kernel\": \"%s\", "
-      "\"reason\": \"%s\"}\n",
-      row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, imitated ? "emulated" : "");
+      "\"pipe\": \"%s\", \"reason\": \"%s\"}\n",
+      row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, row.pipe, imitated ? "emulated" : "");
 }
 
 // --capabilities 90,100: which to tell of; those that this program is compiled for unless said.
@@ -84,8 +87,10 @@ void list(const Arguments& arguments) {
 void print_trial(int index, const bench::Trial& trial) {
   char clock[32] = "null";
   if (trial.sm_mhz > 0) std::snprintf(clock, sizeof clock, "%.2f", trial.sm_mhz);
-  std::printf("{\"trial\": %d, \"seconds\": %.9e, \"work\": %.17g, \"sm_mhz\": %s, \"checksum_ok\": %s}\n", index,
-              trial.seconds, trial.work, clock, trial.correct ? "true" : "false");
+  std::printf(
+      "{\"trial\": %d, \"seconds\": %.9e, \"work\": %.17g, \"sm_mhz\": %s, \"checksum_ok\": %s, \"begin\": %.6f, "
+      "\"end\": %.6f}\n",
+      index, trial.seconds, trial.work, clock, trial.correct ? "true" : "false", trial.begin, trial.end);
   std::fflush(stdout);
 }
 
@@ -95,54 +100,90 @@ bench::Measurable find(const std::string& ceiling, const std::string& variant) {
   throw Failure(bench::kExitUsage, "there is no ceiling " + ceiling + " in variant " + variant);
 }
 
-void run(const Arguments& arguments) {
+void run(const bench::Device& device, const Arguments& arguments) {
   const std::string ceiling = text(arguments, "ceiling");
   const bench::Measurable item = find(ceiling, text(arguments, "variant"));
   bench::Options options;
-  options.device = static_cast<int>(number(arguments, "device"));
   options.trials = static_cast<int>(number(arguments, "trials"));
   options.min_milliseconds = number(arguments, "min-time-ms");
+  options.pause_milliseconds = number(arguments, "pause-ms", "0");
   options.seed = static_cast<uint64_t>(number(arguments, "seed", "1"));
   options.trips = static_cast<uint64_t>(number(arguments, "trips", "0"));
   const std::string data = text(arguments, "data", "random");
   if (data != "random" && data != "zeros") throw Failure(bench::kExitUsage, "--data is random or zeros, not " + data);
   options.zeros = data == "zeros";
-  const bench::Device device = bench::open_device(options.device);
   const std::string why = reason(item.row, device.capability);
   if (why == "unsupported") throw Failure(bench::kExitFailed, std::string(item.row.ceiling) + " is unsupported on this GPU");
   int index = 0;
   const bench::Report report = [&](const bench::Trial& trial) { print_trial(index++, trial); };
-  const bench::Summary done = item.row.shape == bench::Shape::link     ? bench::measure_link(item.row, options, report)
+  const bench::Summary done = item.row.shape == bench::Shape::link     ? bench::measure_link(item.row, device, options, report)
                               : item.row.shape == bench::Shape::launch ? bench::measure_launch(item.row, options, report)
                                                                        : bench::measure_kernel(item, device, options, report);
   std::printf("{\"done\": true, \"grid\": %u, \"block\": %u, \"trips\": %.17g, \"reason\": \"%s\"}\n", done.blocks,
               done.threads, done.trips, why.c_str());
+  std::fflush(stdout);
 }
 
-void command(int count, char** texts) {
-  const std::string name = count > 1 ? texts[1] : "";
-  const Arguments arguments = parse(count > 2 ? count - 2 : 0, texts + 2);
+void print_error(const char* what, bool fatal) {
+  std::printf("{\"error\": %s%s}\n", bench::quoted(what).c_str(), fatal ? ", \"fatal\": true" : "");
+  std::fflush(stdout);
+}
+
+// One job per line, so that the GPU's context is made once.  An error that sticks to the context ends the program.
+void serve(const bench::Device& device) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    try {
+      run(device, parse(words));
+    } catch (const std::exception& error) {
+      cudaGetLastError();
+      const bool fatal = cudaDeviceSynchronize() != cudaSuccess || cudaFree(nullptr) != cudaSuccess;
+      print_error(error.what(), fatal);
+      if (fatal) std::exit(bench::kExitFailed);
+    }
+  }
+}
+
+void print_devices() {
+  const int count = bench::device_count();
+  for (int index = 0; index < count; ++index) {
+    try {
+      bench::print_device(bench::describe_device(index));
+    } catch (const std::exception& error) {  // one that can't be used hides no other
+      std::printf("{\"index\": %d, \"unusable\": %s}\n", index, bench::quoted(error.what()).c_str());
+    }
+  }
+}
+
+void command(const std::vector<std::string>& texts) {
+  const std::string name = texts.empty() ? "" : texts[0];
+  const Arguments arguments = parse({texts.begin() + (texts.empty() ? 0 : 1), texts.end()});
+  const auto opened = [&] { return bench::open_device(static_cast<int>(number(arguments, "device", "0"))); };
   if (name == "list")
     list(arguments);
-  else if (name == "device")
-    print_device(bench::open_device(static_cast<int>(number(arguments, "device", "0"))));
+  else if (name == "devices")
+    print_devices();
   else if (name == "run")
-    run(arguments);
+    run(opened(), arguments);
+  else if (name == "serve")
+    serve(opened());
   else
-    throw Failure(bench::kExitUsage, "the commands are list, device and run");
+    throw Failure(bench::kExitUsage, "the commands are list, devices, run and serve");
 }
 
 }  // namespace
 
 int main(int count, char** texts) {
   try {
-    command(count, texts);
+    command({texts + 1, texts + count});
     return 0;
   } catch (const Failure& failure) {
-    std::printf("{\"error\": %s}\n", bench::quoted(failure.what()).c_str());
+    print_error(failure.what(), false);
     return failure.code;
   } catch (const std::exception& error) {
-    std::printf("{\"error\": %s}\n", bench::quoted(error.what()).c_str());
+    print_error(error.what(), false);
     return bench::kExitFailed;
   }
 }

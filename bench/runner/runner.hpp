@@ -19,11 +19,12 @@ struct Failure : std::runtime_error {
 void check(cudaError_t status, const char* doing);
 
 struct Options {
-  int device = 0, trials = 5;
+  int trials = 5;
   double min_milliseconds = 20;
   bool zeros = false;
   uint64_t seed = 1;
-  uint64_t trips = 0;  // of kernels, rounded up to whole passes; 0: as min_milliseconds asks for
+  double pause_milliseconds = 0;  // before each trial, so that the GPU rests
+  uint64_t trips = 0;             // of kernels, rounded up to whole passes; 0: as min_milliseconds asks for
 };
 
 struct Measurable {
@@ -39,16 +40,21 @@ struct Device {
   size_t l2_bytes = 0;
   cudaDeviceProp properties{};
 };
+Device describe_device(int index);  // asks the driver without making a context: a GPU that others hold can be described
 Device open_device(int index);
 void print_device(const Device& device);
+int device_count();
 std::string quoted(const std::string& text);  // a JSON string
 
-// One trial: seconds, operations or bytes or launches done in them, SM clock in MHz (0: unknown), and whether results were
-// right.
+// One trial: seconds, operations or bytes or launches done in them, SM clock in MHz (0: unknown), whether results were right,
+// and when it began and ended by the host's monotonic clock (s).
 struct Trial {
   double seconds, work, sm_mhz;
   bool correct;
+  double begin, end;
 };
+double now();                       // of the host's monotonic clock, s
+void rest(const Options& options);  // what --pause-ms asks for
 struct Summary {
   unsigned blocks = 0, threads = 0;
   double trips = 0;
@@ -56,7 +62,7 @@ struct Summary {
 using Report = std::function<void(const Trial&)>;
 
 Summary measure_kernel(const Measurable& item, const Device& device, const Options& options, const Report& report);
-Summary measure_link(const Row& row, const Options& options, const Report& report);
+Summary measure_link(const Row& row, const Device& device, const Options& options, const Report& report);
 Summary measure_launch(const Row& row, const Options& options, const Report& report);
 
 // ---- CUDA with owners

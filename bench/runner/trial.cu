@@ -1,8 +1,14 @@
 // One kernel: sized for its level, checked against the CPU model, then timed.
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <optional>
 #include <string_view>
 
 #include "../cpu/reference.hpp"
+#include "affinity.hpp"
 #include "data.hpp"
 #include "runner.hpp"
 #include "verify.hpp"
@@ -45,9 +51,9 @@ uint32_t word_sum(const Buffer& buffer, size_t bytes) {
 
 namespace {
 
+bool in_l2(const Row& row) { return row.shape == Shape::l2 || row.shape == Shape::l2_far; }
 bool in_global(const Row& row) {
-  return row.shape == Shape::dram || row.shape == Shape::l2 || row.shape == Shape::l2_far || row.shape == Shape::l1 ||
-         row.shape == Shape::zero_copy;
+  return row.shape == Shape::dram || in_l2(row) || row.shape == Shape::l1 || row.shape == Shape::zero_copy;
 }
 size_t tile_bytes(const Row& row) { return static_cast<size_t>(row.bytes) / row.streams * row.threads; }
 bool writes(const Row& row) { return row.streams > 1 || std::string_view(row.symbol).find("write") != std::string_view::npos; }
@@ -56,7 +62,7 @@ bool reads(const Row& row) { return row.streams > 1 || !writes(row); }
 // How many blocks, tiles and trips; a pass is the least number of trips that meets every tile equally often.
 struct Plan {
   unsigned blocks = 1;
-  uint32_t tiles = 1, start = 0, stride = 0;
+  uint32_t tiles = 1, stride = 0;
   uint64_t pass = 1, block_bytes = 0;
   size_t array_bytes = 0;  // of each global array
 };
@@ -66,20 +72,8 @@ Plan spread(const Row& row, unsigned blocks, size_t bytes) {  // over memory: ti
   plan.blocks = blocks;
   const size_t tiles = std::min<size_t>(bytes / tile_bytes(row), UINT32_MAX / 2) / blocks * blocks;
   plan.tiles = static_cast<uint32_t>(std::max<size_t>(tiles, blocks));
-  plan.start = 1;
   plan.stride = blocks;
   plan.pass = plan.tiles / blocks;
-  plan.array_bytes = plan.tiles * tile_bytes(row);
-  return plan;
-}
-
-Plan common_window(const Row& row, unsigned blocks, size_t bytes) {  // every block all tiles, each from another one on
-  Plan plan;
-  plan.blocks = blocks;
-  plan.tiles = static_cast<uint32_t>(std::max<size_t>(1, bytes / tile_bytes(row)));
-  plan.start = std::max(1u, plan.tiles / blocks);
-  plan.stride = plan.tiles > 1 ? 1 : 0;
-  plan.pass = plan.tiles;
   plan.array_bytes = plan.tiles * tile_bytes(row);
   return plan;
 }
@@ -87,12 +81,13 @@ Plan common_window(const Row& row, unsigned blocks, size_t bytes) {  // every bl
 Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
   size_t free_bytes = 0, total = 0;
   check(cudaMemGetInfo(&free_bytes, &total), "asking for free GPU memory");
-  const size_t large = std::min(std::max(size_t{2} << 30, 16 * device.l2_bytes), free_bytes / 2);
+  // What stays in L2 from one pass to the next is then less than 1/64 of it.
+  const size_t large = std::min(std::max(size_t{2} << 30, 64 * device.l2_bytes), free_bytes / 2);
   switch (row.shape) {
     case Shape::dram: return spread(row, blocks, large / row.streams);
     case Shape::zero_copy: return spread(row, blocks, size_t{256} << 20);
-    case Shape::l2: return common_window(row, blocks, device.l2_bytes / 4 / row.streams);
-    case Shape::l2_far: return common_window(row, blocks, device.l2_bytes * 3 / 4 / row.streams);
+    case Shape::l2: return spread(row, blocks, device.l2_bytes / 4 / row.streams);
+    case Shape::l2_far: return spread(row, blocks, device.l2_bytes * 3 / 4 / row.streams);
     case Shape::l1: {
       Plan plan;
       plan.blocks = blocks;
@@ -143,24 +138,39 @@ Args arguments(const Plan& plan, const Memory& memory, uint64_t trips) {
           memory.stamps.as<Stamp>(),
           static_cast<uint32_t>(trips),
           plan.tiles,
-          plan.start,
           plan.stride,
           plan.block_bytes};
 }
 
-double launch(const Measurable& item, const Plan& plan, Args args, Events& events) {
+double launch(const Measurable& item, const Plan& plan, Args args, size_t shared, Events& events) {
   void* pointers[] = {&args};
   events.start();
-  check(cudaLaunchKernel(item.kernel, dim3(plan.blocks), dim3(item.row.threads), pointers, item.row.shared_bytes, nullptr),
+  check(cudaLaunchKernel(item.kernel, dim3(plan.blocks), dim3(item.row.threads), pointers, shared, nullptr),
         "launching the kernel");
   return events.stop();
 }
 
-std::vector<uint32_t> host_copy(const Buffer& buffer) {
-  std::vector<uint32_t> words(buffer.bytes() / 4);
-  if (!words.empty()) check(cudaMemcpy(words.data(), buffer.as(), buffer.bytes(), cudaMemcpyDefault), "copying results");
-  return words;
-}
+// Host memory at addresses as even as the GPU's: the model takes whole vectors from it.
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+class HostWords {
+ public:
+  explicit HostWords(size_t bytes, uint32_t value = 0) : count_(bytes / 4) {
+    data_.reset(static_cast<uint32_t*>(std::aligned_alloc(256, (bytes + 256) / 256 * 256)));
+    if (!data_) throw Failure(kExitFailed, "allocating host memory: there is none left");
+    std::fill(data_.get(), data_.get() + count_, value);
+  }
+  explicit HostWords(const Buffer& buffer) : HostWords(buffer.bytes()) {
+    if (count_) check(cudaMemcpy(data(), buffer.as(), buffer.bytes(), cudaMemcpyDefault), "copying results");
+  }
+  uint32_t* data() const { return data_.get(); }
+  std::vector<uint32_t> words() const { return {data(), data() + count_}; }
+
+ private:
+  size_t count_;
+  std::unique_ptr<uint32_t, FreeMemory> data_;
+};
 
 // A launch of two blocks, small enough for the model; throws when the GPU's results differ from the model's.
 void verify(const Measurable& item, const Options& options) {
@@ -171,31 +181,45 @@ void verify(const Measurable& item, const Options& options) {
     plan.block_bytes = tile_bytes(row);
     plan.array_bytes = 2 * plan.block_bytes;
   } else if (in_global(row)) {
-    plan = common_window(row, 2, 6 * tile_bytes(row));
+    plan = spread(row, 2, 6 * tile_bytes(row));
   }
   const uint64_t trips = in_global(row) ? 9 : 2;
   const Memory memory(row, plan, options);
   memory.clear();
   Events events;
-  launch(item, plan, arguments(plan, memory, trips), events);
-  std::vector<uint32_t> in = host_copy(memory.in), in2 = host_copy(memory.in2), dst(memory.dst.bytes() / 4),
-                        out(memory.out.bytes() / 4, 0xffffffffu);
+  launch(item, plan, arguments(plan, memory, trips), item.row.shared_bytes, events);
+  const HostWords in(memory.in), in2(memory.in2), dst(memory.dst.bytes()), out(memory.out.bytes(), 0xffffffffu);
   std::vector<Stamp> stamps(plan.blocks);
-  const Args args = {in.data(),  in2.data(), dst.data(),  out.data(),      stamps.data(), static_cast<uint32_t>(trips),
-                     plan.tiles, plan.start, plan.stride, plan.block_bytes};
+  const Args args = {in.data(),  in2.data(),  dst.data(),      out.data(), stamps.data(), static_cast<uint32_t>(trips),
+                     plan.tiles, plan.stride, plan.block_bytes};
   if (!run_reference(row.symbol, args, plan.blocks, row.threads, row.shared_bytes))
     throw Failure(kExitFailed, "no model of the kernel");
   Row exact = row;
   exact.result = Result::bits;
   exact.tolerance = 0;
-  std::string wrong = compare(row, host_copy(memory.out), out);
-  if (wrong.empty()) wrong = compare(exact, host_copy(memory.dst), dst);
+  std::string wrong = compare(row, HostWords(memory.out).words(), out.words());
+  if (wrong.empty()) wrong = compare(exact, HostWords(memory.dst).words(), dst.words());
   if (!wrong.empty()) throw Failure(kExitWrong, std::string(row.symbol) + " computes something else than its model: " + wrong);
 }
 
-double clock_mhz(const Memory& memory, unsigned blocks) {
+std::vector<Stamp> stamps_of(const Memory& memory, unsigned blocks) {
   std::vector<Stamp> stamps(blocks);
   check(cudaMemcpy(stamps.data(), memory.stamps.as(), memory.stamps.bytes(), cudaMemcpyDeviceToHost), "copying clocks");
+  return stamps;
+}
+
+// Throws when an SM got more blocks than its share: the roof would be that of fewer SMs.
+void check_places(const std::vector<Stamp>& stamps, int sms) {
+  std::map<uint64_t, size_t> blocks;
+  for (const Stamp& stamp : stamps) ++blocks[stamp.sm];
+  const size_t share = (stamps.size() + sms - 1) / sms;
+  for (const auto& [sm, count] : blocks)
+    if (count > share)
+      throw Failure(kExitFailed, "SM " + std::to_string(sm) + " got " + std::to_string(count) + " blocks where " +
+                                     std::to_string(share) + " were meant: does something else use the GPU");
+}
+
+double clock_mhz(const std::vector<Stamp>& stamps) {
   std::vector<double> rates;
   for (const Stamp& stamp : stamps)
     if (stamp.end_ns > stamp.start_ns && stamp.end_cycles > stamp.start_cycles)
@@ -218,33 +242,58 @@ uint32_t expected(const Row& row, const Plan& plan, const Memory& memory, uint64
   return static_cast<uint32_t>(once * met);
 }
 
+// Dynamic shared memory of a block; one block per SM where that is meant, because two would not fit.
+size_t shared_bytes(const Row& row, const Device& device) {
+  if (row.blocks != 1 || row.shape == Shape::l1) return row.shared_bytes;
+  const size_t alone = std::min(device.properties.sharedMemPerMultiprocessor / 2, device.properties.sharedMemPerBlockOptin);
+  return std::max<size_t>(row.shared_bytes, alone);
+}
+
 unsigned resident_blocks(const Measurable& item, const Device& device) {
-  if (item.row.shared_bytes > 48 * 1024)
-    check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, item.row.shared_bytes),
+  const Row& row = item.row;
+  const size_t shared = shared_bytes(row, device);
+  if (shared > device.properties.sharedMemPerBlockOptin)
+    throw Failure(kExitFailed, "a block wants " + std::to_string(shared) + " bytes of shared memory, and this GPU has " +
+                                   std::to_string(device.properties.sharedMemPerBlockOptin));
+  if (shared > 48 * 1024)
+    check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           "reserving shared memory");
-  if (item.row.shape == Shape::l1)
+  if (row.shape == Shape::l1)
     check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 0), "preferring L1");
-  int blocks = item.row.blocks;
-  if (blocks == 0)
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, item.kernel, item.row.threads, item.row.shared_bytes),
-          "asking for the occupancy");
-  return static_cast<unsigned>(std::max(1, blocks) * device.sms);
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, item.kernel, row.threads, shared), "asking for the occupancy");
+  if (blocks < std::max(1, row.blocks)) throw Failure(kExitFailed, "its blocks do not fit on an SM of this GPU");
+  if (row.blocks != 0) blocks = row.blocks;
+  if (row.shape == Shape::l2) {  // one tile per block, and no more blocks than tiles fit
+    const size_t fitting = device.l2_bytes / 4 / (tile_bytes(row) * row.streams * device.sms);
+    blocks = std::min(blocks, static_cast<int>(std::max<size_t>(1, fitting)));
+  }
+  if (in_l2(row) && size_t(blocks) * device.sms * tile_bytes(row) * row.streams > device.l2_bytes)
+    throw Failure(kExitFailed, "this L2 cache is too small for what is in flight");
+  return static_cast<unsigned>(blocks * device.sms);
 }
 
 }  // namespace
 
 Summary measure_kernel(const Measurable& item, const Device& device, const Options& options, const Report& report) {
   const Row& row = item.row;
+  std::optional<NextToGpu> near;
+  if (row.shape == Shape::zero_copy) near.emplace(device);
   const Plan plan = make_plan(row, device, resident_blocks(item, device));
-  verify(item, options);
+  static std::set<std::string_view> verified;  // in this process
+  if (verified.count(row.symbol) == 0 || options.zeros) verify(item, options);
+  if (!options.zeros) verified.insert(row.symbol);
   const Memory memory(row, plan, options);
   memory.clear();
   Events events;
-  const auto seconds_for = [&](uint64_t trips) { return launch(item, plan, arguments(plan, memory, trips), events); };
+  const size_t shared = shared_bytes(row, device);
+  const auto seconds_for = [&](uint64_t trips) { return launch(item, plan, arguments(plan, memory, trips), shared, events); };
+  // Lines written last stay in L2 and never reach DRAM within the trial: of ten passes that is less than 1/640.
+  const uint64_t unit = row.shape == Shape::dram && writes(row) ? 10 * plan.pass : plan.pass;
   uint64_t trips = (options.trips + plan.pass - 1) / plan.pass * plan.pass;
   if (trips == 0) {
     seconds_for(plan.pass);
-    trips = calibrate(plan.pass, UINT32_MAX, options.min_milliseconds, seconds_for);
+    trips = calibrate(unit, UINT32_MAX, options.min_milliseconds, seconds_for);
   }
   seconds_for(trips);
   const uint32_t wanted = expected(row, plan, memory, trips, trace(memory));
@@ -252,8 +301,13 @@ Summary measure_kernel(const Measurable& item, const Device& device, const Optio
   const double work = per_trip * double(trips) * row.threads * plan.blocks;
   for (int i = 0; i < options.trials; ++i) {
     memory.clear();
+    rest(options);
+    const double begin = now();
     const double seconds = seconds_for(trips);
-    report({seconds, work, clock_mhz(memory, plan.blocks), trace(memory) == wanted});
+    const double end = now();
+    const std::vector<Stamp> stamps = stamps_of(memory, plan.blocks);
+    check_places(stamps, device.sms);
+    report({seconds, work, clock_mhz(stamps), trace(memory) == wanted, begin, end});
   }
   return {plan.blocks, static_cast<unsigned>(row.threads), double(trips)};
 }

@@ -1,18 +1,12 @@
-"""The GPUs of this machine as the driver lists them, without a CUDA context, and the processors next to them."""
+"""The GPUs of this machine as the driver lists them, without a CUDA context."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from ncu_roofline.bench import nvml as library
 from ncu_roofline.bench.nvml import or_none
 from ncu_roofline.bench.telemetry import other_processes
-
-_PCI_DEVICES = Path("/sys/bus/pci/devices")
-_BUS_ID = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
-_CPUS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 @dataclass(frozen=True)
@@ -30,6 +24,11 @@ class AttachedGpu:
     mig: bool | None
     compute_mode: str | None
     other_processes: int | None
+
+    def __str__(self) -> str:
+        """Like "GPU 0 NVIDIA H200 (compute mode default, 0 other processes)"."""
+        told = state(self.mig, self.compute_mode, self.other_processes)
+        return " ".join(part for part in (f"GPU {self.index}", self.name or "", f"({told})" if told else "") if part)
 
 
 def gpus() -> list[AttachedGpu]:
@@ -56,20 +55,10 @@ def gpus() -> list[AttachedGpu]:
     return found
 
 
-def local_cpus(pci_bus_id: str, devices: Path = _PCI_DEVICES) -> set[int]:
-    """Numbers of the processors next to a GPU, as Linux tells them; empty where it does not.
-
-    ``pci_bus_id`` reads like "0000:3B:00.0"; NVML writes the domain with eight digits, Linux with four.
-    """
-    bus_id = _BUS_ID.fullmatch(pci_bus_id)
-    if bus_id is None:
-        return set()
-    try:
-        text = (devices / f"{int(bus_id[1], 16):04x}:{bus_id[2].lower()}" / "local_cpulist").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return set()
-    ranges = [_CPUS.fullmatch(part) for part in text.split(",")]
-    known = [found for found in ranges if found is not None]
-    if len(known) < len(ranges):
-        return set()
-    return {cpu for found in known for cpu in range(int(found[1]), int(found[2] or found[1]) + 1)}
+def state(mig: bool | None, compute_mode: str | None, other_processes: int | None) -> str:
+    """What may keep programs off a GPU, for people; what NVML does not say is left out."""
+    parts = ["MIG enabled"] if mig else []
+    parts += [f"compute mode {compute_mode}"] if compute_mode else []
+    if other_processes is not None:
+        parts.append(f"{other_processes} other process{'' if other_processes == 1 else 'es'}")
+    return ", ".join(parts)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def cache_folder(environment: Mapping[str, str] | None = None, platform: str = s
 
 @dataclass(frozen=True)
 class Compiler:
-    """An nvcc; ``version`` as (13, 0), ``text`` as "nvcc 13.0.88"."""
+    """A compiler; ``version`` as (13, 0), ``text`` as "nvcc 13.0.88"."""
 
     path: Path
     version: tuple[int, int]
@@ -126,13 +126,26 @@ def _dotted(version: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What build.json says: sources and flags."""
+    """What build.json says: sources and flags; ``strict_flags`` make warnings errors, ``apps`` are programs of one source."""
 
     folder: Path
     output: str
     sources: tuple[str, ...]
     flags: tuple[str, ...]
     link_flags: tuple[str, ...]
+    strict_flags: tuple[str, ...] = ()
+    apps: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A recipe with its compiler: ``words`` tell it the ``target``; ``next_step`` is for whoever sees it fail."""
+
+    recipe: Recipe
+    compiler: Compiler
+    target: str
+    words: tuple[str, ...]
+    next_step: str
 
 
 @dataclass(frozen=True)
@@ -162,6 +175,8 @@ def read_recipe(folder: Path) -> Recipe:
             sources=tuple(map(str, content["sources"])),
             flags=tuple(map(str, content["flags"])),
             link_flags=tuple(map(str, content.get("link_flags", []))),
+            strict_flags=tuple(map(str, content.get("strict_flags", []))),
+            apps={str(name): str(source) for name, source in content.get("apps", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = str(getattr(error, "strerror", None) or error)
@@ -175,23 +190,58 @@ def build(
     folder: Path | None = None,
     cache: Path | None = None,
     force: bool = False,
+    strict: bool = False,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Built:
     """The benchmark program for ``arch``: "native" or compute capabilities like "8.0,9.0" (80, 90a and sm_90 are the same).
 
-    ``folder``: the bench folder, ``cache``: where programs are kept.  ``say`` is told what takes long.  Raises RooflineError
-    where there is no nvcc, no GPU for "native", or the sources do not compile.
+    ``folder``: the bench folder, ``cache``: where programs are kept.  ``strict``: warnings are errors, for who changes the
+    sources.  ``say`` is told what takes long.  Raises RooflineError where there is no nvcc, no GPU for "native", or the
+    sources do not compile.
     """
+    task = _task(arch, nvcc, folder, strict)
+    return build_once(task, cache, force=force, say=say)
+
+
+def build_apps(
+    arch: str = "native",
+    nvcc: str = "",
+    *,
+    folder: Path | None = None,
+    cache: Path | None = None,
+    force: bool = False,
+    strict: bool = False,
+    say: Callable[[str], None] = lambda _text: None,
+) -> tuple[Built, ...]:
+    """The applications to try a roofline on, each a program of one source; otherwise as `build`."""
+    task = _task(arch, nvcc, folder, strict)
+    recipes = [replace(task.recipe, output=name, sources=(source,)) for name, source in task.recipe.apps.items()]
+    return tuple(build_once(replace(task, recipe=recipe), cache, force=force, say=say) for recipe in recipes)
+
+
+def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> Task:
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
     compiler = find_compiler(nvcc)
     recipe = read_recipe(folder or pack_folder("bench"))
+    if strict:
+        recipe = replace(recipe, flags=(*recipe.flags, *recipe.strict_flags))
     targets = [choose_target(compiler, capability) for capability in wanted]
-    place = (cache or cache_folder()) / "bench" / _hash(recipe, compiler, targets)
-    found = None if force else _kept(place, recipe.output)
+    code = tuple(word for target in targets for word in code_for(target))
+    next_step = "Try another compiler with --nvcc; its host compiler must be one that this CUDA supports."
+    return Task(recipe, compiler, ",".join(f"sm_{target}" for target in targets), code, next_step)
+
+
+def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[str], None]) -> Built:
+    """The program of a task, compiled unless the cache holds one of this compiler, target and sources.
+
+    Raises RooflineError.
+    """
+    place = (cache or cache_folder()) / "bench" / _hash(task)
+    found = None if force else _kept(place, task.recipe.output)
     if found is not None:
         return found
-    say(f"compiling the benchmark with {compiler.text} for {', '.join(f'sm_{target}' for target in targets)} ...")
-    return _make(place, recipe, compiler, targets)
+    say(f"compiling {task.recipe.output} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
+    return _make(place, task)
 
 
 def describe(program: Path) -> Built:
@@ -223,8 +273,10 @@ def choose_target(compiler: Compiler, capability: str) -> str:
     raise RooflineError("Cannot build", "the benchmark", reason, next_step)
 
 
-def _hash(recipe: Recipe, compiler: Compiler, targets: Sequence[str]) -> str:
-    digest = hashlib.sha256(f"{compiler.path.resolve()} {compiler.text} {' '.join(targets)}".encode())
+def _hash(task: Task) -> str:
+    recipe, compiler = task.recipe, task.compiler
+    words = (compiler.path.resolve(), compiler.text, task.target, recipe.output, *recipe.flags)
+    digest = hashlib.sha256(" ".join(map(str, words)).encode())
     for path in sorted(recipe.folder.rglob("*")):
         if path.is_file() and path.suffix in _SOURCES:
             digest.update(path.relative_to(recipe.folder).as_posix().encode())
@@ -249,34 +301,32 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _make(place: Path, recipe: Recipe, compiler: Compiler, targets: Sequence[str]) -> Built:
+def _make(place: Path, task: Task) -> Built:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as name:
-            return _make_in(Path(name), place, recipe, compiler, targets)
+            return _make_in(Path(name), place, task)
     except OSError as error:
         reason = error.strerror or str(error)
         raise RooflineError("Cannot write", place, reason, "Set XDG_CACHE_HOME to a place that you may write to.") from error
 
 
-def _make_in(folder: Path, place: Path, recipe: Recipe, compiler: Compiler, targets: Sequence[str]) -> Built:
-    code = [word for target in targets for word in code_for(target)]
+def _make_in(folder: Path, place: Path, task: Task) -> Built:
+    recipe, compiler = task.recipe, str(task.compiler.path)
     objects = [folder / f"{number}.o" for number in range(len(recipe.sources))]
     commands = [
-        [str(compiler.path), "-c", *recipe.flags, *code, "-I", str(recipe.folder), "-o", str(out), str(recipe.folder / source)]
+        [compiler, "-c", *recipe.flags, *task.words, "-I", str(recipe.folder), "-o", str(out), str(recipe.folder / source)]
         for source, out in zip(recipe.sources, objects, strict=True)
     ]
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
         for source, output in zip(recipe.sources, pool.map(_run, commands), strict=True):
-            _check(source, output)
+            _check(source, output, task.next_step)
     target = folder / recipe.output
-    link = [str(compiler.path), *recipe.link_flags, *code, "-o", str(target), *map(str, objects)]
-    _check(recipe.output, _run(link))
+    link = [compiler, *recipe.link_flags, *task.words, "-o", str(target), *map(str, objects)]
+    _check(recipe.output, _run(link), task.next_step)
     if not target.is_file():
-        raise RooflineError("Cannot build", recipe.output, "nvcc wrote no program", "Try another with --nvcc.")
-    built = Built(
-        place / recipe.output, compiler.text, ",".join(f"sm_{t}" for t in targets), " ".join(recipe.flags), _digest(target)
-    )
+        raise RooflineError("Cannot build", recipe.output, f"{task.compiler.path.name} wrote no program", task.next_step)
+    built = Built(place / recipe.output, task.compiler.text, task.target, " ".join(recipe.flags), _digest(target))
     (folder / _INFO).write_text(json.dumps(asdict(built), default=str, indent=1), encoding="utf-8")
     for path in objects:
         path.unlink(missing_ok=True)
@@ -299,11 +349,10 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def _check(what: str, output: tuple[int, str]) -> None:
+def _check(what: str, output: tuple[int, str], next_step: str) -> None:
     code, text = output
     if code == 0:
         return
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line or "fatal" in line), lines[0] if lines else f"code {code}")
-    next_step = "Try another compiler with --nvcc; its host compiler must be one that this CUDA supports."
     raise RooflineError("Cannot compile", what, first[:300], next_step)

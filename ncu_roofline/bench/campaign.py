@@ -1,26 +1,24 @@
-"""All ceilings of one GPU: a sweep over variants, then sessions of the best ones, within a time budget."""
+"""All ceilings of one GPU within a time budget: everything once, then again in fresh contexts, and what did not stand."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.measuring import Bench, Record
+from ncu_roofline.bench.measuring import Bench, Record, throttled, worth_retrying
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.errors import RooflineError
 
-_VERSION = 1
+_VERSION = 2
 _FIELDS = {field.name for field in fields(Record)}
 
 RunKey = tuple[str, str, str, int]
-# The share of the time that choosing variants may take.
-_SWEEP_SHARE = 0.4
 
 
 class Journal:
@@ -107,6 +105,9 @@ class Progress(Protocol):
     def step(self, ceiling: str, record: Record | None) -> None:
         """After each step; None where it was left out."""
 
+    def found(self, entry: Mapping[str, Any]) -> None:
+        """A ceiling has been measured once: what its entry in the file would be if this were all."""
+
 
 class Silent:
     """Says nothing."""
@@ -118,6 +119,9 @@ class Silent:
         """Nothing."""
 
     def step(self, ceiling: str, record: Record | None) -> None:
+        """Nothing."""
+
+    def found(self, entry: Mapping[str, Any]) -> None:
         """Nothing."""
 
 
@@ -132,12 +136,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the campaign gives for one ceiling: the records of its sessions (of the best variant) and of the sweep."""
+    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
 
     kind: CeilingKind
     variant: str = ""
     sessions: tuple[Record, ...] = ()
-    sweep: tuple[Record, ...] = ()
+    others: tuple[Record, ...] = ()
+    burst: Record | None = None
     absent: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -160,76 +165,130 @@ def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capabi
 
 
 class Campaign:
-    """The work on one GPU; finished runs come from the journal and go into it."""
+    """The work on one GPU; finished runs come from the journal and go into it.
 
-    def __init__(self, bench: Bench, journal: Journal, progress: Progress) -> None:
-        self._bench, self._journal, self._progress = bench, journal, progress
+    ``told`` gets each ceiling when it has been measured once.
+    """
+
+    def __init__(
+        self, bench: Bench, journal: Journal, progress: Progress, told: Callable[[Outcome], None] = lambda _outcome: None
+    ) -> None:
+        self._bench, self._journal, self._progress, self._told = bench, journal, progress, told
         self._settings = bench.settings
-        # The sweep may take its share of the time that is left.
-        self._sweep_until = min(bench.deadline, bench.timing.now() + _SWEEP_SHARE * bench.settings.budget)
         self._warm_clock: float | None = None
 
     def run(self, wanted: Sequence[Candidate]) -> list[Outcome]:
         """One outcome per candidate, in their order."""
-        usable = [candidate for candidate in wanted if candidate.variants]
-        sweeping = [c for c in usable if len(c.variants) > 1 and self._settings.sweep_trials]
-        self._progress.start(sum(len(c.variants) for c in sweeping) + len(usable) * self._settings.sessions)
+        # What a quick run measures comes first: if time runs out, the others are missing.
+        usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not candidate.kind.quick)
+        more = 0 if self._settings.quick else sum(len(c.variants) - 1 for c in usable)
+        self._progress.start(len(usable) * self._settings.sessions + more)
         if usable and not self._finished(usable):
             self._warm_clock = self._bench.warm_up(*_warmer(usable))
-        for number in range(max((len(c.variants) for c in sweeping), default=0)):
-            self._sweep(sweeping, number)
-        chosen = {c.kind.id: self._best(c) for c in usable}
-        for session in range(self._settings.sessions):
+        self._first(usable)
+        for session in range(1, self._settings.sessions):
+            self._bench.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
             for candidate in usable if session % 2 == 0 else reversed(usable):
-                self._session(candidate.kind, chosen[candidate.kind.id], session)
-        return [self._outcome(candidate, chosen.get(candidate.kind.id, "")) for candidate in wanted]
+                self._again(candidate, session)
+        self._retry(usable)
+        return [self._outcome(candidate) for candidate in wanted]
 
-    def _sweep(self, wanted: Sequence[Candidate], number: int) -> None:
-        for candidate in wanted:
-            if number < len(candidate.variants):
-                self._measure(candidate.kind, candidate.variants[number], "sweep", 0, self._sweep_until)
+    def _first(self, usable: Sequence[Candidate]) -> None:
+        """Every ceiling by its preferred variant, then what makes the numbers better: other variants, retries, bursts."""
+        for number in range(1 if self._settings.quick else max((len(c.variants) for c in usable), default=0)):
+            for candidate in usable:
+                if number < len(candidate.variants):
+                    self._measure(candidate.kind, candidate.variants[number], 0)
+                if number == 0:
+                    self._told(self._outcome(candidate))
+        for candidate in usable:
+            self._burst(candidate)
 
-    def _session(self, kind: CeilingKind, variant: str, session: int) -> None:
-        earlier = [r for r in self._journal.records(kind.id) if r.role == "session" and r.failure]
-        if earlier and session:  # what crashes or is refused once is not run again in each session
-            self._progress.step(kind.id, None)
-            return
-        self._measure(kind, variant, "session", session, self._bench.deadline)
+    def _again(self, candidate: Candidate, session: int) -> None:
+        variant = self._best(candidate)
+        first = self._journal.find(candidate.kind.id, variant, "session", 0)
+        if first is None or first.failure:  # what crashes or is refused once is not run again in each session
+            self._progress.step(candidate.kind.id, None)
+        else:
+            self._measure(candidate.kind, variant, session)
 
-    def _measure(self, kind: CeilingKind, variant: str, role: str, session: int, until: float) -> None:
-        record = self._journal.find(kind.id, variant, role, session)
-        if record is None and self._bench.timing.now() <= until:
+    def _measure(self, kind: CeilingKind, variant: str, session: int, before: Record | None = None) -> None:
+        record = None if before else self._journal.find(kind.id, variant, "session", session)
+        if record is None and self._time_left():
             self._progress.begin(kind.id)
-            record = self._bench.measure(kind, variant, role, session, self._warm_clock)
+            record = self._bench.measure(kind, variant, session, self._warm_clock, before)
+            if before is not None and before.values and not record.values:  # a retry that fails takes nothing away
+                record = replace(before, attempts=record.attempts, notes=[*before.notes, f"a retry failed: {record.failure}"])
             self._journal.add(record)
-        self._progress.step(kind.id, record)
+        if before is None:
+            self._progress.step(kind.id, record)
+
+    def _retry(self, usable: Sequence[Candidate]) -> None:
+        """Rounds over what did not stand, with longer trials; a GPU that was held back rests before each."""
+        for number in range(1, self._settings.retries + 1):
+            bad = [(candidate.kind, record) for candidate in usable for record in self._bad(candidate)]
+            if not bad or not self._time_left():
+                return
+            if any(throttled(record) for _, record in bad):
+                self._bench.timing.sleep(self._settings.cool_down * number)
+            for kind, record in bad:
+                self._measure(kind, record.variant, record.session, record)
+
+    def _bad(self, candidate: Candidate) -> list[Record]:
+        """The sessions of a ceiling that another attempt may save; none where most of them stand."""
+        sessions = self._sessions(candidate)
+        if 2 * sum(not record.rejections and not record.failure for record in sessions) > len(sessions):
+            return []
+        return [r for r in sessions if worth_retrying(r) and r.attempts <= self._settings.retries]
+
+    def _sessions(self, candidate: Candidate) -> list[Record]:
+        """The records of a ceiling's best variant."""
+        variant = self._best(candidate)
+        records = self._journal.records(candidate.kind.id)
+        return [record for record in records if record.role == "session" and record.variant == variant]
+
+    def _burst(self, candidate: Candidate) -> None:
+        """The short trials of a ceiling that was measured below the clock it can have: under the power limit."""
+        variant = self._best(candidate)
+        record = self._journal.find(candidate.kind.id, variant, "session", 0)
+        if candidate.kind.kind != "compute" or record is None or not record.held_back:
+            return
+        if not self._settings.bursts or not self._time_left():
+            return
+        if self._journal.find(candidate.kind.id, variant, "burst", 0) is None:
+            self._progress.begin(candidate.kind.id)
+            self._journal.add(self._bench.burst(candidate.kind, variant, self._warm_clock))
+
+    def _time_left(self) -> bool:
+        return self._bench.timing.now() <= self._bench.deadline
 
     def _best(self, candidate: Candidate) -> str:
         found = [
-            r for r in self._journal.records(candidate.kind.id) if r.role == "sweep" and r.values and r.verified is not False
+            record
+            for variant in candidate.variants
+            if (record := self._journal.find(candidate.kind.id, variant, "session", 0)) is not None
+            and record.values
+            and record.verified is not False
         ]
-        found = [record for record in found if record.variant in candidate.variants]
         if not found:
             return candidate.variants[0]
         choose = max if candidate.kind.higher_is_better else min
         return choose(found, key=lambda record: record.value).variant
 
-    def _outcome(self, candidate: Candidate, variant: str) -> Outcome:
+    def _outcome(self, candidate: Candidate) -> Outcome:
         if candidate.absent:
             return Outcome(candidate.kind, absent=candidate.absent)
-        records = self._journal.records(candidate.kind.id)
-        sessions = tuple(r for r in records if r.role == "session" and r.variant == variant)
-        sweep = tuple(r for r in records if r.role == "sweep")
-        notes: tuple[str, ...] = ()
-        planned = self._settings.sessions
+        variant = self._best(candidate)
+        records = [record for record in self._journal.records(candidate.kind.id) if record.role == "session"]
+        sessions, others = tuple(self._sessions(candidate)), tuple(r for r in records if r.variant != variant)
+        burst = self._journal.find(candidate.kind.id, variant, "burst", 0)
         if not sessions:
-            sessions = tuple(r for r in sweep if r.variant == variant)
-            notes = ("out of time: the trials of the sweep only",)
-        elif len(sessions) < planned and not any(r.failure for r in sessions):
-            notes = (f"out of time: {len(sessions)} of {planned} sessions",)
-        absent = "" if sessions else "not measured: out of time"
-        return Outcome(candidate.kind, variant, sessions, sweep, absent, notes if sessions else ())
+            return Outcome(candidate.kind, absent="not measured: out of time")
+        planned = self._settings.sessions
+        short = len(sessions) < planned and not any(record.failure for record in sessions)
+        notes = (f"out of time: {len(sessions)} of {planned} sessions",) if short else ()
+        return Outcome(candidate.kind, variant, sessions, others, burst, "", notes)
 
     def _finished(self, usable: Sequence[Candidate]) -> bool:
         sessions = range(self._settings.sessions)

@@ -1,4 +1,4 @@
-"""The ceilings there are, in the order they are measured and shown, and their variants as `bench list` shows them."""
+"""The ceilings that a benchmark program can measure: its own list is the catalogue, what a ceiling is follows from its id."""
 
 from __future__ import annotations
 
@@ -6,30 +6,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.bench.runner import Variant
+from ncu_roofline.ceilings import proven
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts.fields import parse_capability
-from ncu_roofline.facts.gpus import proven
 
 UNPROVEN = "unproven on hardware"
-NO_KERNEL = "not measured, data-sheet peak only"
 Row = dict[str, str | list[str]]
+# What a word of an id means, for people.
+_WORDS = {
+    "dram": "device memory",
+    "l1": "L1 cache",
+    "l2": "L2 cache",
+    "l3": "L3 cache",
+    "smem": "shared memory",
+    "host": "host link",
+    "launch": "kernel launch",
+    "tensor": "tensor cores",
+    "read": "loads",
+    "read_far": "loads, a working set of three quarters of it",
+    "write": "stores",
+    "copy": "loads and stores",
+    "triad": "two loads and a store per multiply-add",
+    "fma": "multiply-adds",
+    "nofma": "multiplies and adds, not fused",
+    "div": "eight multiply-adds and a division",
+    "mad": "integer multiply-adds",
+    "h2d": "host to device, pinned memory",
+    "d2h": "device to host, pinned memory",
+    "bidir": "both ways at once",
+    "stream": "back to back in a stream",
+    "sync": "and wait",
+    "graph": "as node of a graph",
+}
+# Ceilings that a quick run leaves out, by the last word of their ids; of tensor cores, those with 16-bit accumulators.
+_NOT_QUICK = {"write", "copy", "triad", "read_far", "nofma", "div", "bidir", "sync", "graph"}
 
 
 @dataclass(frozen=True)
 class CeilingKind:
-    """A ceiling: id, unit (SI) and what it is; ``quick`` ones are measured by a quick run, too.
-
-    ``measured`` is False where no kernel measures it: then only its data-sheet peak is known.
-
-    ``domain`` is the clock it runs at: "sm", "memory", "link", or "" for a latency.
-    """
+    """A ceiling: its id, like "dram.read" or "tensor.fp16.wgmma", and its unit ("B/s", "FLOP/s", "OP/s" or "s")."""
 
     id: str
     unit: str
-    about: str
-    domain: str = "sm"
-    quick: bool = True
-    measured: bool = True
+
+    @property
+    def about(self) -> str:
+        """What it is, for people."""
+        return ", ".join(_WORDS.get(word, word.upper().replace("_ACC", " with FP")) for word in self.id.split("."))
+
+    @property
+    def domain(self) -> str:
+        """The clock it runs at: "sm", "memory", "link", or "" for a latency."""
+        return {"dram": "memory", "host": "link", "launch": ""}.get(self.id.partition(".")[0], "sm")
+
+    @property
+    def quick(self) -> bool:
+        """Whether a quick run measures it, too."""
+        return self.id.rpartition(".")[2] not in _NOT_QUICK and "_acc16" not in self.id
 
     @property
     def kind(self) -> str:
@@ -47,76 +80,10 @@ class CeilingKind:
         return self.unit != "s"
 
 
-def _memory() -> list[CeilingKind]:
-    return [
-        CeilingKind("dram.read", "B/s", "device memory, loads", "memory"),
-        CeilingKind("dram.write", "B/s", "device memory, stores", "memory"),
-        CeilingKind("dram.copy", "B/s", "device memory, loads and stores", "memory"),
-        CeilingKind("dram.triad", "B/s", "device memory, two loads and a store per FMA", "memory", quick=False),
-        CeilingKind("l2.read", "B/s", "L2 cache, a working set that fits the near part"),
-        CeilingKind("l2.read_far", "B/s", "L2 cache, a working set that fills both parts", quick=False),
-        CeilingKind("l2.write", "B/s", "L2 cache, stores", quick=False),
-        CeilingKind("l2.copy", "B/s", "L2 cache, loads and stores", quick=False),
-        CeilingKind("l1.read", "B/s", "L1 cache, loads"),
-        CeilingKind("smem.read", "B/s", "shared memory, loads"),
-    ]
-
-
-def _arithmetic() -> list[CeilingKind]:
-    mixes = {"fma": "multiply-adds", "nofma": "multiplies and adds, not fused", "div": "multiply-adds and divisions"}
-    names = ("fp64", "fp32", "fp16", "bf16")
-    rows = [
-        CeilingKind(f"{name}.{mix}", "FLOP/s", f"{name.upper()} {about}", quick=mix == "fma" or name in ("fp64", "fp32"))
-        for name in names
-        for mix, about in mixes.items()
-    ]
-    rows = [row if not row.id.endswith(".div") else CeilingKind(row.id, row.unit, row.about, quick=False) for row in rows]
-    return [*rows, CeilingKind("int32.mad", "OP/s", "32-bit integer multiply-adds")]
-
-
-def _tensor() -> list[CeilingKind]:
-    types = {
-        "fp64": "FP64",
-        "tf32": "TF32",
-        "bf16": "BF16",
-        "fp16": "FP16, FP32 accumulators",
-        "fp16_acc16": "FP16, FP16 accumulators",
-        "int8": "INT8",
-        "fp8": "FP8",
-        "fp4": "FP4",
-    }
-    rows = []
-    for name, about in types.items():
-        families = {"fp64": ("mma",), "fp4": ("mma", "tcgen05")}.get(name, ("mma", "wgmma", "tcgen05"))
-        unit = "OP/s" if name == "int8" else "FLOP/s"
-        here = name != "fp4"
-        rows += [
-            CeilingKind(f"tensor.{name}.{family}", unit, f"tensor cores, {about}, {family}", quick=here, measured=here)
-            for family in families
-        ]
-    return rows
-
-
-def _others() -> list[CeilingKind]:
-    return [
-        CeilingKind("host.h2d", "B/s", "host to device, pinned memory", "link"),
-        CeilingKind("host.d2h", "B/s", "device to host, pinned memory", "link"),
-        CeilingKind("host.bidir", "B/s", "host link, both ways at once", "link", quick=False),
-        CeilingKind("launch.stream", "s", "kernel launch, back to back in a stream", ""),
-        CeilingKind("launch.sync", "s", "kernel launch and wait", ""),
-        CeilingKind("launch.graph", "s", "kernel launch as node of a graph", ""),
-    ]
-
-
-def catalogue() -> tuple[CeilingKind, ...]:
-    """All ceilings."""
-    return (*_memory(), *_arithmetic(), *_tensor(), *_others())
-
-
-def kind_of(ceiling: str, unit: str) -> CeilingKind:
-    """The kind of a ceiling id; one that this program does not know is taken as its unit says."""
-    known = {kind.id: kind for kind in catalogue()}
-    return known.get(ceiling) or CeilingKind(ceiling, unit, "", domain="sm" if unit != "s" else "")
+def kinds_of(variants: Sequence[Variant]) -> tuple[CeilingKind, ...]:
+    """The ceilings of a program in its order, links and launches last."""
+    kinds = dict.fromkeys(CeilingKind(variant.ceiling, variant.unit) for variant in variants)
+    return tuple(sorted(kinds, key=lambda kind: kind.domain in ("link", "")))
 
 
 def select(kinds: Sequence[CeilingKind], only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[CeilingKind, ...]:
@@ -142,26 +109,22 @@ def _matches(ceiling: str, word: str) -> bool:
     return ceiling == word or ceiling.startswith(word + ".")
 
 
-def rows(variants: Sequence[Variant] | None, capabilities: Sequence[str] = ()) -> list[Row]:
-    """One row per ceiling; ``variants`` None where there is no program to ask, ``capabilities`` the GPUs that are meant."""
-    kinds = list(catalogue())
-    known = {kind.id for kind in kinds}
-    for variant in variants or ():
-        if variant.ceiling not in known:
-            known.add(variant.ceiling)
-            kinds.append(kind_of(variant.ceiling, variant.unit))
-    return [_row(kind, variants, capabilities) for kind in kinds]
+def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[Row]:
+    """One row per ceiling; ``capabilities``: of the GPUs that are meant, all if empty."""
+    return [_row(kind, [v for v in variants if v.ceiling == kind.id], capabilities) for kind in kinds_of(variants)]
 
 
-def _row(kind: CeilingKind, variants: Sequence[Variant] | None, capabilities: Sequence[str]) -> Row:
-    row: Row = {"ceiling": kind.id, "unit": kind.unit, "measures": kind.about, "quick": "yes" if kind.quick else "no"}
-    if variants is not None:
-        own = [variant for variant in variants if variant.ceiling == kind.id]
-        row["variants"] = list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities)))
-        row["applies to"] = _where(own, "", capabilities)
-        row["emulated on"] = _where(own, "emulated", capabilities)
-    row["status"] = _status(kind.id, capabilities) if kind.measured else NO_KERNEL
-    return row
+def _row(kind: CeilingKind, own: Sequence[Variant], capabilities: Sequence[str]) -> Row:
+    return {
+        "ceiling": kind.id,
+        "unit": kind.unit,
+        "measures": kind.about,
+        "quick": "yes" if kind.quick else "no",
+        "variants": list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities))),
+        "applies to": _where(own, "", capabilities),
+        "emulated on": _where(own, "emulated", capabilities),
+        "status": _status(kind.id, capabilities),
+    }
 
 
 def _on_any(variant: Variant, capabilities: Sequence[str]) -> bool:

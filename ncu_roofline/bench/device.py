@@ -1,4 +1,4 @@
-"""A GPU as the benchmark sees it, and which of several is meant."""
+"""A GPU, or the CPU, as the benchmark sees it, and which of several is meant."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ncu_roofline.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import Gpu
 from ncu_roofline.facts.fields import Capability, capability, capability_text
@@ -27,9 +28,9 @@ RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU or a MIG instance (``mig``: the driver says so).
+    """A GPU, a MIG instance (``mig``: the driver says so), or the CPU (``kind`` "cpu").
 
-    Clocks in Hz, 0 where unknown; ``facts`` is all that the runner said about it.
+    Clocks in Hz, 0 where unknown, a CPU's compute capability is (0, 0); ``facts`` is all that the runner said about it.
     """
 
     index: int
@@ -42,6 +43,7 @@ class Device:
     memory_clock_max: float
     pci_bus_id: str
     mig: bool = False
+    kind: str = GPU
     facts: Mapping[str, Any] = field(hash=False, compare=False, default_factory=dict)
 
     @property
@@ -51,13 +53,13 @@ class Device:
 
     @property
     def capability_text(self) -> str:
-        """Like "9.0"."""
+        """Like "9.0"; "" for a CPU."""
         return capability_text(self.compute_capability)
 
     @property
     def gpu(self) -> Gpu | None:
         """Its row of the table of GPUs; None for a MIG instance, whose clocks are the GPU's but not its units."""
-        return None if self.is_mig else find_gpu(self.name, self.sm_count)
+        return None if self.is_mig or self.kind == CPU else find_gpu(self.name, self.sm_count)
 
 
 def parse_device(facts: Mapping[str, Any]) -> Device:
@@ -69,12 +71,13 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
         index=int(facts.get("index", 0)),
         name=name,
         uuid=uuid,
-        compute_capability=capability(str(facts.get("cc"))),
+        compute_capability=UNKNOWN_CAPABILITY if facts.get("kind") == CPU else capability(str(facts.get("cc"))),
         sm_count=_count(facts, "sm_count"),
         bus_bits=_count(facts, "bus_bits"),
         sm_clock_max=_count(facts, "sm_clock_max_mhz") * 1e6,
         memory_clock_max=_count(facts, "mem_clock_max_mhz") * 1e6,
         pci_bus_id=str(facts.get("pci_bus_id", "")),
+        kind=CPU if facts.get("kind") == CPU else GPU,
         facts=facts,
     )
 

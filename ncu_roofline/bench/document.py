@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.bench.campaign import Outcome
+from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.measuring import Record
 from ncu_roofline.bench.settings import LIMITS, Settings
-from ncu_roofline.bench.statistics import Summary, median, summarise
+from ncu_roofline.bench.statistics import Summary, kept, median, summarise, variation
 from ncu_roofline.bench.telemetry import names
-from ncu_roofline.bench.theory import as_json, measured_clock, theory, units_of_device
+from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
 from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
-from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION
+from ncu_roofline.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
+
+# How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
+_CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Origin:
 
 def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, origin: Origin) -> dict[str, Any]:
     """The whole file as plain values."""
-    link = _link(origin.identity)
+    link = link_of(origin.identity)
     ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
     accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
     return {
@@ -74,14 +78,16 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         verdict = without_value(outcome)
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": verdict.word, "reasons": list(verdict.reasons)}
         peak = theory(kind, units_of_device(device, link))
-        return {**head, **empty, "theory": as_json(peak, None, None), "variants": _variants(outcome)}
+        return {**head, **empty, "theory": as_json(peak, None, None, None), "variants": _variants(outcome)}
     summary = summarise([record.values for record in used])
     clocks = [clock for record in used for clock in record.clocks]
     observed_link = max((tuple(r.observed["link"]) for r in used if r.observed.get("link")), default=None)
     peak = theory(kind, units_of_device(device, observed_link or link))
     memory = _observed(used, "memory_clock", median)
     clock = measured_clock(kind, median(clocks) if clocks else None, memory)
-    verdict = judge_value(outcome, summary.value, peak, clock)
+    per_cycle = _per_cycle(used, device) if kind.domain == "sm" else None
+    share = share_of(peak, summary.value, clock, per_cycle and per_cycle * device.sm_count)
+    verdict = judge_value(outcome, share, peak)
     return {
         **head,
         **_numbers(summary),
@@ -89,8 +95,10 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         "verdict": verdict.word,
         "reasons": list(verdict.reasons),
         **_circumstances(used, clocks, memory, device),
-        "per_sm_and_cycle": _per_cycle(summary.value, clocks, device) if kind.domain == "sm" else None,
-        "theory": as_json(peak, clock, summary.value),
+        "per_sm_and_cycle": per_cycle,
+        **_spread_per_cycle(used if kind.domain == "sm" else []),
+        "burst": _burst(outcome, device),
+        "theory": as_json(peak, clock, summary.value, share),
         "data": settings.data,
         "variants": _variants(outcome),
     }
@@ -113,7 +121,7 @@ def _numbers(summary: Summary) -> dict[str, Any]:
 
 
 def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: float | None, device: Device) -> dict[str, Any]:
-    last, reasons = used[-1], 0
+    last, reasons, power = used[-1], 0, _observed(used, "power", median)
     for record in used:
         reasons |= int(record.observed.get("reasons") or 0)
     verified = [record.verified for record in used if record.verified is not None]
@@ -129,10 +137,12 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
             "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
             "mem_mhz": memory / 1e6 if memory else None,
             "mem_mhz_max": device.memory_clock_max / 1e6 or None,
-            "method": "clock64/globaltimer" if clocks else None,
+            "method": _CLOCK_METHODS[device.kind] if clocks else None,
         },
-        "power_w": _observed(used, "power", median),
+        "power_w": power,
+        "energy_per_unit_j": None if power is None else power * median(last.seconds) / last.work,
         "energy_j": _observed(used, "energy", sum),
+        "duty": _observed(used, "duty", median),
         "temp_c": {"gpu": _observed(used, "temperature", max), "mem": _observed(used, "memory_temperature", max)},
         "throttle": {
             "reasons": names(reasons),
@@ -140,6 +150,23 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
             "thermal_us": _scaled(_observed(used, "thermal_violation", sum), 1e6),
         },
         "verified": {"checksum": all(verified) if verified else None, "sass": None},
+    }
+
+
+def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
+    """What a kernel of a few milliseconds reaches after a rest, where the power limit lowers the clock of longer ones."""
+    record = outcome.burst
+    if record is None or not record.values or record.verified is False:
+        return None
+    if record.value <= max((session.value for session in outcome.sessions if session.values), default=0.0):
+        return None  # the limit did not lower it after all
+    return {
+        "value": record.value,
+        "seconds": median(record.seconds),
+        "trials": len(record.values),
+        "cv": variation(kept(record.values)),
+        "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
+        "per_sm_and_cycle": _per_cycle([record], device),
     }
 
 
@@ -152,8 +179,19 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _per_cycle(value: float, clocks: Sequence[float], device: Device) -> float | None:
-    return value / (median(clocks) * device.sm_count) if clocks and device.sm_count else None
+def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
+    """Work per SM and cycle: the median over the trials, each by its own clock."""
+    ratios = [ratio for record in used for ratio in record.per_cycle]
+    return median(ratios) / device.sm_count if ratios and device.sm_count else None
+
+
+def _spread_per_cycle(used: Sequence[Record]) -> dict[str, float | None]:
+    """Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it."""
+    ratios = [record.per_cycle for record in used if record.per_cycle]
+    return {
+        "cv_per_cycle": max((variation(kept(each)) for each in ratios), default=None),
+        "between_session_cv_per_cycle": variation([median(each) for each in ratios]) if ratios else None,
+    }
 
 
 def _variants(outcome: Outcome) -> list[dict[str, Any]]:
@@ -168,13 +206,15 @@ def _variants(outcome: Outcome) -> list[dict[str, Any]]:
             "values": record.values,
             "sm_mhz": [clock / 1e6 for clock in record.clocks],
         }
-        for record in (*outcome.sweep, *outcome.sessions)
+        for record in (*outcome.sessions, *outcome.others, *([outcome.burst] if outcome.burst else []))
     ]
 
 
 def describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The "device" of a file: the runner's facts, the driver's beside them."""
+    """The "device" of a file: the runner's facts, the driver's beside them; a CPU has no "cc" and no "mig"."""
     facts = {key: value for key, value in device.facts.items() if key not in ("error", "mig")}
+    if device.kind == CPU:
+        return {**facts, **identity}
     enabled = bool(identity.get("mig_enabled")) or device.is_mig
     own = {key: value for key, value in identity.items() if key != "mig_enabled" and (value is not None or key not in facts)}
     mig = {
@@ -212,7 +252,8 @@ def _container() -> str | None:
     return next((name for path, name in marks.items() if os.path.exists(path)), None)
 
 
-def _link(identity: Mapping[str, Any]) -> tuple[int, int] | None:
+def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
+    """PCI Express generation and lanes that the driver calls the most; None where it does not tell."""
     link = identity.get("pcie") or {}
     generation, lanes = link.get("gen_max"), link.get("width_max")
     return (generation, lanes) if generation and lanes else None
@@ -220,6 +261,8 @@ def _link(identity: Mapping[str, Any]) -> tuple[int, int] | None:
 
 def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
     found = []
+    if device.kind == CPU:
+        found.append("no theory: a CPU does not tell how many multiply-adds and loads its cores start per cycle")
     if origin.telemetry:
         found.append(f"no power, temperature and throttle reasons: {origin.telemetry}")
     others = origin.identity.get("other_processes")
@@ -235,18 +278,23 @@ def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
     return found
 
 
+def between_limit(entry: Mapping[str, Any]) -> float:
+    """How far sessions of a ceiling may differ before it is told."""
+    return LIMITS.between if CeilingKind(entry["id"], entry["unit"]).domain in ("sm", "memory") else LIMITS.between_host
+
+
 def summary_line(content: Mapping[str, Any]) -> str:
     """How many ceilings stand and how many do not, for people."""
     entries = content["ceilings"]
     accepted = sum(entry["accepted"] for entry in entries)
     refused = [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None]
     failed = [entry["id"] for entry in entries if entry["verdict"] == "failed"]
-    wide = [e["id"] for e in entries if e["accepted"] and e["between_session_cv"] > LIMITS.between]
+    wide = [e["id"] for e in entries if e["accepted"] and e["between_session_cv"] > between_limit(e)]
     parts = [f"{accepted} ceilings"]
-    for label, ids in (("not accepted", refused), ("failed", failed), ("spread above 1 % between sessions", wide)):
+    for label, ids in (("not accepted", refused), ("failed", failed), ("spread between sessions", wide)):
         if ids:
             parts.append(f"{label}: {', '.join(ids)}")
     return "; ".join(parts)
 
 
-__all__ = ["Origin", "Verdict", "as_text", "ceiling", "describe", "document", "host", "summary_line"]
+__all__ = ["Origin", "Verdict", "as_text", "ceiling", "describe", "document", "host", "link_of", "summary_line"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from ncu_roofline.bench.catalogue import CeilingKind
@@ -14,13 +14,17 @@ from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, v
 from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
 
 NOT_HERE = ("unsupported", "emulated")
+POWER_CAP_NOTE = "power cap"
 
 
 class TrialSource(Protocol):
-    """What runs jobs: the runner, or a fake."""
+    """What runs jobs: a session of the program, or a fake."""
 
     def run(self, job: Job, launch: Launch, timeout: float = ...) -> Iterator[Trial]:
         """Trials as they are measured."""
+
+    def renew(self) -> None:
+        """The next job gets a fresh context."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class Timing:
 class Record:
     """A finished run as the journal keeps it: plain values, SI units.
 
-    ``role`` is "sweep" or "session"; ``rejections`` say why it does not stand after all retries; ``failure`` why there are
-    no values at all.
+    ``role`` is "session", or "burst" for short trials after a rest; ``rejections`` say why it does not stand; ``failure`` why
+    there are no values at all; ``attempts`` counts this one and those it replaces.
     """
 
     ceiling: str
@@ -62,6 +66,18 @@ class Record:
         """Median of the trials; NaN without any."""
         return median(self.values)
 
+    @property
+    def per_cycle(self) -> list[float]:
+        """Each trial's value over its own SM clock; empty where the clock is not known of all."""
+        if len(self.clocks) != len(self.values):
+            return []
+        return [value / clock for value, clock in zip(self.values, self.clocks, strict=True)]
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the power limit lowered its clock."""
+        return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
+
     def as_json(self) -> dict[str, Any]:
         """As the journal writes it."""
         return asdict(self)
@@ -69,13 +85,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a run needs: the program, the device's index, the driver's view, how much to do, and time.
+    """What a run needs: the program, the driver's view, how much to do, and time.
 
     Nothing is begun after ``deadline`` (of ``timing.now``), no retry either.
     """
 
     source: TrialSource
-    device: int
     telemetry: Telemetry
     settings: Settings
     timing: Timing
@@ -91,62 +106,49 @@ class Bench:
             return None
         return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
 
-    def measure(self, kind: CeilingKind, variant: str, role: str, session: int, warm_clock: float | None) -> Record:
-        """Trials until they are fit to stand or the retries are used up; longer trials and a pause before each retry.
-
-        A crash gets one retry; a hang, a wrong result and what is not on the part get none.
-        """
-        count = self.settings.sweep_trials if role == "sweep" else self.settings.trials
-        min_time, record = self.settings.min_time, Record(kind.id, variant, role, session, kind.unit)
-        retries = self.settings.retries if role == "session" else 1
-        for attempt in range(1, retries + 2):
-            record = self._attempt(kind, variant, (role, session, attempt), (count, min_time), warm_clock)
-            if _final(record, attempt, retries) or self.timing.now() > self.deadline:
-                break
-            throttled = any(reason.startswith("throttled") for reason in record.rejections)
-            self.timing.sleep(self.settings.cool_down * attempt if throttled else 0.1)
-            min_time = min_time * 2 if not record.failure else min_time
-        return record
-
-    def _attempt(
-        self,
-        kind: CeilingKind,
-        variant: str,
-        which: tuple[str, int, int],
-        amount: tuple[int, float],
-        warm_clock: float | None,
+    def measure(
+        self, kind: CeilingKind, variant: str, session: int, warm_clock: float | None, before: Record | None = None
     ) -> Record:
-        (role, session, attempt), (count, min_time) = which, amount
-        job = self._job(kind.id, variant, count + self.settings.spare, min_time)
+        """The trials of one session; ``before``: the record that these are to replace, whose trials were half as long."""
+        attempt = before.attempts + 1 if before else 1
+        longer = 2 ** (attempt - 1) if before and not before.failure else 1
+        job = self._job(kind.id, variant, self.settings.trials + self.settings.spare, self.settings.min_time * longer)
+        record = Record(kind.id, variant, "session", session, kind.unit, attempts=attempt)
+        return self._record(kind, record, job, self.settings.trials, warm_clock)
+
+    def burst(self, kind: CeilingKind, variant: str, warm_clock: float | None) -> Record:
+        """Short trials, each after a rest: the clock of a kernel by itself, before the power limit lowers it."""
+        settings = self.settings
+        job = replace(self._job(kind.id, variant, settings.bursts, settings.burst), pause=settings.rest)
+        return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, settings.bursts, warm_clock)
+
+    def _record(self, kind: CeilingKind, empty: Record, job: Job, count: int, warm_clock: float | None) -> Record:
         launch, trials, failure = Launch(), [], ""
         with Watch(self.telemetry) as watch:
             try:
                 trials = list(self.source.run(job, launch, self.settings.silence))
             except RunnerFailed as error:
                 failure = next((word for word in NOT_HERE if word in str(error)), str(error))
-            used, discarded = after_warm_up(trials, count)
+            agreed = [trial for trial in trials if timers_agree(trial)]
+            used, discarded = after_warm_up(agreed, count)
+            if trials and not used and not failure:
+                failure = "the clocks of GPU and host disagree about how long its trials lasted"
             if failure or not used:
-                failure = failure or "it measured nothing"
-                return Record(kind.id, variant, role, session, kind.unit, attempts=attempt, failure=failure)
-            observed = watch.seen(used[0].arrived - used[0].seconds, used[-1].arrived)
+                return replace(empty, failure=failure or "it measured nothing")
+            observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
         values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
         clocks = [trial.sm_clock for trial in used if trial.sm_clock]
         rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available)
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
-        return Record(
-            ceiling=kind.id,
-            variant=variant,
-            role=role,
-            session=session,
-            unit=kind.unit,
+        return replace(
+            empty,
             values=values,
             seconds=[trial.seconds for trial in used],
             clocks=clocks,
             work=median([trial.work for trial in used]),
-            discarded=discarded,
-            attempts=attempt,
+            discarded=discarded + len(trials) - len(agreed),
             verified=all(checks) if checks else None,
             rejections=rejections,
             notes=notes,
@@ -155,13 +157,24 @@ class Bench:
         )
 
     def _job(self, ceiling: str, variant: str, trials: int, min_time: float) -> Job:
-        return Job(self.device, ceiling, variant, trials, min_time, self.settings.data, self.settings.seed)
+        return Job(ceiling, variant, trials, min_time, self.settings.data, self.settings.seed)
 
 
-def _final(record: Record, attempt: int, retries: int) -> bool:
+def worth_retrying(record: Record) -> bool:
+    """Whether another attempt may stand: not after a hang or a wrong result, and only one after a crash."""
     if record.failure:
-        return record.failure in NOT_HERE or record.failure.startswith(HANGS) or attempt > min(retries, 1)
-    return not record.rejections or record.verified is False or attempt > retries
+        return not (record.failure in NOT_HERE or record.failure.startswith(HANGS) or record.attempts > 1)
+    return bool(record.rejections) and record.verified is not False
+
+
+def throttled(record: Record) -> bool:
+    """Whether the GPU was held back."""
+    return any(reason.startswith("throttled") for reason in record.rejections)
+
+
+def timers_agree(trial: Trial) -> bool:
+    """Whether the host's clock confirms the time that the GPU's tells: a GPU's timer that is set right meanwhile lies."""
+    return trial.end - trial.begin <= trial.seconds * (1 + LIMITS.timers) + LIMITS.overhead
 
 
 def after_warm_up(trials: Sequence[Trial], count: int) -> tuple[list[Trial], int]:
@@ -188,26 +201,31 @@ def judge(
 ) -> tuple[list[str], list[str]]:
     """Why a run does not stand, and what else should be known of it.
 
-    The driver's slowdowns reject; so does a clock below 95 % of the warm-up's for ceilings that run at it, unless the power
-    cap explains it (then that is the ceiling) or nobody can tell why and it holds still.
+    The driver's slowdowns reject.  A clock below the warm-up's that holds still does not: tensor cores have a lower one than
+    the rest of the SM (1830 of 1980 MHz on an H100), and a power limit lowers it further.
     """
     rejections, notes = [], []
+    on_sm = kind.domain == "sm"
+    if on_sm and len(clocks) == len(values):  # a clock under the power limit swings, the work per cycle does not
+        values = [value / clock for value, clock in zip(values, clocks, strict=True)]
+    limit = LIMITS.cv if kind.domain in ("sm", "memory") else LIMITS.cv_host
     cv, out = variation(kept(values)), sum(outliers(values))
-    steady = cv <= LIMITS.cv and out <= LIMITS.outliers * len(values)
+    steady = cv <= limit and (out <= LIMITS.outliers * len(values) or limit == LIMITS.cv_host)
     if observed.harmful:
         rejections.append(f"throttled: {', '.join(observed.harmful)}")
-    if observed.reasons & POWER_CAP:
-        notes.append("power cap: the clock is what the power limit allows")
-    fallen = median(clocks) / warm_clock if clocks and warm_clock and kind.domain == "sm" else 1.0
+    capped = on_sm and bool(observed.reasons & POWER_CAP)
+    if capped:
+        notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
+    fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
     if fallen < LIMITS.clock:
         text = f"the SM clock fell to {fallen:.1%} of the warm-up's"
-        if observed.reasons & POWER_CAP:
-            notes.append(text)
-        elif not driver_tells and steady:
+        if not capped and variation(clocks) > LIMITS.cv:
+            rejections.append(f"throttled: {text}")
+        elif not driver_tells:
             notes.append(f"{text}; without NVML the cause is unknown")
         else:
-            rejections.append(f"throttled: {text}")
+            notes.append(text)
     if not steady:
-        cause = f"{cv:.1%} variation" if cv > LIMITS.cv else f"{out} outliers in {len(values)} trials"
+        cause = f"{cv:.1%} variation" if cv > limit else f"{out} outliers in {len(values)} trials"
         rejections.append(f"unstable: {cause}")
     return rejections, notes

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.bench.catalogue import kind_of
+from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.verdict import machine_balance
-from ncu_roofline.ceilings import SCHEMA, SCHEMA_VERSION, read_ceilings
+from ncu_roofline.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, read_ceilings, read_document
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.version import __version__
 
+CONDITIONS = {
+    "data": ("settings", "data"),
+    "drivers": ("device", "driver"),
+    "power limits": ("device", "power_limit_w"),
+    "ECC modes": ("device", "ecc", "current"),
+    "compilers": ("tool", "build", "compiler"),
+}
+"""What makes the numbers of two files incomparable although the GPUs are the same, and where a file says it."""
+
+_MODEL = ("kind", "name", "cc", "sm_count", "cores")
 _NEXT = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
 
 
@@ -27,10 +36,10 @@ class Source:
     content: Mapping[str, Any]
 
     @property
-    def model(self) -> tuple[str, str, int | None]:
-        """What GPUs must share: name, compute capability, number of SMs."""
+    def model(self) -> dict[str, Any]:
+        """What GPUs must share: name, compute capability, number of SMs; CPUs their name and number of cores."""
         device = self.content["device"]
-        return device["name"], device["cc"], device.get("sm_count")
+        return {key: device[key] for key in _MODEL if key in device}
 
     @property
     def uuid(self) -> str:
@@ -50,8 +59,9 @@ class Source:
 
 def read_source(path: str) -> Source:
     """A ceilings file as it stands.  Raises RooflineError for anything else."""
-    read_ceilings(path)
-    content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    status, content = read_ceilings(path).status, read_document(path)
+    if status == PUBLISHED:
+        raise RooflineError("Cannot merge", path, "its figures were published, not measured", _NEXT)
     if content["device"].get("gpus"):
         raise RooflineError("Cannot merge", path, "it is merged already", _NEXT)
     return Source(path, content)
@@ -71,22 +81,27 @@ def merge(sources: Sequence[Source]) -> dict[str, Any]:
     warnings += _differences(newest)
     ids = dict.fromkeys(entry["id"] for source in newest for entry in source.content["ceilings"])
     ceilings = [_ceiling(name, newest) for name in ids]
-    name, cc, sm_count = first.model
     accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
     slow: dict[str, list[str]] = {}
     for entry in ceilings:
         for gpu in entry.get("slow", []):
             slow.setdefault(f"{gpu['host']} GPU {gpu['index']} {gpu['uuid']}", []).append(entry["id"])
-    return {
+    content = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
+        "status": MEASURED,
         "tool": {"name": "ncu-roofline", "version": __version__},
         "host": {"name": "", "names": sorted({s.place()["host"] for s in newest}), "time_utc": max(s.time for s in newest)},
-        "device": {"name": name, "uuid": "", "cc": cc, "sm_count": sm_count, "gpus": [source.place() for source in newest]},
+        "device": {**first.model, "uuid": "", "gpus": [source.place() for source in newest]},
         "ceilings": ceilings,
         "derived": {"machine_balance": machine_balance(accepted), "slow_gpus": slow},
         "warnings": warnings,
     }
+    for keys in CONDITIONS.values():
+        values = {valued_at(source.content, keys) for source in newest}
+        if len(values) == 1 and values != {None}:
+            _set(content, keys, values.pop())
+    return content
 
 
 def _newest(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
@@ -103,26 +118,25 @@ def _newest(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
 
 
 def _differences(sources: Sequence[Source]) -> list[str]:
-    """What makes the numbers incomparable although the GPUs are the same."""
     found = []
-    parts = {
-        "data": ("settings", "data"),
-        "drivers": ("device", "driver"),
-        "power limits": ("device", "power_limit_w"),
-        "ECC modes": ("device", "ecc", "current"),
-        "compilers": ("tool", "build", "compiler"),
-    }
-    for label, keys in parts.items():
-        values = {_inside(source.content, keys) for source in sources} - {None}
+    for label, keys in CONDITIONS.items():
+        values = {valued_at(source.content, keys) for source in sources} - {None}
         if len(values) > 1:
             found.append(f"{label} differ: {', '.join(sorted(map(str, values)))}")
     return found
 
 
-def _inside(content: Any, keys: Sequence[str]) -> Any:
+def valued_at(content: Any, keys: Sequence[str]) -> Any:
+    """What stands in nested objects under these keys; None where there is no such thing."""
     for key in keys:
         content = content.get(key) if isinstance(content, dict) else None
     return content
+
+
+def _set(content: dict[str, Any], keys: Sequence[str], value: Any) -> None:
+    for key in keys[:-1]:
+        content = content.setdefault(key, {})
+    content[keys[-1]] = value
 
 
 def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
@@ -152,7 +166,7 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
         "reasons": reasons,
         "clock": {"sm_mhz_mean": median(clocks) if clocks else None},
         "variant": sample.get("variant"),
-        "slow": _slow(stand, middle, kind_of(name, str(head["unit"])).higher_is_better),
+        "slow": _slow(stand, middle, CeilingKind(name, str(head["unit"])).higher_is_better),
         "values": [{**source.place(), "value": entry["value"]} for source, entry in stand],
     }
 
@@ -168,5 +182,6 @@ def _slow(stand: Sequence[tuple[Source, Mapping[str, Any]]], middle: float, high
 
 
 def _model(source: Source) -> str:
-    name, cc, sm_count = source.model
-    return f"{name} ({cc}, {sm_count} SMs)"
+    model = source.model
+    units = f"{model.get('cores')} cores" if model.get("kind") == CPU else f"{model['cc']}, {model.get('sm_count')} SMs"
+    return f"{model['name']} ({units})"

@@ -13,20 +13,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.bench.attached import AttachedGpu, gpus, state
 from ncu_roofline.bench.build import Built
-from ncu_roofline.bench.campaign import Campaign, Journal, Progress, Silent, candidates
-from ncu_roofline.bench.catalogue import CeilingKind, catalogue, kind_of, select
+from ncu_roofline.bench.campaign import Campaign, Journal, Outcome, Progress, Silent, candidates
+from ncu_roofline.bench.catalogue import kinds_of, select
+from ncu_roofline.bench.cpu_telemetry import open_cpu_telemetry
 from ncu_roofline.bench.device import Device, parse_device
-from ncu_roofline.bench.document import Origin, as_text, document
+from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.measuring import Bench, Timing
-from ncu_roofline.bench.runner import Runner, RunnerFailed, Variant
+from ncu_roofline.bench.nvml import NvmlError
+from ncu_roofline.bench.runner import Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.settings import FULL, Settings
 from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
+from ncu_roofline.ceilings import CPU, GPU
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import check_target, write_atomically
 from ncu_roofline.version import __version__
 
 REAL_TIME = Timing(time.monotonic, time.sleep)
+
+
+def open_any_telemetry(device: Device) -> Telemetry:
+    """The driver's view of a GPU, Linux's of a CPU."""
+    return open_telemetry(device) if device.kind == GPU else open_cpu_telemetry()
 
 
 @dataclass(frozen=True)
@@ -38,35 +47,48 @@ class Wish:
     skip: tuple[str, ...] = ()
     overwrite: bool = False
     progress: Progress = field(default_factory=Silent)
-    telemetry: Callable[[Device], Telemetry] = open_telemetry
+    telemetry: Callable[[Device], Telemetry] = open_any_telemetry
     timing: Timing = REAL_TIME
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
     """The GPUs that the program sees, at least one.  Raises RooflineError with what to do where there is none."""
-    found: list[Device] = []
-    while True:
-        try:
-            device = parse_device(runner.device(len(found)))
-        except RunnerFailed as error:
-            if found:
-                return tuple(found)
-            raise RooflineError("Cannot measure on", "a GPU", str(error), _advice(str(error))) from error
-        except (ValueError, TypeError) as error:
-            raise _broken(runner, f"it describes a GPU wrongly ({error})") from error
-        if device.uuid in {other.uuid for other in found}:  # a program that takes any index would go on for ever
-            return tuple(found)
-        found.append(device)
+    try:
+        rows = runner.devices()
+        found = tuple(parse_device(row) for row in rows if "unusable" not in row)
+    except RunnerFailed as error:
+        raise _no_gpu(str(error)) from error
+    except (ValueError, TypeError) as error:
+        raise _broken(runner, f"it describes a GPU wrongly ({error})") from error
+    if not found:
+        raise _no_gpu(next((str(row["unusable"]) for row in rows), "there is none"))
+    return found
 
 
-def _advice(reason: str) -> str:
+def _no_gpu(reason: str) -> RooflineError:
+    try:
+        attached = gpus()
+    except NvmlError:  # the program's reason is all there is
+        attached = []
+    seen = f"; the driver sees {', '.join(map(str, attached))}" if attached else ""
+    return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", _advice(reason, attached))
+
+
+def _advice(reason: str, attached: Sequence[AttachedGpu]) -> str:
     lower = reason.lower()
     if "insufficient" in lower:
         return "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
-    if "no cuda-capable device" in lower or "nodevice" in lower:
+    if any(gpu.compute_mode == "prohibited" for gpu in attached):
+        advice = "Have computing allowed with `nvidia-smi -c DEFAULT`"
+    elif any(gpu.mig for gpu in attached):
+        advice = "Create an instance with `nvidia-smi mig`, and check CUDA_VISIBLE_DEVICES"
+    elif any((gpu.compute_mode or "").startswith("exclusive") and gpu.other_processes for gpu in attached):
+        advice = "Wait until the other processes have ended: the compute mode lets one at a time"
+    elif "no cuda-capable device" in lower or "nodevice" in lower:
         advice = "Check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES; with MIG enabled, create an instance"
-        return f"{advice}; `ncu-roofline bench theory` needs no GPU."
-    return "Check that `nvidia-smi` works here; `ncu-roofline bench theory` needs no GPU."
+    else:
+        advice = "Check that `nvidia-smi` works here"
+    return f"{advice}; `ncu-roofline bench theory` needs no GPU."
 
 
 def _broken(runner: Runner, reason: str) -> RooflineError:
@@ -79,13 +101,6 @@ def list_variants(runner: Runner) -> tuple[Variant, ...]:
         return runner.variants()
     except RunnerFailed as error:
         raise _broken(runner, str(error)) from error
-
-
-def all_kinds(variants: Sequence[Variant]) -> tuple[CeilingKind, ...]:
-    """The catalogue, and after it what the program has beyond."""
-    known = catalogue()
-    more = dict.fromkeys((v.ceiling, v.unit) for v in variants if v.ceiling not in {kind.id for kind in known})
-    return (*known, *(kind_of(ceiling, unit) for ceiling, unit in more))
 
 
 def file_name(device: Device) -> str:
@@ -103,8 +118,9 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
     check_target(output, wish.overwrite)
     runner = Runner(built.path)
     variants = list_variants(runner)
-    kinds = select(all_kinds(variants), wish.only, wish.skip)
-    wanted = candidates(kinds, variants, device.capability_text, wish.settings.quick)
+    kinds = select(kinds_of(variants), wish.only, wish.skip)
+    # What is named is measured, in a quick run, too.
+    wanted = candidates(kinds, variants, device.capability_text, wish.settings.quick and not wish.only)
     with _alone(device):
         telemetry = wish.telemetry(device)
         identity = telemetry.identity()
@@ -113,8 +129,16 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
         key = {"version": __version__, "uuid": device.uuid, "program": built.sha256, **wish.settings.key()}
         journal = Journal(output.with_name(output.name + ".journal"), key)
         deadline = wish.timing.now() + wish.settings.budget
-        bench = Bench(runner, device.index, telemetry, wish.settings, wish.timing, deadline)
-        outcomes = Campaign(bench, journal, wish.progress).run(wanted)
+        source = Session(runner, device.index)
+
+        def told(outcome: Outcome) -> None:
+            wish.progress.found(ceiling(outcome, device, wish.settings, link_of(identity)))
+
+        try:
+            bench = Bench(source, telemetry, wish.settings, wish.timing, deadline)
+            outcomes = Campaign(bench, journal, wish.progress, told).run(wanted)
+        finally:
+            source.renew()
     missing = telemetry.reason if isinstance(telemetry, NoTelemetry) else ""
     content = document(device, outcomes, wish.settings, Origin(built.facts(), identity, missing))
     _check_any(content, device)
@@ -129,7 +153,12 @@ def _check_any(content: Mapping[str, Any], device: Device) -> None:
         return
     failed = next((entry for entry in entries if entry["verdict"] == "failed"), entries[0])
     reason = f"no ceiling could be measured; {failed['id']}: {'; '.join(failed['reasons'])}"
+    facts = content["device"]
+    if told := state(facts.get("mig", {}).get("enabled"), facts.get("compute_mode"), facts.get("other_processes")):
+        reason += f"; the driver says: {told}"
     next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
+    if device.kind == CPU:
+        next_step = "Choose other ceilings."
     raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
 
 

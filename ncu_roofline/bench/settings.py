@@ -9,23 +9,28 @@ from dataclasses import dataclass
 class Settings:
     """Amount of work of a run; times in seconds.
 
-    ``sweep_trials`` 0: no sweep, the first variant of each ceiling is taken.  ``budget`` is for all of one GPU; what does not
-    fit is left out and named.  ``spare`` trials come before the ones that count, until the clock stands still.
+    ``budget`` is for all of one GPU: everything is measured once first, so that what does not fit are repeats.  ``spare``
+    trials come before the ones that count, until the clock stands still.  ``retries`` are rounds over what did not stand; each
+    begins with a pause of ``cool_down`` where the GPU was held back.  ``burst`` is how long the trials last that follow a
+    ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it says
+    nothing for ``silence``.
     """
 
-    trials: int = 31
+    trials: int = 15
     sessions: int = 3
     min_time: float = 0.020
-    sweep_trials: int = 5
     spare: int = 10
     warm_up: float = 1.5
     budget: float = 170.0
     data: str = "random"
     seed: int = 1
-    retries: int = 3
+    retries: int = 2
     cool_down: float = 4.0
     quick: bool = False
     silence: float = 40.0
+    burst: float = 0.004
+    rest: float = 0.2
+    bursts: int = 7
 
     def key(self) -> dict[str, object]:
         """What must be the same for measurements to go together."""
@@ -33,7 +38,6 @@ class Settings:
             "trials": self.trials,
             "sessions": self.sessions,
             "min_time": self.min_time,
-            "sweep_trials": self.sweep_trials,
             "data": self.data,
             "seed": self.seed,
             "quick": self.quick,
@@ -42,16 +46,17 @@ class Settings:
 
 FULL = Settings()
 QUICK = Settings(
-    trials=11,
+    trials=9,
     sessions=1,
     min_time=0.010,
-    sweep_trials=0,
     spare=6,
     warm_up=0.7,
     budget=27.0,
     retries=1,
     cool_down=1.0,
     quick=True,
+    silence=10.0,
+    bursts=0,
 )
 
 
@@ -59,17 +64,25 @@ QUICK = Settings(
 class Limits:
     """What a good measurement is.
 
-    ``cv`` within a session, ``between`` sessions (told, not rejected), share of ``outliers``; the SM clock must stay above
-    ``clock`` of the highest seen in the warm-up; ``impossible`` and ``low`` are shares of the theory at the measured clock.
+    ``cv`` within a session, per SM cycle where the SM clock is known, ``between`` sessions (told, not rejected), share of
+    ``outliers``; ``cv_host`` and ``between_host`` of what depends on the host, links and launches; an SM clock below ``clock``
+    of the highest seen in the warm-up is told; ``impossible`` and ``low`` are shares of the theory at the measured clock; a
+    value and the work per cycle may differ by ``swing`` of the clock; the host's clock may give a trial ``timers`` more time
+    than the GPU's, and ``overhead`` seconds for the launch.
     """
 
     cv: float = 0.02
     between: float = 0.01
+    cv_host: float = 0.10
+    between_host: float = 0.10
     outliers: float = 0.10
     clock: float = 0.95
     impossible: float = 1.01
     low: float = 0.80
     slow_gpu: float = 0.03
+    swing: float = 0.05
+    timers: float = 0.02
+    overhead: float = 0.0005
 
 
 LIMITS = Limits()

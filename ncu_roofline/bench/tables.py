@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.bench.catalogue import catalogue
+from ncu_roofline.bench.theory import data_sheet
 from ncu_roofline.facts import Gpu
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.rendering.table import listing
+from ncu_roofline.texts import clean, shorten
 from ncu_roofline.units import format_value
 
+_LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
 
 
-def value_text(value: float | None, unit: str) -> str:
+def value_text(value: float | None, unit: str, digits: int = 4) -> str:
     """A value with its unit; "-" for none."""
-    return "-" if value is None else format_value(value, _UNITS.get(unit, "ratio"))
+    return "-" if value is None else format_value(value, _UNITS.get(unit, "ratio"), digits)
 
 
 def measured(content: Mapping[str, Any]) -> str:
@@ -36,6 +38,38 @@ def measured(content: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def live_header() -> str:
+    """What stands over the lines of `live_line`."""
+    return _live(("ceiling", "value", "of theory", "spread", "SM MHz", "W", "verdict"))
+
+
+def live_line(entry: Mapping[str, Any]) -> str:
+    """A finished ceiling (an entry of a ceilings file) on one line of 100 columns, without anything a terminal would obey.
+
+    ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials.
+    """
+    value, clock, theory = entry["value"], entry.get("clock") or {}, entry.get("theory") or {}
+    verdict = [str(entry.get("verdict") or ""), *(str(reason) for reason in entry["reasons"] if reason != entry.get("verdict"))]
+    return _live(
+        (
+            entry["id"],
+            value_text(value, entry["unit"]),
+            _percent(theory.get("fraction"), 1),
+            _percent(entry.get("cv") if value is not None else None, 2),
+            _plain(clock.get("sm_mhz_mean")),
+            _plain(entry.get("power_w")),
+            "; ".join(part for part in verdict if part),
+        )
+    )
+
+
+def _live(cells: Sequence[str]) -> str:
+    texts = [shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True)]
+    first, *numbers, last = zip(texts, _LIVE, strict=True)
+    padded = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), last[0]]
+    return " ".join(padded).rstrip()
+
+
 def _worth_saying(entry: Mapping[str, Any]) -> bool:
     return bool(entry["reasons"]) and entry.get("verdict") not in ("unsupported", "emulated", "not measured")
 
@@ -45,7 +79,8 @@ def _head(content: Mapping[str, Any]) -> str:
     gpus = device.get("gpus")
     if gpus:
         return f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts"
-    parts = [f"{device['name']} ({device['cc']})", device.get("uuid"), host.get("name"), host.get("time_utc")]
+    known = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
+    parts = [f"{device['name']} ({known})", device.get("uuid"), host.get("name"), host.get("time_utc")]
     driver = device.get("driver")
     return ", ".join(str(part) for part in [*parts, f"driver {driver}" if driver else ""] if part)
 
@@ -128,11 +163,11 @@ def _theory_row(gpu: Gpu, peaks: Mapping[str, float]) -> dict[str, str]:
 def _shown() -> dict[str, str]:
     """Ceilings of a data sheet, each with the head of its column: a tensor type's is that of its fastest instructions."""
     found = {}
-    for kind in catalogue():
+    for kind in data_sheet():
         name, _, rest = kind.id.partition(".")
         if rest == "fma":
             found[kind.id] = name.upper()
-        elif name == "tensor" and rest.endswith(".mma") and kind.measured:
+        elif name == "tensor" and rest.endswith(".mma"):
             of = rest.partition(".")[0]
             found[f"tensor.{of}"] = "T-" + of.upper().replace("_ACC", "/")
     return {**found, "l1.read": "L1"}

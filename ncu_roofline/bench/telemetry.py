@@ -223,8 +223,6 @@ class Watch:
     def _poll(self) -> None:
         slow = Reading()
         for number in itertools.count():
-            if self._stop.is_set():
-                return
             began = self.clock()
             reading = self.telemetry.read(thorough=number % _THOROUGH == 0)
             middle = (began + self.clock()) / 2
@@ -241,7 +239,8 @@ class Watch:
             )
             if number % _ENERGY == 0:
                 self._read_energy()
-            self._stop.wait(self.period)
+            if self._stop.wait(self.period):
+                return
 
     def _read_energy(self) -> None:
         began = self.clock()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +105,7 @@ def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
     if per == "bus":
         return Theory(product * units.bus_bits, units.memory_clock, f"2 x memory clock x {units.bus_bits} bit / 8")
     formula = f"{product:g} B x {units.l2_slices} slices x SM clock"
-    slow = "all L2 slices at once are more than the crossbar in front of them delivers"
+    slow = "the L2 cache has a clock of its own, which may be lower, and its slices share a crossbar"
     return Theory(product * units.l2_slices, units.core_clock, formula, uncertain=True, slow=slow)
 
 
@@ -151,7 +150,8 @@ def _tensor(ceiling: str, units: Units) -> Theory | None:
     best = architecture.tensor
     if family not in ("mma", best):
         return None
-    ids = [f"tensor.{name}.{family}", *_roof_ids(name)]
+    # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
+    ids = [f"tensor.{name.partition('_')[0]}.{family}", *_roof_ids(name)]
     found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
     if found is None:
         return None
@@ -180,23 +180,52 @@ def measured_clock(kind: CeilingKind, sm_clock: float | None, memory_clock: floa
     return {"sm": sm_clock, "memory": memory_clock}.get(kind.domain)
 
 
-def as_json(found: Theory | None, clock: float | None, value: float | None) -> dict[str, Any]:
+def share_of(found: Theory | None, value: float, clock: float | None, per_cycle: float | None) -> float | None:
+    """A value's share of the theory at the measured clock (Hz).
+
+    ``per_cycle``: of the whole device, from each trial's own clock, where it is known: under a power limit the clock swings
+    from trial to trial.
+    """
+    if found is None:
+        return None
+    return per_cycle / found.per_cycle if per_cycle else value / found.at(clock)
+
+
+def as_json(found: Theory | None, clock: float | None, value: float | None, share: float | None) -> dict[str, Any]:
     """The "theory" of a ceiling in a ceilings file; ``fraction`` is of the theory at the measured clock."""
     if found is None:
         return {"value": None, "at_measured_clock": None, "formula": None, "fraction": None, "fraction_vendor_clock": None}
-    at_clock = found.at(clock)
     return {
         "value": found.value,
-        "at_measured_clock": at_clock,
+        "at_measured_clock": found.at(clock),
         "formula": found.formula,
         "uncertain": found.uncertain,
         "vendor_clock_mhz": found.vendor_clock / 1e6 if found.vendor_clock != 1.0 else None,
-        "fraction": value / at_clock if value is not None else None,
+        "fraction": share,
         "fraction_vendor_clock": value / found.value if value is not None else None,
     }
 
 
-def table(gpu: Gpu, kinds: Mapping[str, CeilingKind]) -> dict[str, float]:
+def data_sheet() -> tuple[CeilingKind, ...]:
+    """The ceilings that some architecture of the facts has a peak for."""
+    spec = load_spec()
+    found = [CeilingKind(name, "B/s") for level in spec.levels for name in level.ceilings if not name.startswith("host.")]
+    peaks = dict.fromkeys(name for architecture in spec.architectures for name in (*architecture.peaks, *architecture.rates))
+    ordinary = [name for name in peaks if name.partition(".")[2] in ROOF_FACTORS or name == "int32.mad"]
+    found += [CeilingKind(name, "OP/s" if name == "int32.mad" else "FLOP/s") for name in ordinary]
+    families = dict.fromkeys(("mma", *(architecture.tensor for architecture in spec.architectures if architecture.tensor)))
+    types = dict.fromkeys(name.split(".")[1] for name in peaks if name.startswith("tensor."))
+    types = dict.fromkeys(each for name in types for each in ((name, "fp16_acc16") if name == "fp16" else (name,)))
+    found += [
+        CeilingKind(f"tensor.{name}.{family}", "OP/s" if name.startswith("int") else "FLOP/s")
+        for name in types
+        if name != "fp8fp6fp4"  # one counter for what are FP8 instructions here
+        for family in (families if name != "fp64" else ("mma",))
+    ]
+    return tuple(found)
+
+
+def table(gpu: Gpu) -> dict[str, float]:
     """Peaks of a GPU of the table in SI units, by ceiling id; ceilings without a theory are left out."""
     units = units_of_gpu(gpu)
-    return {name: found.value for name, kind in kinds.items() if (found := theory(kind, units)) is not None}
+    return {kind.id: found.value for kind in data_sheet() if (found := theory(kind, units)) is not None}

@@ -37,8 +37,8 @@ def without_value(outcome: Outcome) -> Verdict:
     return Verdict("failed", False, (f"the benchmark failed: {reason}",))
 
 
-def judge_value(outcome: Outcome, value: float, theory: Theory | None, clock: float | None) -> Verdict:
-    """The verdict on a measured value (SI); ``clock`` in Hz is what theory is taken at."""
+def judge_value(outcome: Outcome, fraction: float | None, theory: Theory | None) -> Verdict:
+    """The verdict on a measured value; ``fraction`` is its share of the theory at the measured clock."""
     used = standing(outcome)
     rejections = list(dict.fromkeys(reason for record in used for reason in record.rejections))
     reasons = [*rejections, *outcome.notes, *dict.fromkeys(note for record in used for note in record.notes)]
@@ -46,9 +46,11 @@ def judge_value(outcome: Outcome, value: float, theory: Theory | None, clock: fl
     if dropped:
         causes = dict.fromkeys(reason for record in outcome.sessions for reason in record.rejections)
         reasons.append(f"{dropped} of {len(outcome.sessions)} sessions left out: {'; '.join(causes)}")
+    failures = [record.failure for record in outcome.sessions if record.failure]
+    if failures:
+        reasons.append(f"{len(failures)} of {len(outcome.sessions)} sessions failed: {'; '.join(dict.fromkeys(failures))}")
     word = rejections[0].partition(":")[0].partition(" ")[0] if rejections else "ok"
     accepted = not rejections
-    fraction = value / theory.at(clock) if theory else None
     if theory and fraction is not None:
         what, said = against_theory(fraction, theory)
         reasons += said

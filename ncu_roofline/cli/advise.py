@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import CeilingsOption, LaunchOptions, ReportOptions, flag, option
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.errors import UsageError
@@ -48,11 +49,12 @@ def run(request: Request) -> int:
     from ncu_roofline.nvrules.text import as_dict, as_text
 
     given = request.measured.ceilings
-    ceilings = [read_ceilings(path) for path in given]
-    if ceilings and request.rules:
+    named = wanted(given)
+    if given and request.rules:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", given[0], reason, "Leave out --rules or --ceilings.")
-    rules = _Rules.of(request.rules, ceilings)
+    # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
+    rules = _Rules.of(request.rules, named.all)
     with rules.loaded():  # says at once what is wrong with a folder
         pass
     # A bar over the launches; with several reports there is one over these.
@@ -60,7 +62,9 @@ def run(request: Request) -> int:
     found, failed = for_each_report(request.reports, partial(_advise, request=request, rules=rules, watched=watched))
     if not any(one.kernels for one in found):
         raise no_launch(request.reports, request.launches)
-    check_ceilings(ceilings, [device for one in found for device in one.devices])
+    devices = [device for one in found for device in one.devices]
+    check_ceilings(named.files, devices)
+    named.of(devices)
     warn(f"Left out {problem.path}: {problem.reason}." for one in found for problem in one.problems)
     if request.json:
         write_text(json.dumps([as_dict(one) for one in found], indent=2))

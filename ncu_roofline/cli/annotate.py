@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
@@ -38,7 +38,8 @@ def run(request: Request) -> int:
     report, output = request.report, request.output
     _check_output(report, output, request.force)
     check_report(report, "only a report can be annotated")
-    ceilings = [read_ceilings(path) for path in request.measured.ceilings]
+    named = wanted(request.measured.ceilings)
+    ceilings = named.of(_devices(report)) if named.auto else named.files
     account = annotate(
         report,
         lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
@@ -49,6 +50,13 @@ def run(request: Request) -> int:
     say(f"Wrote {output}")
     write_text(_text(report, account))
     return 0
+
+
+def _devices(report: str) -> set[tuple[str, tuple[int, int]]]:
+    from ncu_roofline.model import measurements_of
+
+    found = measurements_of(report)
+    return set(zip(found.device, found.capability, strict=True))
 
 
 def _check_output(report: str, output: str, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""`ncu-roofline bench`: measure, build, list, theory, merge, verify."""
+"""`ncu-roofline bench`: measure, build, list, theory, merge, compare, verify, draw."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ncu_roofline.cli.options import argument, choice, flag, option, words
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, say, write_output, write_text
+from ncu_roofline.ceilings import CPU
+from ncu_roofline.cli.options import argument, choice, flag, option, ratio, words
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, chosen_format, deliver, say, write_output, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Effort:
 
     TITLE: ClassVar[str] = "how"
     data: str = choice("what is computed on; zeros flatter (default: %(default)s)", ("random", "zeros"))
-    trials: int | None = option("trials per session (default: 31, quick 11)", "N", type=_count, default=None)
+    trials: int | None = option("trials per session (default: 15, quick 9)", "N", type=_count, default=None)
     sessions: int | None = option("sessions per ceiling (default: 3, quick 1)", "N", type=_count, default=None)
     budget: float | None = option("time for each GPU (default: 170, quick 27)", "SECONDS", type=_seconds, default=None)
     seed: int = option("of the random data (default: %(default)s)", "N", type=_count, default=1)
@@ -71,7 +72,7 @@ class MeasureRequest:
 
     EPILOG: ClassVar[str] = "Everything about how it measures, and what a number means, is in the file it writes."
     device: str = option(
-        "index, UUID or its beginning, or all (default: the first GPU; under srun or mpirun the rank's own)",
+        "index, UUID or its beginning, or all, or cpu (default: the first GPU; under srun or mpirun the rank's own)",
         "GPU,...",
         default="auto",
     )
@@ -79,30 +80,56 @@ class MeasureRequest:
     skip: tuple[str, ...] = option("all but these ceilings", "ID,...", type=words, default=())
     quick: bool = flag("under 30 s: the main ceilings, one session (default: under 3 min)")
     output: str = option("file to write, or a folder where there are several", "FILE", short="-o")
-    force: bool = flag("overwrite FILE")
+    no_picture: bool = flag("write no picture of the machine's roofline beside FILE (FILE with .svg for .json)")
+    force: bool = flag("overwrite FILE, and the picture")
     json: bool = flag("print what is written instead of a table")
     how: Effort
 
 
 def _run(request: MeasureRequest) -> int:
-    from ncu_roofline.bench.catalogue import select
+    from ncu_roofline.bench.catalogue import kinds_of, select
     from ncu_roofline.bench.device import choose, local_rank
+    from ncu_roofline.bench.picture import draw
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import Wish, all_kinds, find_devices, list_variants
+    from ncu_roofline.bench.session import Wish, find_devices, list_variants
 
-    built = _program(request.how.program)
-    runner, rank = Runner(built.path), local_rank()
-    devices = choose(find_devices(runner), request.device, rank)
-    select(all_kinds(list_variants(runner)), request.only, request.skip)
+    on_cpu = request.device == CPU
+    built = _host_program(request.how.program) if on_cpu else _program(request.how.program)
+    runner, rank = Runner(built.path), None if on_cpu else local_rank()
+    devices = choose(find_devices(runner), "auto" if on_cpu else request.device, rank)
+    select(kinds_of(list_variants(runner)), request.only, request.skip)
     targets = _targets(request.output, devices, rank is not None)
+    pictured = not request.no_picture and rank is None
     for target in targets:
         check_output(str(target), request.force)
+        if pictured:
+            check_output(str(target.with_suffix(".svg")), request.force)
+    wish = Wish(_settings(request.how, request.quick), request.only, request.skip, request.force)
     for device, target in zip(devices, targets, strict=True):
-        with Bar(device.name, shown=rank is None and sys.stderr is not None and sys.stderr.isatty()) as bar:
-            wish = Wish(_settings(request.how, request.quick), request.only, request.skip, request.force, bar)
+        if rank is not None:
             content = _one(built, device, target, wish)
+        else:
+            with Bar(device.name, shown=sys.stderr is not None and sys.stderr.isatty()) as bar:
+                content = _one(built, device, target, replace(wish, progress=bar))
         _tell(content, target, request.json, rank is not None)
+        if pictured:
+            say(draw(content, target.with_suffix(".svg"), overwrite=True))
+        # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
+        if not (request.quick or request.only or request.skip or request.how.data != "random" or rank is not None):
+            _keep(target)
     return 0
+
+
+def _keep(target: Path) -> None:
+    from ncu_roofline.machine.kept import keep
+    from ncu_roofline.machine.machine import this_machine
+
+    try:
+        keep(this_machine(), target)
+    except RooflineError as error:
+        say(f"ncu-roofline: not kept for --ceilings auto: {error}")
+    else:
+        say("ncu-roofline: kept for --ceilings auto")
 
 
 def _one(built: Built, device: Device, target: Path, wish: Wish) -> dict[str, Any]:
@@ -119,15 +146,15 @@ def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -
     from ncu_roofline.bench.catalogue import UNPROVEN
     from ncu_roofline.bench.document import as_text, summary_line
     from ncu_roofline.bench.tables import measured
-    from ncu_roofline.facts.gpus import proven
+    from ncu_roofline.ceilings import proven
 
     if as_json:
         write_text(as_text(content).rstrip())
     elif not is_rank:
         write_text(measured(content))
     say(f"ncu-roofline: {target}: {summary_line(content)}")
-    capability = content["device"]["cc"]
-    if capability not in proven() and not is_rank:
+    capability = content["device"].get("cc")
+    if capability and capability not in proven() and not is_rank:
         say(f"ncu-roofline: {UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
 
 
@@ -151,6 +178,12 @@ def _settings(how: Effort, quick: bool) -> Settings:
     return replace(QUICK if quick else FULL, data=how.data, seed=how.seed, **given)
 
 
+def _host_program(program: ProgramOptions) -> Built:
+    from ncu_roofline.bench.host import build_host
+
+    return _program(program) if program.runner else build_host(say=say)
+
+
 def _program(program: ProgramOptions, arch: str = "native") -> Built:
     from ncu_roofline.bench.build import build, describe
 
@@ -169,15 +202,20 @@ class BuildRequest:
 
     arch: str = option("native, or compute capabilities as 8.0,9.0 (default: %(default)s)", "LIST", default="native")
     nvcc: str = _nvcc()
+    apps: bool = flag("the applications to try a roofline on (gpp, gsrb, lecture) instead of the benchmark")
     force: bool = flag("compile even if it was compiled before")
 
 
 def _build(request: BuildRequest) -> int:
-    from ncu_roofline.bench.build import build
+    from ncu_roofline.bench.build import build, build_apps
 
-    built = build(request.arch, request.nvcc, force=request.force, say=say)
-    say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
-    write_text(str(built.path))
+    if request.apps:
+        found = build_apps(request.arch, request.nvcc, force=request.force, say=say)
+    else:
+        found = (build(request.arch, request.nvcc, force=request.force, say=say),)
+    for built in found:
+        say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
+        write_text(str(built.path))
     return 0
 
 
@@ -192,11 +230,19 @@ class ListRequest:
 
 
 def _list(request: ListRequest) -> int:
+    from ncu_roofline.bench.build import parse_architectures
     from ncu_roofline.bench.catalogue import rows
+    from ncu_roofline.bench.device import choose
+    from ncu_roofline.bench.runner import Runner
+    from ncu_roofline.bench.session import find_devices, list_variants
     from ncu_roofline.rendering.table import listing
 
-    variants, capabilities, note = _listed(request)
-    listed = rows(variants, capabilities)
+    runner = Runner(_program(request.program, request.arch or "native").path)
+    capabilities = parse_architectures(request.arch) if request.arch else ()
+    if request.device:
+        chosen = choose(find_devices(runner), request.device, None)
+        capabilities = tuple(dict.fromkeys(device.capability_text for device in chosen))
+    listed = rows(list_variants(runner), capabilities)
     if request.json:
         write_text(json.dumps(listed, indent=1))
         return 0
@@ -204,29 +250,7 @@ def _list(request: ListRequest) -> int:
         {key: ", ".join(value) if isinstance(value, list) else value or "-" for key, value in row.items()} for row in listed
     ]
     write_text("\n".join(listing(shown)))
-    if note:
-        say(f"ncu-roofline: {note}")
     return 0
-
-
-def _listed(request: ListRequest) -> tuple[Any, tuple[str, ...], str]:
-    """Variants (None where there is no program to ask), the capabilities meant, and what else to say."""
-    from ncu_roofline.bench.build import parse_architectures
-    from ncu_roofline.bench.device import choose
-    from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import find_devices, list_variants
-
-    wanted = parse_architectures(request.arch) if request.arch else ()
-    try:
-        runner = Runner(_program(request.program, request.arch or "native").path)
-    except RooflineError as error:
-        if request.program != ProgramOptions() or request.device:
-            raise
-        return None, wanted, f"variants are known when the benchmark is built, and it is not. {error}"
-    variants = list_variants(runner)
-    if request.device:
-        wanted = tuple(dict.fromkeys(d.capability_text for d in choose(find_devices(runner), request.device, None)))
-    return variants, wanted, ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +262,6 @@ class TheoryRequest:
 
 
 def _theory(request: TheoryRequest) -> int:
-    from ncu_roofline.bench.catalogue import catalogue
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
     from ncu_roofline.facts.gpus import gpus, named
@@ -247,8 +270,7 @@ def _theory(request: TheoryRequest) -> int:
     if not chosen:
         known = ", ".join(gpu.id for gpu in gpus())
         raise UsageError("Cannot use --gpu", request.gpu, "it is in no table", f"There are: {known}.")
-    kinds = {kind.id: kind for kind in catalogue()}
-    peaks = [(gpu, table(gpu, kinds)) for gpu in chosen]
+    peaks = [(gpu, table(gpu)) for gpu in chosen]
     if request.json:
         write_text(json.dumps([_theory_facts(gpu, found) for gpu, found in peaks], indent=1))
     else:
@@ -289,6 +311,37 @@ def _merge(request: MergeRequest) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """What is compared with what, and what fails the command."""
+
+    EPILOG: ClassVar[str] = (
+        "Each file is compared with the first, A; files of `bench run` and `bench merge` may be mixed.  Differences below the\n"
+        "spread of both (95 % interval or variation between sessions; between the GPUs of a merged file) are none.\n"
+        "Exit code: 1 if --threshold is given and an accepted ceiling is slower by more, and by more than the spread."
+    )
+    files: tuple[str, ...] = argument("ceilings files (JSON), the first is A", "FILE", nargs="+")
+    threshold: float | None = option("exit code 1 if a ceiling is slower by more, as 3%%", "RATIO", type=ratio, default=None)
+    json: bool = flag("as JSON, in SI units")
+
+
+def _compare(request: CompareRequest) -> int:
+    from ncu_roofline.bench.comparing import as_text, compare, read_side
+
+    first, *others = [read_side(path) for path in request.files]
+    if not others:
+        raise UsageError("Cannot compare", first.path, "there is nothing to compare it with", "Give two files or more.")
+    found = [compare(first, other) for other in others]
+    limit = request.threshold
+    if request.json:
+        over = [[] if limit is None else [row.ceiling for row in one.over(limit)] for one in found]
+        rows = [{**one.as_dict(), "over_threshold": ids} for one, ids in zip(found, over, strict=True)]
+        write_text(json.dumps(rows, indent=1))
+    else:
+        write_text("\n\n".join(as_text(one, limit) for one in found))
+    return 1 if limit is not None and any(one.over(limit) for one in found) else 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyRequest:
     """Which file, and how it is told."""
 
@@ -309,11 +362,36 @@ def _verify(request: VerifyRequest) -> int:
     return 1 if errors else 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawRequest:
+    """Which file, into what picture."""
+
+    file: str = argument("ceilings file (JSON)", "CEILINGS")
+    output: str = option(
+        "picture to write; its suffix says the format: png, svg or pdf; - is standard output", "FILE", short="-o", required=True
+    )
+    format: str = option("format, where the suffix does not say it", "FORMAT")
+    theme: str = choice("colours (default: %(default)s)", ("light", "dark"))
+    force: bool = flag("overwrite FILE")
+
+
+def _draw(request: DrawRequest) -> int:
+    from ncu_roofline.bench.picture import FORMATS, render
+    from ncu_roofline.ceilings import read_document
+
+    output_format = chosen_format(request.output, request.format, FORMATS, "no format known ({})")
+    check_output(request.output, request.force)
+    deliver(request.output, render(read_document(request.file), output_format, request.theme), request.force)
+    return 0
+
+
 ACTIONS = {
     "run": ("measure the ceilings of the GPUs here and write them as JSON", MeasureRequest, _run),
-    "build": ("compile the benchmark with nvcc, for the GPU here or any list, and print its path", BuildRequest, _build),
+    "build": ("compile the benchmark or the applications with nvcc, and print their paths", BuildRequest, _build),
     "list": ("list ceilings and variants, where they apply, and what is unproven on hardware", ListRequest, _list),
     "theory": ("print data-sheet peaks and their sources; needs no GPU", TheoryRequest, _theory),
     "merge": ("combine files of several nodes or MPI ranks; names slow GPUs", MergeRequest, _merge),
+    "compare": ("compare ceilings files: GPUs, drivers, a node with its cluster's median", CompareRequest, _compare),
     "verify": ("check a ceilings file: form, shares of theory, spread", VerifyRequest, _verify),
+    "draw": ("draw the roofline of the machine that a ceilings file was measured on", DrawRequest, _draw),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive
+from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, ratio
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     check_output,
@@ -70,17 +69,6 @@ common; 2 for wrong options.
 """
 
 
-def _ratio(text: str) -> float:
-    number, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
-    try:
-        value = float(number) * percent
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a ratio from 0 to 1 nor a percentage such as 2%")
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparing:
     """What is compared with what, and which differences count."""
@@ -100,7 +88,7 @@ class Comparing:
         "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)",
         ("auto", "raw", "normalised"),
     )
-    tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=_ratio, default=0.02)
+    tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=ratio, default=0.02)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,13 +187,14 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     """The comparison, and whether some report had to be left out (--keep-going)."""
     from ncu_roofline.analyses.compare.frames import Settings, compare
     from ncu_roofline.analyses.compare.sides import of_reports, roof_spreads
+    from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
     from ncu_roofline.inputs import open_ceilings
     from ncu_roofline.model import Measurements, roofline
 
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     select = checked_selection(request.filters)
-    ceilings = [open_ceilings(path) for path in request.roofs.ceilings]
+    named = wanted(request.roofs.ceilings, open_ceilings)
     reports = replace(request.reports, reports=tuple(path for state in states for path in state.paths))
     found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu))
     read = without_warnings(found)
@@ -213,6 +202,7 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     launches = replace(select, top=0, precisions=(), levels=())
     if not len(launches.launches(measurements)):
         raise no_launch(request.reports, request.filters.launches)
+    ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
     whole = roofline(measurements, ceilings, clock=request.roofs.clock, select=launches)
     called = {os.path.realpath(path): set(one.report) for path, one in read}
     kept = [(state, names) for state in states if (names := _names(state, called))]

@@ -65,7 +65,8 @@ def _folder(request: Request) -> Path:
 
 def _render(request: Request) -> dict[str, dict[str, str]]:
     """Everything is rendered before anything is written."""
-    from ncu_roofline.ceilings import read_ceilings
+    from ncu_roofline.ceilings import CPU, read_ceilings
+    from ncu_roofline.cli.ceilings import check_named
     from ncu_roofline.generate.dialects import BASE, dialect_of
     from ncu_roofline.generate.rules import render_rules
     from ncu_roofline.generate.sections import render_sections
@@ -74,7 +75,10 @@ def _render(request: Request) -> dict[str, dict[str, str]]:
         raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")
     if request.clock_consistent and not request.ceilings:
         raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
+    check_named(request.ceilings, "it goes by the GPU of a report, and there is none here")
     dialect = dialect_of(request.ncu) if request.ncu else BASE
     ceilings = read_ceilings(request.ceilings) if request.ceilings else None
+    if ceilings and ceilings.kind == CPU:
+        say(f"ncu-roofline: {ceilings.path} holds ceilings of a CPU, which sections and rules for GPUs do not draw")
     sections = render_sections(dialect, ceilings, clock_consistent=request.clock_consistent, light_type=request.tensor)
     return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.cli.options import flag, option
+from ncu_roofline.ceilings import CPU, Ceilings, read_ceilings
+from ncu_roofline.cli.ceilings import Shelf
+from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
 from ncu_roofline.cli.outputs import Bar, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
@@ -33,7 +34,9 @@ class InstalledRoofs:
     """Measured ceilings, or that none are to be measured."""
 
     EXCLUSIVE: ClassVar[bool] = True
-    ceilings: str = option("measured ceilings (JSON) to draw, and to keep for their GPU", "FILE")
+    ceilings: str = option(
+        f"measured ceilings (JSON) to draw, and to keep for their GPU; {AUTO_HELP}, and none is measured", "FILE|auto"
+    )
     no_bench: bool = flag("measure nothing; ceilings kept from before are used all the same")
 
 
@@ -120,14 +123,18 @@ def _usable(machine: Machine, request: Request) -> list[Ncu]:
 def _ceilings(machine: Machine, request: Request) -> Chosen:
     """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
     given = request.roofs.ceilings
-    if given:
+    if given and given != AUTO:
         ceilings = read_ceilings(given) if request.dry_run else keep(machine, given)
+        if ceilings.kind == CPU:
+            return Chosen(None, f"Theoretical roofs: those of {ceilings.provenance} are a CPU's")
         _check_gpu(machine, ceilings, request.device)
-        return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
+        return Chosen(ceilings, f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}")
     gpus, why_none = find_gpus(machine)
     gpu = choose(gpus, request.device)
     if gpu is None:
         return Chosen(None, f"Theoretical roofs: {why_none}")
+    if given == AUTO:
+        return _automatic(machine, gpu)
     found = kept_for(machine, gpu)
     if found:
         return Chosen(found, f"Measured roofs, kept from before: {found.provenance}")
@@ -136,6 +143,13 @@ def _ceilings(machine: Machine, request: Request) -> Chosen:
     if request.dry_run:
         return Chosen(None, f"Would measure the ceilings of {gpu.name}")
     return _measured(machine, gpu)
+
+
+def _automatic(machine: Machine, gpu: Gpu) -> Chosen:
+    found = Shelf(machine).find(gpu.name, gpu.compute_capability)
+    if found is None:
+        return Chosen(None, f"Theoretical roofs: there are no ceilings of {gpu.name}")
+    return Chosen(found, f"{found.status.capitalize()} roofs: {found.provenance}")
 
 
 def _check_gpu(machine: Machine, ceilings: Ceilings, device: str) -> None:

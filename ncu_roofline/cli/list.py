@@ -76,11 +76,34 @@ def _inputs() -> list[dict[str, str]]:
     return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
 
 
+def _ceilings() -> list[dict[str, str]]:
+    from ncu_roofline.ceilings import registry
+
+    return [
+        {
+            "model": one.device,
+            "status": one.status,
+            "date": one.date or "-",
+            "driver": one.driver or "-",
+            "ceilings": str(len(one.by_id)),
+            "source": one.source or "-",
+        }
+        for one in registry()
+    ]
+
+
 def _words(items: Iterable[str], separator: str = " ") -> str:
     return separator.join(items)
 
 
-LISTS = {"architectures": _architectures, "precisions": _precisions, "levels": _levels, "formats": _formats, "inputs": _inputs}
+LISTS = {
+    "architectures": _architectures,
+    "precisions": _precisions,
+    "levels": _levels,
+    "formats": _formats,
+    "inputs": _inputs,
+    "ceilings": _ceilings,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,9 @@ from ncu_roofline.analyses import views
 R = TypeVar("R")
 
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
+AUTO = "auto"
+"""The value of --ceilings that leaves the choice to the program."""
+AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
 
 
@@ -83,6 +86,18 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def ratio(text: str) -> float:
+    """A ratio from 0 to 1: 0.02 or 2%."""
+    number, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
+    try:
+        value = float(number) * percent
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a ratio from 0 to 1 nor a percentage such as 2%")
+    return value
 
 
 def regex(text: str) -> str:
@@ -206,7 +221,9 @@ class RoofOptions:
     TITLE: ClassVar[str] = "model"
     clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
     ceilings: tuple[str, ...] = option(
-        "measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); repeatable", "FILE", action="append"
+        f"measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); {AUTO_HELP}; repeatable",
+        "FILE|auto",
+        action="append",
     )
 
 
@@ -256,4 +273,6 @@ class ViewOptions:
 class CeilingsOption:
     """Measured ceilings of a command that draws nothing itself."""
 
-    ceilings: tuple[str, ...] = option("measured ceilings (JSON) of the GPU; may be repeated", "FILE", action="append")
+    ceilings: tuple[str, ...] = option(
+        f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated", "FILE|auto", action="append"
+    )

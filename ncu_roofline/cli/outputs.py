@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -130,7 +130,7 @@ class Bar:
     def __init__(self, title: str, shown: bool) -> None:
         self._title, self._shown = title, shown
         self._bar: Any = None
-        self._last = ""
+        self._last, self._headed = "", False
 
     def __enter__(self) -> Bar:
         return self
@@ -138,6 +138,13 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.close()
+
+    def line(self, text: str) -> None:
+        """A line that stays, above the bar where there is one."""
+        if self._bar is None:
+            say(text)
+        else:
+            self._bar.write(printable(text), file=sys.stderr)
 
     def start(self, steps: int) -> None:
         """Show an empty bar of so many steps."""
@@ -162,3 +169,12 @@ class Bar:
             self._last = f"{ceiling} {found}"
             self._bar.set_postfix_str(self._last, refresh=False)
         self._bar.update()
+
+    def found(self, entry: Mapping[str, Any]) -> None:
+        """A line of a table that grows, above the bar where there is one."""
+        from ncu_roofline.bench.tables import live_header, live_line
+
+        if not self._headed:
+            self.line(live_header())
+            self._headed = True
+        self.line(live_line(entry))

@@ -27,7 +27,7 @@ COMMANDS = {
     "check": "lint section files of Nsight Compute: syntax, releases, metric names per chip, charts, replay passes",
     "generate": "write the sections and rules for Nsight Compute, or check that they are up to date",
     "bench": "measure the ceilings of the GPU at hand, and what belongs to it",
-    "list": "list what is known: architectures, precisions, levels, formats, inputs",
+    "list": "list what is known: architectures, precisions, levels, formats, inputs, ceilings",
     "install": "put sections and rules where Nsight Compute looks, with measured roofs",
     "uninstall": "remove exactly what was installed",
     "doctor": "say what is missing on this machine for measuring and profiling, and what to do",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import LaunchOptions, argument, choice, flag, names, option, step_label
+from ncu_roofline.cli.options import AUTO, AUTO_HELP, LaunchOptions, argument, choice, flag, names, option, step_label
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, warn
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import load_spec
@@ -53,8 +53,8 @@ class EfficiencyOptions:
     TITLE: ClassVar[str] = "what is compared"
     ceilings: tuple[tuple[str, str], ...] = option(
         "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
-        "repeated (default: the roofs of the inputs, theoretical ones as the last resort)",
-        "[PLATFORM=]FILE",
+        f"repeated; {AUTO_HELP} (default: the roofs of the inputs, theoretical ones as the last resort)",
+        "[PLATFORM=]FILE|auto",
         action="append",
         type=_assigned,
     )
@@ -135,14 +135,16 @@ def run(request: Request) -> int:
     """Print the table (or JSON), or write a file."""
     from ncu_roofline.analyses.portability.frames import portability
     from ncu_roofline.analyses.portability.platforms import Reading, read_runs
+    from ncu_roofline.cli.ceilings import Shelf
     from ncu_roofline.cli.reading import launches
 
     how, of, known = request.output, request.runs, ANALYSES["portability"].formats
     output_format = chosen_format(how.output, "json" if how.json else how.format, known, "none of {}")
     check_output(how.output or STANDARD_OUTPUT, how.force)
-    ceilings = _ceilings(request.compared.ceilings)
+    given = [pair for pair in request.compared.ceilings if pair != ("", AUTO)]
+    find = Shelf().find if len(given) < len(request.compared.ceilings) else None
     reading = Reading(of.precision, of.by, of.label, of.clock, of.application, launches(request.launches))
-    runs, warnings = read_runs(_inputs(request.inputs), ceilings, reading)
+    runs, warnings = read_runs(_inputs(request.inputs), _ceilings(given), reading, find)
     result = portability(runs, _choices(request.compared, of.platforms))
     warn((*warnings, *result.warnings))
     data = render(result, output_format, title=how.title)  # type: ignore[arg-type]

@@ -10,9 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.cli import render
-from ncu_roofline.cli.options import ModelOptions, ReportOptions, RoofOptions, argument, choice, flag, option, regex, words
+from ncu_roofline.cli.ceilings import Shelf
+from ncu_roofline.cli.options import (
+    AUTO,
+    AUTO_HELP,
+    ModelOptions,
+    ReportOptions,
+    RoofOptions,
+    argument,
+    choice,
+    flag,
+    option,
+    regex,
+    words,
+)
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
@@ -45,7 +58,7 @@ class Request:
         "NAME",
         short="-o",
     )
-    ceilings: str = option("measured ceilings (JSON) (default: those kept for this GPU)", "FILE")
+    ceilings: str = option(f"measured ceilings (JSON); {AUTO_HELP} (default: those kept for this GPU)", "FILE|auto")
     clock_control: str | None = choice(
         "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
         ("base", "boost", "none"),
@@ -105,6 +118,8 @@ def _setting(machine: Machine, request: Request) -> Setting:
         raise RooflineError("Cannot profile with", request.ncu or "ncu", reason, next_step)
     gpus, _ = find_gpus(machine)
     gpu = gpus[0] if gpus else None
+    if request.ceilings == AUTO:
+        return Setting(usable[0], gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
     if request.ceilings:
         return Setting(usable[0], gpu, read_ceilings(request.ceilings))
     return Setting(usable[0], gpu, kept_for(machine, gpu) if gpu else None)
@@ -160,12 +175,13 @@ def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
 
 def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
     if wanted.clocks == "none":
-        why = ", as those the ceilings were measured at" if setting.ceilings else ""
+        known = setting.ceilings is not None and setting.ceilings.status == MEASURED
+        why = ", as those the ceilings were measured at" if known else ""
         return f"Clocks are left free (--clock-control none){why}."
     usual = default_clocks(setting.ncu.version)
     kept = wanted.clocks or usual
     if setting.ceilings:
-        return f"Clocks are locked to {kept}; the measured ceilings stand at free clocks and can't be reached."
+        return f"Clocks are locked to {kept}; the {setting.ceilings.status} ceilings stand at free clocks and can't be reached."
     why = f"as ncu {setting.ncu.version} does unless told" if kept == usual else "not left free as with"
     return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
 

@@ -51,6 +51,7 @@ class Request:
 def run(request: Request) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.ranks.frames import ranks
+    from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
     from ncu_roofline.inputs import open_ceilings
 
@@ -59,11 +60,14 @@ def run(request: Request) -> int:
     if how.output:
         check_output(how.output, how.force)
     select = checked_selection(request.filters, request.by)
-    ceilings = [open_ceilings(path) for path in request.roofs.ceilings]
+    named = wanted(request.roofs.ceilings, open_ceilings)
     found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu))
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
         raise no_launch(request.reports, request.filters.launches)
+    ceilings = named.of(
+        key for part in parts for key in zip(part.measurements.device, part.measurements.capability, strict=True)
+    )
     result = ranks(parts, ceilings, rank=request.rank, clock=request.roofs.clock, by=request.by, select=select)
     width = how.width or terminal_width()
     data = render(result, output_format, table=how.table, width=width)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.analyses.hierarchical.view import Asked
+from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import for_each_report, no_launch, opened, selection
@@ -52,7 +53,7 @@ def read_roofline(
     select, roofs = selection(filters, by), model.roofs
     asked = Asked(select, by, roofs.clock, model.source, roofs.ceilings, view.launch_latency)
     made.check(asked)
-    ceilings = [open_ceilings(path) for path in roofs.ceilings]
+    named = wanted(roofs.ceilings, open_ceilings)
     work = partial(_read, view=view.view, charts=model.source == "embedded", gpu=filters.gpu)
     found, failed = for_each_report(reports, partial(work, advised=select if advice else None))
     read = _completed(found)
@@ -62,6 +63,7 @@ def read_roofline(
         measurements = as_trajectory(measurements, view.label)
     if not len(select.launches(measurements)):
         raise no_launch(reports, filters.launches)
+    ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
     return Result(
         roofline=made.frames(measurements, ceilings, asked),
         explanations=tuple(report.explanation for report in read if report.explanation),

@@ -1,4 +1,4 @@
-"""GPUs as they are sold, links to the host, and what was run on hardware: facts, never measurements."""
+"""GPUs as they are sold, and links to the host: facts, never measurements."""
 
 from __future__ import annotations
 
@@ -28,12 +28,6 @@ def gpus() -> tuple[Gpu, ...]:
 def link_rates() -> Mapping[int, float]:
     """Bytes per second and lane of each PCI Express generation, one way."""
     return {row["generation"]: row["rate"] * row["code"] / 8 for row in _read("rates.toml")["link"]}
-
-
-@cache
-def proven() -> Mapping[str, frozenset[str]]:
-    """Ceilings that were run on real hardware, by compute capability."""
-    return {key: frozenset(ids) for key, ids in _read("proven.toml")["proven"].items()}
 
 
 def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:

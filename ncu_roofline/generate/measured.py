@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.ceilings import CPU, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Level, Precision
 from ncu_roofline.generate.lower import Chips, Lowering, Reading
@@ -65,12 +65,19 @@ class Measured:
         one = (self.ceilings.bandwidth(level) if level else None) or self.ceilings.compute(roof_id)
         clock = f"at {format_value(one.clock, 'hertz')}" if one and math.isfinite(one.clock) else ""
         scaled = "scaled to this run's clock" if one and self._share(one) is not None else ""
-        parts = (f"measured on {self.ceilings.device or 'an unnamed GPU'}", self.ceilings.date, clock, scaled)
+        of = self.ceilings.device or "an unnamed GPU"
+        said = f"{NOT_COMPARABLE}: {of}" if self.ceilings.status == PUBLISHED else f"measured on {of}"
+        parts = (said, self.ceilings.date, clock, scaled)
         return ", ".join(part for part in parts if part)
 
 
 def measured(ceilings: Ceilings | None, clock_consistent: bool) -> Measured:
-    """Ceilings to draw.  Raises RooflineError if the clock-consistent form is wanted and the file has no theory beside them."""
+    """Ceilings to draw, none of a CPU.
+
+    Raises RooflineError if the clock-consistent form is wanted and the file has no theory beside them.
+    """
+    if ceilings is not None and ceilings.kind == CPU:
+        return Measured()
     if ceilings is None or not clock_consistent:
         return Measured(ceilings)
     document = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))

@@ -15,7 +15,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ncu_roofline.ceilings import model_name
+from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, model_name
 from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
@@ -150,13 +150,14 @@ class _Measured(NamedTuple):
 
 
 class _Ceilings(NamedTuple):
-    """Roofs by id and the seconds that a launch costs, as measured on one model of GPU."""
+    """Roofs by id and the seconds that a launch costs, as measured on one model of GPU; ``origin`` says by whom."""
 
     chip: _Capability = (0, 0)
     model: str = ""
     provenance: str = ""
     values: Mapping[str, _Measured] = {}
     launching: float | None = None
+    origin: str = MEASURED
 
 
 _OVERVIEW = "RooflineOverview"
@@ -289,7 +290,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "no_chip": source(_Chip()),
         "precisions": source(tuple(_precision(p) for p in spec.precisions)),
         "levels": source(tuple(_Level(level.id, level.label, level.chain, _ways(level)) for level in spec.levels)),
-        "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings)),
+        "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU)),
         "no_ceilings": source(_Ceilings()),
         "short_launch": repr(SHORT_LAUNCH),
         "slice_counters": source(load_units().slices),
@@ -385,7 +386,8 @@ def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
     values = {name: _Measured(ceiling.value, ceiling.clock if ceiling.clock > 0 else 0.0) for name, ceiling in known}
     latency = one.launch_latency()
     launching = latency.value if latency else None
-    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, values, launching)
+    origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
+    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, values, launching, origin)
 
 
 def _definitions(*records: type) -> str:

@@ -103,7 +103,7 @@ def _header(options: Options) -> tuple[str, ...]:
     loads = f"Nsight Compute {release}{'' if dialect.exact else ' and later'}"
     lines = [f"{GENERATED} from the specification in ncu_roofline/data for {loads}.", "Edit that, not this file."]
     if ceilings:
-        lines.append(f"Measured roofs: {ceilings.provenance}.  Not for other GPUs.")
+        lines.append(f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}.  Not for other GPUs.")
     return tuple("".join(c if c.isprintable() else " " for c in line) for line in lines)
 
 

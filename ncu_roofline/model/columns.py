@@ -84,7 +84,12 @@ ROOFS = (
     Column("origin", "str", "", "theoretical or measured"),
     Column("clock", "float", "hertz", "clock the roof stands at; NaN where the origin does not say"),
     Column("clock_basis", "str", "", "profiled, max or measured"),
-    Column("source", "str", "", "binding, embedded, architecture (data sheet per SM and clock) or ceilings (a measured file)"),
+    Column(
+        "source",
+        "str",
+        "",
+        "binding, embedded, architecture (data sheet per SM and clock), ceilings (a measured file) or published (by others)",
+    ),
     Column("metrics", "str", "", "ncu metrics that gave the roof, or the ceilings file's provenance"),
     Column("notes", "str", "", "what a reader must know of this roof"),
 )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
@@ -219,9 +219,9 @@ class _Where:
                     "origin": "measured",
                     "clock": ceiling.clock,
                     "clock_basis": "measured",
-                    "source": "ceilings",
-                    "metrics": f"{ceiling.id} of {file.provenance}",
-                    "notes": ceiling.variant,
+                    "source": "ceilings" if file.status == MEASURED else file.status,
+                    "metrics": f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''} of {file.provenance}",
+                    "notes": ceiling.source,
                 }
             )
         return rows

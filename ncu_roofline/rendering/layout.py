@@ -235,6 +235,29 @@ def along_horizontal(
     return found
 
 
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places (highest first) at least ``gap`` apart, near to where they were, within ``low`` and ``high``.
+
+    Where there is no room for that, the gaps are smaller.
+    """
+    if len(places) > 1:
+        gap = min(gap, (high - low) / (len(places) - 1))
+    groups: list[list[float]] = []  # neighbours that push each other stand evenly around the mean of what they wish
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and _foot(groups[-2], gap, low, high) < _foot(groups[-1], gap, low, high, top=True) + gap:
+            last = groups.pop()
+            groups[-1] += last
+    return [_foot(group, gap, low, high, top=True) - index * gap for group in groups for index in range(len(group))]
+
+
+def _foot(group: Sequence[float], gap: float, low: float, high: float, top: bool = False) -> float:
+    """Where the lowest (or highest) of a group stands."""
+    half = gap * (len(group) - 1) / 2
+    middle = min(max(sum(group) / len(group), low + half), high - half)
+    return middle + half if top else middle - half
+
+
 def along_wall(view: View, intensity: float, width: float, height: float) -> list[tuple[Box, float]]:
     """Places for a label of a wall, upright: beside the line, from its foot upwards."""
     x, found = view.x(intensity), []

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import Timing
 from ncu_roofline.bench.nvml import NvmlError
-from ncu_roofline.bench.runner import Job, Launch, RunnerFailed, Trial
+from ncu_roofline.bench.runner import HANGS, SLOW_START, Job, Launch, RunnerFailed, Trial
 from ncu_roofline.bench.telemetry import Counters, Reading
 from tests.bench import fake_runner
 
@@ -50,13 +51,18 @@ RATES = {
     "tensor.fp16.wgmma": 980e12,
     "launch.stream": 4e5,
 }
-UNITS = {"dram": "B/s", "l2": "B/s", "l1": "B/s", "launch": "s"}
+UNITS = {"dram": "B/s", "l3": "B/s", "l2": "B/s", "l1": "B/s", "smem": "B/s", "host": "B/s", "launch": "s"}
 
 
 def row(ceiling: str, variant: str = "best", capabilities: tuple[str, ...] = (), reason: str = "") -> dict[str, Any]:
     """A line of the runner's list."""
-    unit = UNITS.get(ceiling.partition(".")[0], "FLOP/s")
-    return {"ceiling": ceiling, "variant": variant, "unit": unit, "capabilities": list(capabilities), "reason": reason}
+    return {
+        "ceiling": ceiling,
+        "variant": variant,
+        "unit": kind(ceiling).unit,
+        "capabilities": list(capabilities),
+        "reason": reason,
+    }
 
 
 def scenario(*devices: Mapping[str, Any], **ceilings: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +71,7 @@ def scenario(*devices: Mapping[str, Any], **ceilings: Mapping[str, Any]) -> dict
     for name, change in ceilings.items():
         known.setdefault(name.replace("_", ".", 1), {"rate": 1e12}).update(change)
     rows = [row(name, variant) for name, one in known.items() for variant in one.get("variants", {"best": 1.0})]
-    rows += [{**row("tensor.int8.tcgen05", capabilities=("10.0",)), "unit": "OP/s"}]
+    rows += [row("tensor.int8.tcgen05", capabilities=("10.0",))]
     rows += [row("tensor.fp8.mma", capabilities=("8.9", "12.0")), row("tensor.fp8.mma", "best", ("9.0",), "emulated")]
     return {"devices": [dict(device) for device in devices or (H200,)], "rows": rows, "ceilings": known}
 
@@ -83,7 +89,7 @@ class Machine:
             json.dumps({"calls": str(self.folder / "calls"), **content}), encoding="utf-8"
         )
 
-    def runs(self) -> list[dict[str, str]]:
+    def runs(self) -> list[dict[str, Any]]:
         """The runs that the program was asked for, in order."""
         path = self.folder / "calls"
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
@@ -100,35 +106,11 @@ def make_machine(folder: Path, setenv: Callable[[str, str], None]) -> Machine:
     return machine
 
 
-@dataclass
-class Scripted:
-    """The fake runner inside the test: what `Bench` needs, without processes."""
-
-    content: dict[str, Any]
-    jobs: list[Job] = field(default_factory=list)
-    on_run: Callable[[Job], None] = lambda _job: None
-
-    def run(self, job: Job, launch: Launch, timeout: float = 0.0) -> Iterator[Trial]:  # noqa: ARG002
-        """Trials as the scenario has them."""
-        number = sum(other.ceiling == job.ceiling for other in self.jobs)
-        self.jobs.append(job)
-        self.on_run(job)
-        call = fake_runner.call_of(self.content["ceilings"][job.ceiling], number)
-        if call.get("mode") in ("crash", "error"):
-            raise RunnerFailed(call.get("text", "it ended with code 3"))
-        words = {"ceiling": job.ceiling, "variant": job.variant, "trials": str(job.trials), "seed": str(job.seed)}
-        words["min-time-ms"] = f"{job.min_time * 1e3:g}"
-        for line in fake_runner.trials(self.content, words, number):
-            clock = line["sm_mhz"] * 1e6 if line["sm_mhz"] else None
-            yield Trial(line["seconds"], line["work"], clock, line["checksum_ok"], 0.0)
-        launch.facts = {"grid": 528}
-
-
 class Clock:
-    """Time that only passes when somebody waits."""
+    """Time that only passes when somebody waits or works; it begins at 1 s."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now = 1.0
         self.waits: list[float] = []
 
     def timing(self) -> Timing:
@@ -139,6 +121,58 @@ class Clock:
         """Wait."""
         self.waits.append(seconds)
         self.now += seconds
+
+
+@dataclass
+class Scripted:
+    """The fake runner inside the test: what `Bench` needs, without processes.
+
+    On its ``clock`` a fresh context takes ``start`` s, each job ``set_up`` s and its trials, a hang all of the patience.
+    """
+
+    content: dict[str, Any]
+    clock: Clock = field(default_factory=Clock)
+    start: float = 0.0
+    set_up: float = 0.0
+    jobs: list[Job] = field(default_factory=list)
+    on_run: Callable[[Job], None] = lambda _job: None
+    contexts: int = 0
+    _open: bool = False
+
+    def run(self, job: Job, launch: Launch, timeout: float = 0.0) -> Iterator[Trial]:
+        """Trials as the scenario has them."""
+        number = sum(other.ceiling == job.ceiling for other in self.jobs)
+        self.jobs.append(job)
+        self.on_run(job)
+        call = fake_runner.call_of(self.content["ceilings"][job.ceiling], number)
+        patience = timeout if self._open else timeout + SLOW_START
+        self._begin()
+        mode = call.get("mode")
+        if mode in ("crash", "fatal", "error"):
+            self._open = mode == "error"
+            raise RunnerFailed(call.get("text", "it ended with code 3"))
+        if mode == "hang":
+            self._open = False
+            self.clock.now += patience
+            raise RunnerFailed(f"{HANGS} {patience:g} s")
+        words = {"ceiling": job.ceiling, "variant": job.variant, "trials": str(job.trials), "seed": str(job.seed)}
+        words |= {"min-time-ms": f"{job.min_time * 1e3:g}", "pause-ms": f"{job.pause * 1e3:g}"}
+        for line in fake_runner.trials(self.content, words, number, self.clock.now):
+            clock = line["sm_mhz"] * 1e6 if line["sm_mhz"] else None
+            self.clock.now = line["end"]
+            yield Trial(line["seconds"], line["work"], clock, line["checksum_ok"], line["begin"], line["end"])
+        launch.facts = {"grid": 528}
+
+    def _begin(self) -> None:
+        if not self._open:
+            self.clock.now += self.start
+            self.contexts += 1
+        self.clock.now += self.set_up
+        self._open = True
+
+    def renew(self) -> None:
+        """The next job opens another context."""
+        self._open = False
 
 
 @dataclass
@@ -167,6 +201,12 @@ class FakeTelemetry:
         """Read before and after each run: that is how the runs are counted."""
         self.looks += 1
         return Counters()
+
+
+def kind(ceiling: str) -> CeilingKind:
+    """A ceiling with the unit that the runner would give it."""
+    unit = "OP/s" if ceiling.partition(".")[2].startswith(("int", "mad")) else "FLOP/s"
+    return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
 
 
 def device(facts: Mapping[str, Any] = H200, index: int = 0) -> Device:

@@ -1,14 +1,13 @@
-"""The GPUs of a machine as NVML lists them, and the processors next to them."""
+"""The GPUs of a machine as NVML lists them."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ncu_roofline.bench import nvml
-from ncu_roofline.bench.attached import AttachedGpu, gpus, local_cpus
+from ncu_roofline.bench.attached import AttachedGpu, gpus
 from ncu_roofline.bench.nvml import NvmlError
 from tests.bench.fakes import fake_nvml
 
@@ -51,31 +50,15 @@ def test_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cpus"),
+    ("gpu", "text"),
     [
-        ("0-3\n", {0, 1, 2, 3}),
-        ("0-1,16-17\n", {0, 1, 16, 17}),
-        ("5,7\n", {5, 7}),
-        ("\n", set()),
-        ("0-3,?", set()),
-        ("\u00b2", set()),
+        (
+            AttachedGpu(0, "NVIDIA H200", "GPU-0", "", True, "exclusive process", 1),
+            "GPU 0 NVIDIA H200 (MIG enabled, compute mode exclusive process, 1 other process)",
+        ),
+        (AttachedGpu(2, "T4", "GPU-0", "", False, "default", 0), "GPU 2 T4 (compute mode default, 0 other processes)"),
+        (AttachedGpu(1, None, None, None, None, None, None), "GPU 1"),
     ],
 )
-def test_local_cpus(tmp_path: Path, text: str, cpus: set[int]) -> None:
-    folder = tmp_path / "0000:3b:00.0"
-    folder.mkdir()
-    (folder / "local_cpulist").write_text(text, encoding="utf-8")
-    assert local_cpus("00000000:3B:00.0", tmp_path) == cpus
-    assert local_cpus("0000:3b:00.0", tmp_path) == cpus
-    assert local_cpus("0000:3C:00.0", tmp_path) == set()
-
-
-def test_a_long_domain(tmp_path: Path) -> None:
-    (tmp_path / "10000:e1:00.0").mkdir()
-    (tmp_path / "10000:e1:00.0" / "local_cpulist").write_text("9")
-    assert local_cpus("00010000:E1:00.0", tmp_path) == {9}
-
-
-@pytest.mark.parametrize("bus_id", ["", "..", "/etc", "0000:3B:00", "0000:3B:00.0/../x"])
-def test_what_is_no_bus_id(tmp_path: Path, bus_id: str) -> None:
-    assert local_cpus(bus_id, tmp_path) == set()
+def test_what_people_are_told(gpu: AttachedGpu, text: str) -> None:
+    assert str(gpu) == text

@@ -217,4 +217,4 @@ def test_what_takes_long_is_said(toolkit: Toolkit) -> None:
     say: Callable[[str], None] = said.append
     for _ in range(2):
         build("9.0", str(toolkit.nvcc), folder=toolkit.folder, cache=toolkit.cache, say=say)
-    assert said == ["compiling the benchmark with nvcc 13.0.88 for sm_90a ..."]
+    assert said == ["compiling ncu-roofline-bench with nvcc 13.0.88 for sm_90a ..."]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_run_writes_a_file_and_prints_a_table(run: Command, machine: Machine, tm
     assert "NVIDIA H200 (9.0)" in outcome.out
     assert "33 TFLOP/s" in outcome.out
     assert f"{path}: {len(RATES)} ceilings" in outcome.err
-    assert "unproven on hardware" in outcome.err
+    assert "unproven on hardware" not in outcome.err  # an H100 was measured, of the same compute capability
     content = load(path)
     assert (content["schema"], content["schema_version"]) == ("ert-ceilings", 1)
     assert content["device"]["ecc"] == {"current": True, "pending": True}
@@ -79,19 +80,38 @@ def test_run_writes_a_file_and_prints_a_table(run: Command, machine: Machine, tm
     entries = by_id(path)
     assert entries["tensor.fp8.mma"]["reasons"] == ["emulated"]
     assert entries["tensor.int8.tcgen05"]["reasons"] == ["unsupported"]
-    assert entries["dram.triad"]["reasons"] == ["not measured: the benchmark has no kernel for it"]
     assert entries["fp64.fma"]["throttle"]["reasons"] == ["power cap"]
     read = read_ceilings(path)
     assert set(read.by_id) == set(RATES)
-    assert_no_leftovers(path.parent, "h200.json")
+    assert_no_leftovers(path.parent, "h200.json", "h200.svg")
+
+
+def test_each_ceiling_gets_its_line_as_it_is_found(run: Command, machine: Machine) -> None:
+    outcome = run(*bench(machine, "--no-picture"))
+    lines = [line.split() for line in outcome.err.splitlines()]
+    assert lines[0][:2] == ["ceiling", "value"]
+    assert [line[0] for line in lines[1 : 1 + len(RATES)]] == [*RATES]
+    assert all(any(word.startswith("ok") for word in line) for line in lines[1 : 1 + len(RATES)])
+
+
+def test_a_gpu_that_cannot_be_used_is_not_measured(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario({"unusable": "all CUDA-capable devices are busy or unavailable"}, SECOND))
+    assert run(*bench(machine, "--device", "all", "--only", "fp64.fma", "--no-picture", "-o", tmp_path / "here")).code == 0
+    (path,) = (tmp_path / "here").iterdir()
+    assert load(path)["device"]["uuid"] == SECOND["uuid"]
+    assert {words["device"] for words in machine.runs()} == {"1"}
+    machine.play(scenario({"unusable": "all CUDA-capable devices are busy or unavailable"}))
+    assert_refused(run(*bench(machine, "--no-picture")), "a GPU")
 
 
 def test_the_full_run_has_three_sessions(run: Command, machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "here" / "x.json"
     assert run("bench", "run", "--runner", machine.program, "--only", "fp64.fma", "-o", path).code == 0
     entry = by_id(path)["fp64.fma"]
-    assert (entry["sessions"], entry["trials"]) == (3, 93)
-    assert [words["ceiling"] for words in machine.runs()] == ["fp64.fma"] * 4
+    assert (entry["sessions"], entry["trials"]) == (3, 45)
+    # A warm-up, three sessions and a burst, in three processes.
+    assert [words["ceiling"] for words in machine.runs()] == ["fp64.fma"] * 5
+    assert len({words["process"] for words in machine.runs()}) == 3
 
 
 def test_only_and_skip(run: Command, machine: Machine, tmp_path: Path) -> None:
@@ -167,8 +187,9 @@ def test_all_gpus_one_after_another(run: Command, machine: Machine, tmp_path: Pa
     machine.play(scenario(H200, SECOND))
     outcome = run(*bench(machine, "--device", "all", "--only", "fp64.fma", "-o", tmp_path / "here"))
     assert outcome.code == 0, outcome.err
-    files = sorted((tmp_path / "here").iterdir())
+    files = sorted((tmp_path / "here").glob("*.json"))
     assert [load(path)["device"]["uuid"] for path in files] == [H200["uuid"], SECOND["uuid"]]
+    assert {path.name for path in (tmp_path / "here").glob("*.svg")} == {path.with_suffix(".svg").name for path in files}
     assert {words["device"] for words in machine.runs()} == {"0", "1"}
 
 
@@ -295,19 +316,27 @@ def test_nothing_but_broken_ceilings_is_an_error(run: Command, machine: Machine,
     machine.play(scenario(fp64_fma={"calls": [{"mode": "crash"}]}))
     path = tmp_path / "here" / "x.json"
     outcome = run(*bench(machine, "--only", "fp64.fma", "-o", path))
-    assert_refused(outcome, f"NVIDIA H200 {H200['uuid']}")
-    assert "illegal memory access" in outcome.err
+    header, line, refusal = outcome.err.splitlines(keepends=True)
+    assert header.startswith("ceiling")
+    assert line.startswith("fp64.fma")
+    assert "failed" in line
+    assert_refused(replace(outcome, err=refusal), f"NVIDIA H200 {H200['uuid']}")
+    assert "illegal memory access" in refusal
+    assert "the driver says: compute mode default, 1 other process." in refusal
     assert not path.exists()
 
 
-def test_a_program_that_hangs(machine: Machine) -> None:
-    from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed
+def test_a_ceiling_that_hangs(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ncu_roofline.bench import settings
 
+    monkeypatch.setattr(settings, "QUICK", replace(settings.QUICK, silence=0.5))
     machine.play(scenario(fp64_fma={"calls": [{"mode": "hang"}]}))
-    start = time.monotonic()
-    with pytest.raises(RunnerFailed, match=r"it said nothing for 0\.5 s"):
-        list(Runner(machine.program).run(Job(0, "fp64.fma", "best", 3, 0.01), Launch(), timeout=0.5))
-    assert time.monotonic() - start < 10
+    path = tmp_path / "here" / "x.json"
+    assert run(*bench(machine, "--only", "fp64,dram.read,fp32", "-o", path)).code == 0
+    entries = by_id(path)
+    assert entries["fp64.fma"]["reasons"] == ["the benchmark failed: it said nothing for 0.5 s"]
+    assert entries["dram.read"]["accepted"]
+    assert sum(words["ceiling"] == "fp64.fma" for words in machine.runs()) == 1
 
 
 @pytest.mark.parametrize(
@@ -361,7 +390,7 @@ def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
     machine.play(scenario(fp32_fma={"calls": [{}, {"mode": "hang"}]}))  # the first is the warm-up
     path = tmp_path / "here" / "x.json"
     words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(machine.program), "--quick"]
-    words += ["--only", "dram.read,fp64.fma,fp32.fma", "-o", str(path)]
+    words += ["--only", "dram.read,fp64.fma,fp32.fma", "--no-picture", "-o", str(path)]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True)
     deadline = time.monotonic() + 60
@@ -386,7 +415,7 @@ def test_a_killed_run_goes_on(run: Command, machine: Machine, tmp_path: Path, mo
     from ncu_roofline.bench import campaign as journal_module
 
     path = tmp_path / "here" / "x.json"
-    words = bench(machine, "--only", "dram.read,fp64.fma,fp32.fma", "-o", path)
+    words = bench(machine, "--only", "dram.read,fp64.fma,fp32.fma", "--no-picture", "-o", path)
     added = journal_module.Journal.add
 
     def die(self: journal_module.Journal, record: Any) -> None:
@@ -410,13 +439,14 @@ def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
     outcome = run("bench", "list", "--runner", machine.program)
     assert outcome.code == 0
     rows = {line.split()[0]: line for line in outcome.out.splitlines()}
-    assert "unproven on hardware" in rows["fp64.fma"]
+    assert "run on 9.0" in rows["fp64.fma"]
+    assert "unproven on hardware" in rows["tensor.int8.tcgen05"]
     assert "8.9, 12.0" in rows["tensor.fp8.mma"]
     listed = {row["ceiling"]: row for row in json.loads(run("bench", "list", "--runner", machine.program, "--json").out)}
     assert listed["tensor.fp8.mma"]["applies to"] == ["8.9", "12.0"]
     assert listed["tensor.fp8.mma"]["emulated on"] == ["9.0"]
     assert listed["fp64.fma"]["applies to"] == ["all"]
-    assert listed["dram.triad"]["applies to"] == []
+    assert "dram.triad" not in listed  # this program has no kernel for it
     one = json.loads(run("bench", "list", "--runner", machine.program, "--device", "0", "--json").out)
     here = {row["ceiling"]: row for row in one}
     assert here["fp64.fma"]["applies to"] == ["9.0"]
@@ -425,11 +455,9 @@ def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
 
 def test_list_without_a_program(run: Command, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    outcome = run("bench", "list")
-    assert outcome.code == 0
-    assert "tensor.fp16.wgmma" in outcome.out
-    assert "unproven on hardware" in outcome.out
-    assert "variants are known when the benchmark is built" in outcome.err
+    assert_refused(run("bench", "list"), "an NVIDIA GPU")
+    missing = machine.folder / "nvcc"
+    assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", missing), missing)
     assert machine.runs() == []
 
 

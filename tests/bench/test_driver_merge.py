@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Silent
-from ncu_roofline.bench.catalogue import kind_of
+from ncu_roofline.bench.campaign import Candidate
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.bench.measuring import Bench
-from ncu_roofline.bench.settings import FULL
 from ncu_roofline.ceilings import read_ceilings
-from tests.bench.fakes import H200, Clock, FakeTelemetry, Scripted, device, scenario
+from tests.bench.fakes import H200, device, kind, scenario
+from tests.bench.rig import FAST, Rig
 from tests.cli.command import Command, assert_refused
 
-IDS = {"dram.read": "B/s", "fp64.fma": "FLOP/s", "launch.stream": "s"}
+IDS = ("dram.read", "fp64.fma", "launch.stream")
 
 
 @pytest.fixture
@@ -35,13 +32,10 @@ def write(path: Path, number: int, speed: float = 1.0, host: str = "", change: C
     content = scenario()
     for one in content["ceilings"].values():
         one["rate"] *= speed
-    settings = replace(FULL, warm_up=0.1)
-    bench = Bench(Scripted(content), 0, FakeTelemetry(), settings, Clock().timing())
-    wanted = [Candidate(kind_of(name, unit), ("best",)) for name, unit in IDS.items()]
-    wanted.append(Candidate(kind_of("tensor.fp8.mma", "FLOP/s"), (), "emulated"))
-    outcomes = Campaign(bench, Journal(None, {}), Silent()).run(wanted)
+    wanted = [Candidate(kind(name), ("best",)) for name in IDS]
+    outcomes = Rig(content).campaign([*wanted, Candidate(kind("tensor.fp8.mma"), (), "emulated")])
     gpu = device({**H200, "uuid": f"GPU-{number:08d}"}, number % 4)
-    written = document(gpu, outcomes, settings, Origin({"compiler": "nvcc 13.0.88"}, {"driver": "580.65"}, ""))
+    written = document(gpu, outcomes, FAST, Origin({"compiler": "nvcc 13.0.88"}, {"driver": "580.65"}, ""))
     written["host"]["name"] = host or f"node{number // 4}"
     change(written)
     path.write_text(as_text(written))
@@ -148,7 +142,8 @@ def test_verify_a_good_file(run: Command, tmp_path: Path) -> None:
         ({"value": 20e12, "ci95": [19e12, 21e12]}, "and no reason given"),
         ({"ci95": [1.0, 2.0]}, "outside its confidence interval"),
         ({"ci95": None}, "outside its confidence interval"),
-        ({"cv": 0.05}, "5.0% variation"),
+        ({"cv": 0.05, "cv_per_cycle": None}, "5.0% variation"),
+        ({"cv_per_cycle": 0.05}, "5.0% variation"),
         ({"theory": {"at_measured_clock": 40e12}}, "its theory 4e+13 is not"),
         ({"throttle": {"reasons": ["power brake"]}}, "held back: power brake"),
         ({"verified": {"checksum": False}}, "its result is wrong"),

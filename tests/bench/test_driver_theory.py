@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.bench.catalogue import catalogue, kind_of, select
+from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
+from ncu_roofline.bench.runner import Variant
 from ncu_roofline.bench.tables import best
-from ncu_roofline.bench.theory import Theory, table, theory, units_of_device
+from ncu_roofline.bench.theory import Theory, data_sheet, table, theory, units_of_device
 from ncu_roofline.errors import UsageError
-from ncu_roofline.facts import Gpu
+from ncu_roofline.facts import Gpu, load_spec
 from ncu_roofline.facts.gpus import find_gpu, gpus, named
-from tests.bench.fakes import H200, MIG, device
+from tests.bench.fakes import H200, MIG, device, kind
 
-KINDS = {kind.id: kind for kind in catalogue()}
 COLUMNS = (
     "fp64.fma",
     "fp32.fma",
@@ -47,7 +47,7 @@ BUS_TIMES_CLOCK = {"V100 SXM2": 898, "A100 SXM 40GB": 1555, "A100 SXM 80GB": 203
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_peaks_are_the_published_ones_to_the_printed_digit(name: str) -> None:
-    peaks = table(next(gpu for gpu in gpus() if gpu.id == name), KINDS)
+    peaks = table(next(gpu for gpu in gpus() if gpu.id == name))
     for column, printed in zip(COLUMNS, PUBLISHED[name].split(), strict=True):
         value = best(peaks, column)
         if printed == "-":
@@ -65,7 +65,7 @@ def test_the_table_covers_what_is_published() -> None:
 
 @pytest.mark.parametrize("gpu", gpus(), ids=lambda gpu: gpu.id)
 def test_memory_bandwidth_is_bus_times_clock(gpu: Gpu) -> None:
-    from_clock = table(gpu, KINDS)["dram.read"]
+    from_clock = table(gpu)["dram.read"]
     assert from_clock == pytest.approx(BUS_TIMES_CLOCK.get(gpu.id, gpu.dram / 1e9) * 1e9, rel=3e-3)
     assert from_clock == pytest.approx(gpu.dram, rel=0.05)  # vendors round, B200's by 4 %
 
@@ -100,7 +100,7 @@ def test_named() -> None:
 
 
 def _theory(ceiling: str, facts: dict[str, object], link: tuple[int, int] | None = None) -> Theory | None:
-    return theory(KINDS[ceiling], units_of_device(device(facts), link))
+    return theory(kind(ceiling), units_of_device(device(facts), link))
 
 
 def test_theory_at_the_measured_clock() -> None:
@@ -161,21 +161,70 @@ def test_host_link() -> None:
 
 def test_unknown_capabilities_and_ceilings_have_no_theory() -> None:
     assert _theory("fp64.fma", {**H200, "cc": "99.0"}) is None
-    assert theory(kind_of("new.thing", "B/s"), units_of_device(device())) is None
+    assert theory(CeilingKind("new.thing", "B/s"), units_of_device(device())) is None
+
+
+def test_the_data_sheet_has_each_ceiling_once_and_in_the_units_of_the_runner() -> None:
+    found = data_sheet()
+    assert len({one.id for one in found}) == len(found)
+    assert {one.id: one.unit for one in found} == {one.id: kind(one.id).unit for one in found}
+    assert {"dram.read", "l1.read", "fp64.fma", "int32.mad", "tensor.fp16_acc16.wgmma", "tensor.fp64.mma"} <= {
+        o.id for o in found
+    }
+    assert not any(one.id.startswith(("host", "launch")) or one.id.endswith(".div") for one in found)
+
+
+def test_architectures_of_boards_have_peaks_on_the_data_sheet() -> None:
+    for architecture in (one for one in load_spec().architectures if one.bandwidth):
+        major, minor = architecture.compute_capability
+        units = units_of_device(device({**H200, "cc": f"{major}.{minor}", "name": "?"}))
+        assert any(theory(one, units) for one in data_sheet() if one.kind == "compute"), architecture.name
+
+
+# What a ceiling is follows from its id
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "about", "domain", "quick", "level"),
+    [
+        ("dram.read", "device memory, loads", "memory", True, "dram"),
+        ("dram.triad", "device memory, two loads and a store per multiply-add", "memory", False, "dram"),
+        ("l3.read", "L3 cache, loads", "sm", True, "l3"),
+        ("host.bidir", "host link, both ways at once", "link", False, "host"),
+        ("launch.graph", "kernel launch, as node of a graph", "", False, ""),
+        ("fp64.fma", "FP64, multiply-adds", "sm", True, ""),
+        ("tensor.fp16_acc16.wgmma", "tensor cores, FP16 with FP16, WGMMA", "sm", False, ""),
+        ("int32.mad", "INT32, integer multiply-adds", "sm", True, ""),
+    ],
+)
+def test_what_an_id_says(ceiling: str, about: str, domain: str, quick: bool, level: str) -> None:
+    found = kind(ceiling)
+    assert (found.about, found.domain, found.quick, found.level) == (about, domain, quick, level)
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "higher"), [("B/s", "bandwidth", True), ("s", "latency", False), ("OP/s", "compute", True)]
+)
+def test_what_a_unit_says(unit: str, name: str, higher: bool) -> None:
+    found = CeilingKind("x.y", unit)
+    assert (found.kind, found.higher_is_better) == (name, higher)
+
+
+def _listed(*ceilings: str) -> tuple[CeilingKind, ...]:
+    return kinds_of([Variant(one, variant, kind(one).unit, (), "") for one in ceilings for variant in "ab"])
+
+
+def test_the_programs_list_is_the_catalogue_links_and_launches_last() -> None:
+    listed = _listed("launch.sync", "host.h2d", "dram.read", "fp64.fma")
+    assert [one.id for one in listed] == ["dram.read", "fp64.fma", "launch.sync", "host.h2d"]
 
 
 def test_selection_by_beginnings() -> None:
-    kinds = catalogue()
-    assert {kind.id for kind in select(kinds, ["dram"])} == {"dram.read", "dram.write", "dram.copy", "dram.triad"}
-    assert [kind.id for kind in select(kinds, ["fp64.fma"])] == ["fp64.fma"]
-    assert all(kind.id.startswith("tensor.fp16.") for kind in select(kinds, ["tensor.fp16"]))
-    assert not any(kind.id.startswith("tensor") for kind in select(kinds, skip=["tensor"]))
+    kinds = _listed("dram.read", "dram.copy", "fp64.fma", "fp64.div", "tensor.fp16.mma", "tensor.fp16_acc16.mma")
+    assert [one.id for one in select(kinds, ["dram"])] == ["dram.read", "dram.copy"]
+    assert [one.id for one in select(kinds, ["fp64.fma"])] == ["fp64.fma"]
+    assert [one.id for one in select(kinds, ["tensor.fp16"])] == ["tensor.fp16.mma"]
+    assert [one.id for one in select(kinds, skip=["tensor", "dram"])] == ["fp64.fma", "fp64.div"]
     for only, skip in ((["nothing"], []), ([], ["nothing"]), (["dram"], ["dram"])):
         with pytest.raises(UsageError):
             select(kinds, only, skip)
-
-
-def test_ceiling_ids_are_unique_and_in_si_units() -> None:
-    ids = [kind.id for kind in catalogue()]
-    assert len(ids) == len(set(ids))
-    assert {kind.unit for kind in catalogue()} == {"B/s", "FLOP/s", "OP/s", "s"}

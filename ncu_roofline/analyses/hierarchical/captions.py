@@ -10,6 +10,7 @@ from pathlib import PurePath
 from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
+from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.rendering.frames import Frames, column, rows, view_of
 from ncu_roofline.texts import clean
@@ -169,16 +170,17 @@ def clock_note(frames: Frames) -> str:
 def roof_note(frames: Frames) -> str:
     """Origin and clock of the roofs."""
     bases: dict[tuple[str, str], list[float]] = {}
-    for kind, origin, basis, clock in rows(frames, "roofs", "kind", "origin", "clock_basis", "clock"):
+    for kind, origin, source, basis, clock in rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock"):
         if kind == "wall":  # a pattern of access has no clock
             continue
-        bases.setdefault((origin, basis), []).append(clock)
+        bases.setdefault((NOT_COMPARABLE if source == PUBLISHED else origin, basis), []).append(clock)
     parts = []
     for (origin, basis), clocks in bases.items():
         at = frequency(clocks)
         clock = {"profiled": "profiled clock", "max": "maximum clock"}.get(basis, "")
         parts.append(f"{origin} at {clock or 'clock'}{f' {at}' if at else ''}" if clock or at else origin)
-    return f"Roofs: {', '.join(dict.fromkeys(parts))}." if parts else ""
+    between = "; " if NOT_COMPARABLE in parts else ", "
+    return f"Roofs: {between.join(dict.fromkeys(parts))}." if parts else ""
 
 
 def sweep_note(frames: Frames) -> str:

@@ -24,6 +24,7 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
+from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.instruction import EXECUTED
 from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
@@ -232,6 +233,13 @@ class RooflineChart:
     levels: tuple[str, ...]
     level_labels: dict[str, str]
     several_origins: bool
+    empirical: str = "measured"
+
+
+def empirical_name(frames: Frames) -> str:
+    """What the roofs that are not theoretical are called: measured, or what others published, or both where GPUs differ."""
+    found = {source == PUBLISHED for origin, source in rows(frames, "roofs", "origin", "source") if origin == "measured"}
+    return " or ".join(name for name, known in (("measured", False), ("published", True)) if known in found) or "measured"
 
 
 def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> RooflineChart:
@@ -256,7 +264,9 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = M
     level_labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     origins = {origin for panel in kept for roof in panel.roofs for origin in _origins(roof)}
     left_out = max(len(panels) - MAX_PANELS, 0)
-    return RooflineChart(kept, kernels, total, left_out, tuple(level_order(present)), level_labels, len(origins) > 1)
+    several_origins = len(origins) > 1
+    shown = tuple(level_order(present))
+    return RooflineChart(kept, kernels, total, left_out, shown, level_labels, several_origins, empirical_name(frames))
 
 
 def _origins(roof: ChartRoof) -> list[str]:

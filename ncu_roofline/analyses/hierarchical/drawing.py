@@ -15,7 +15,7 @@ from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style, preci
 from ncu_roofline.analyses.hierarchical.sweeps import Trajectory
 from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
-from ncu_roofline.rendering.layout import Measure
+from ncu_roofline.rendering.layout import Measure, View
 from ncu_roofline.rendering.lettering import KEY_SIZE, drawable, fitted, put_key, put_text
 from ncu_roofline.rendering.style import MARKERS, Theme
 from ncu_roofline.texts import shorten
@@ -103,9 +103,10 @@ def _line_keys(data: RooflineChart) -> list[tuple[str, Any, float]]:
     origins = {
         name for panel in data.panels for roof in panel.roofs for name in ("measured", "theoretical") if getattr(roof, name) > 0
     }
+    said = {"measured": data.empirical}
     if data.several_origins:
-        return [("measured roof", "-", 1.3), ("theoretical roof", (0, (4, 2.5)), 0.8)]
-    return [(f"{name} roof", "-", 1.3) for name in sorted(origins)]
+        return [(f"{data.empirical} roof", "-", 1.3), ("theoretical roof", (0, (4, 2.5)), 0.8)]
+    return [(f"{said.get(name, name)} roof", "-", 1.3) for name in sorted(origins)]
 
 
 def level_colour(level: str, colours: Theme) -> str:
@@ -116,7 +117,9 @@ def level_colour(level: str, colours: Theme) -> str:
 
 def draw_panel(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> None:
     """Axes, roofs, ridge points, dots and labels of a panel."""
-    _axes(axes, plan, data, colours)
+    draw_axes(axes, plan.view, plan.panel.unit, colours)
+    if len(data.panels) > 1:
+        axes.set_title(drawable(plan.panel.title), fontsize=7.6, color=colours.text, loc="left", pad=3, weight="bold")
     for area in plan.areas:
         colour = level_colour(area.level, colours) if area.level else colours.compute
         xs, ys = zip(*area.corners, strict=True)
@@ -134,19 +137,18 @@ def draw_panel(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme)
             axes.plot(mix.span, [value] * 2, ls=_MIX_DASHES, lw=1.0, color=colours.compute, zorder=3, gid="mix")
     _draw_dots(axes, plan, data, colours)
     for label in plan.labels:
-        _draw_label(axes, label, plan, colours)
+        draw_label(axes, label, plan.view, colours)
 
 
-def _axes(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> None:
-    """Limits, ticks and names of the axes; performance in the unit that suits the highest roof."""
+def draw_axes(axes: Axes, view: View, unit: str, colours: Theme) -> None:
+    """Limits, ticks and names of the axes of a roofline; performance in the prefixed ``unit`` that suits the highest roof."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    view = plan.view
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(view.x0, view.x1)
     axes.set_ylim(view.y0, view.y1)
-    scale, symbol = _scaled(view.y1 / 2, f"{plan.panel.unit}/s")
+    scale, symbol = _scaled(view.y1 / 2, f"{unit}/s")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
     for axis, length in ((axes.xaxis, view.width / 34), (axes.yaxis, view.height / 16)):
@@ -161,11 +163,9 @@ def _axes(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme) -> N
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(colours.faint)
         spine.set_linewidth(0.6)
-    counted = COUNTED[plan.panel.unit]
+    counted = COUNTED[unit]
     _axis_name(axes.set_xlabel, counted.intensity_axis, colours)
     _axis_name(axes.set_ylabel, counted.performance_axis(symbol), colours)
-    if len(data.panels) > 1:
-        axes.set_title(drawable(plan.panel.title), fontsize=7.6, color=colours.text, loc="left", pad=3, weight="bold")
 
 
 def _axis_name(put: Any, text: str, colours: Theme) -> None:
@@ -259,10 +259,11 @@ def _draw_dots(axes: Axes, plan: PanelPlan, data: RooflineChart, colours: Theme)
         )
 
 
-def _draw_label(axes: Axes, label: Label, plan: PanelPlan, colours: Theme) -> None:
+def draw_label(axes: Axes, label: Label, view: View, colours: Theme) -> None:
+    """A text at its place, with the line to its dot, on a ground that keeps lines away from its letters."""
     from matplotlib.patheffects import withStroke
 
-    view, box = plan.view, label.box
+    box = label.box
     if label.leader:
         xs, ys = zip(*((x / view.width, y / view.height) for x, y in label.leader), strict=True)
         axes.plot(xs, ys, transform=axes.transAxes, lw=0.4, color=colours.faint, zorder=4)

@@ -27,7 +27,7 @@ function roofValue(roof, digits = 4) {
 
 /** Texts for a roof's label, the fullest first; the shorter ones are for short lines. */
 function roofTexts(roof) {
-  const origin = ORIGINS.length > 1 ? ` (${roof.origin})` : "";
+  const origin = ORIGINS.length > 1 ? ` (${originName(roof.origin)})` : "";
   const name = shorten(roof.label || roof.roof, 40);
   if (roof.kind === "wall") return [name, name.split(":")[0]]; // the label says where it stands
   return [`${name}: ${roofValue(roof)}${origin}`, `${name}: ${roofValue(roof, 3)}`, name];

@@ -87,7 +87,7 @@ function originChip(origin, roofs) {
   const mine = roofs.filter((roof) => roof.origin === origin);
   const on = mine.some((roof) => roof.shown);
   const toggle = () => change(() => mine.forEach((roof) => state.roofs.set(roof.key, !on && isDefault(roof, roofs))));
-  return chip(origin, on, toggle, { "data-origins": origin });
+  return chip(originName(origin), on, toggle, { "data-origins": origin });
 }
 
 function drawRoofs(roofs) {
@@ -100,7 +100,7 @@ function drawRoofs(roofs) {
   for (const [kind, title] of [["compute", "Compute"], ["bandwidth", "Bandwidth"], ["wall", "Walls"]]) {
     for (const origin of ORIGINS) {
       const mine = roofs.filter((roof) => roof.kind === kind && roof.origin === origin).sort((a, b) => b.value - a.value);
-      const heading = ORIGINS.length > 1 ? `${title}, ${origin}` : title;
+      const heading = ORIGINS.length > 1 ? `${title}, ${originName(origin)}` : title;
       if (mine.length) parts.push(element("h3", {}, heading), ...mine.map((roof) => roofLine(roof, colours)));
     }
   }

@@ -31,6 +31,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
     waves_text,
     without_dots,
 )
+from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.columns import KERNELS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, view_of
@@ -269,7 +270,7 @@ def _roofs(roofs: pd.DataFrame) -> list[dict[str, str]]:
                 "report": roof["report"],
                 "label": roof["label"],
                 "value": Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}",
-                "origin": roof["origin"],
+                "origin": PUBLISHED if roof["source"] == PUBLISHED else roof["origin"],
                 "clock": "" if clock == "n/a" else f"{clock} {roof['clock_basis']}".strip(),
                 "source": roof["source"],
                 "metrics": roof["metrics"],

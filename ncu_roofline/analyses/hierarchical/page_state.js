@@ -72,6 +72,12 @@ const DEVICES = distinct([...ORDER.map((kernel) => kernel.device), ...ROOFS.map(
 const SOURCES = distinct(POINTS.map((point) => point.source));
 const ORIGINS = distinct(ROOFS.map((roof) => roof.origin)).sort(); // measured before theoretical
 
+/** What the roofs of an origin are called: what others published was not measured here. */
+function originName(origin) {
+  const names = ROOFS.filter((roof) => roof.origin === origin).map((roof) => (roof.source === "published" ? "published" : origin));
+  return distinct(names).sort().join(" or ");
+}
+
 function freshState() {
   const plain = plainPrecisions();
   return {

@@ -252,7 +252,7 @@ function pointTip(point) {
 }
 
 function roofTip(roof) {
-  const entries = [["value", roofValue(roof), roof.origin]];
+  const entries = [["value", roofValue(roof), originName(roof.origin)]];
   if (roof.wide) entries.push(["range", "over launches", roof.merged > 1 ? `of ${roof.merged} reports` : "their clocks differ"]);
   if (known(roof.clock)) entries.push(["clock", formatValue(roof.clock, "hertz"), roof.clock_basis]);
   entries.push(["source", roof.source, ""]);

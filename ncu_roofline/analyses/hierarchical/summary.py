@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import Band, kernel_labels
+from ncu_roofline.analyses.hierarchical.chart import Band, empirical_name, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
 from ncu_roofline.rendering.frames import Frames, column, rows
@@ -78,6 +78,7 @@ class RooflineSummary:
     roofs: tuple[RoofLine, ...]
     notes: tuple[str, ...]
     usages: tuple[Usage, ...] = ()
+    empirical: str = "measured"
 
     @property
     def judged(self) -> bool:
@@ -99,6 +100,7 @@ def summary(frames: Frames) -> RooflineSummary:
         tuple(_roofs(frames)),
         tuple(filter(None, notes)),
         tuple(by_time(found.values())),
+        empirical_name(frames),
     )
 
 

@@ -259,7 +259,8 @@ def _reasons(data: RooflineSummary, width: int) -> list[str]:
 def _roofs(data: RooflineSummary, width: int, color: bool) -> list[str]:
     """The roofs of each GPU: measured beside theoretical where both are known."""
     known = [name for name in ("measured", "theoretical") if any(roof.text(name) for roof in data.roofs)]
-    values = (TextColumn(f"{name:>14}", [roof.text(name) for roof in data.roofs]) for name in known)
+    said = {"measured": data.empirical}
+    values = (TextColumn(f"{said.get(name, name):>14}", [roof.text(name) for roof in data.roofs]) for name in known)
     table = Table((TextColumn("roof", [roof.label for roof in data.roofs], left=True), *values)).fitted(width)
     body, lines = iter(table.body()), []
     several = len({roof.device for roof in data.roofs}) > 1
@@ -313,7 +314,8 @@ def _roofs_md(data: RooflineSummary) -> str:
     columns = [
         TextColumn("GPU", [roof.device for roof in data.roofs], left=True),
         TextColumn("roof", [roof.label for roof in data.roofs], left=True),
-        *(TextColumn(name, [roof.text(name) for roof in data.roofs], own=True) for name in ("measured", "theoretical")),
+        TextColumn(data.empirical, [roof.text("measured") for roof in data.roofs], own=True),
+        TextColumn("theoretical", [roof.text("theoretical") for roof in data.roofs], own=True),
     ]
     return markdown(Table(tuple(columns)))
 

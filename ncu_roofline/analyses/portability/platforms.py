@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
@@ -19,6 +19,7 @@ from ncu_roofline.inputs.plain_table import FORMAT as PLAIN
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, read_rows
 from ncu_roofline.model import Measurements, Selection, as_trajectory, closing_input, measurements_of, roofline
 
+Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
 _WHAT = "Cannot compare"
 
 
@@ -46,15 +47,17 @@ def read_runs(
     inputs: Sequence[Platform | str | PathLike[str]],
     ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]] = (),
     reading: Reading | None = None,
+    find: Find | None = None,
 ) -> tuple[list[PlatformRun], list[str]]:
     """The runs of all inputs, and sentences on what was left out.
 
     ``ceilings`` maps platforms to the file measured on each; a plain list is matched by the GPU that each file names.
+    ``find`` is asked for the ceilings of GPUs (name, and compute capability where known) that none of them is of.
     Raises RooflineError for files that can't be read and for ceilings that fit no platform, or that could be of any.
     """
     how = reading or Reading()
     sources = [one if isinstance(one, Platform) else Platform(os.fspath(one)) for one in inputs]
-    machines = _Machines(ceilings)
+    machines = _Machines(ceilings, find)
     runs: list[PlatformRun] = []
     warnings: list[str] = []
     for source in sources:
@@ -126,7 +129,9 @@ class _Machines:
     """The ceilings of each platform, and which of them found one."""
 
     def __init__(
-        self, ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]]
+        self,
+        ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]],
+        find: Find | None,
     ) -> None:
         pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
         opened = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
@@ -134,6 +139,7 @@ class _Machines:
         self._names = [name for name, _ in opened if name]
         self._others = [one for name, one in opened if not name]
         self._used: set[int] = set()
+        self._find: Find = find or (lambda _device, _capability: None)
 
     def of_measurements(self, m: Measurements, platform: str) -> list[Ceilings]:
         """Those for the launches of one file; what is named for a platform is taken to be measured on it."""
@@ -146,6 +152,8 @@ class _Machines:
             fitting = [other for other in self._others if other.applies_to(str(device), capability)]
             self._used.update(id(one) for one in fitting)
             found += fitting
+            if not named and not fitting and (more := self._find(str(device), capability)):
+                found.append(more)
         return found
 
     def of_row(self, row: PlainRow) -> Ceilings | None:
@@ -154,7 +162,7 @@ class _Machines:
         fitting = [other for other in self._others if other.applies_to(row.device, other.compute_capability)]
         found = named or next(iter(fitting), None)
         self._used.update([id(found)] if found else [])
-        return found
+        return found or self._find(row.device, None)
 
     def check(self, runs: Sequence[PlatformRun]) -> None:
         """Raise RooflineError for ceilings that belong to no platform of the runs, or to nobody knows which."""

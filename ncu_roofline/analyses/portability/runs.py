@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ncu_roofline.ceilings import Ceiling, Ceilings
+from ncu_roofline.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs import ANY_PRECISION
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, plain_rows
@@ -22,7 +22,7 @@ _WHAT = "Cannot compare"
 
 @dataclass(frozen=True)
 class PlatformRoof:
-    """A roof in SI units, and whether it is measured, theoretical or stated (by a table, as what is attainable)."""
+    """A roof in SI units, and whether it is measured, published, theoretical or stated (by a table, as what is attainable)."""
 
     value: float
     origin: str
@@ -37,17 +37,24 @@ def frame_roofs(roofs: pd.DataFrame, precision: str, peak: float) -> dict[str, P
         rows = mine[mine["roof"] == name]
         measured = rows[rows["origin"] == "measured"]
         row = (measured if len(measured) else rows).iloc[0]
-        result[kind] = PlatformRoof(float(row["value"]), str(row["origin"]))
+        result[kind] = PlatformRoof(float(row["value"]), _origin(measured))
     if not math.isnan(peak):
-        measured = len(roofs[(roofs["kind"] == "compute") & (roofs["origin"] == "measured")]) > 0
-        unclear = PlatformRoof(peak, "measured" if measured else "theoretical")  # of several pipes
+        pipes = roofs[(roofs["kind"] == "compute") & (roofs["origin"] == "measured")]
+        unclear = PlatformRoof(peak, _origin(pipes))  # of several
         result["fma"] = replace(result.get("fma", unclear), value=peak)
     return result
 
 
 def origin_of(roofs: pd.DataFrame, roof: str) -> str:
-    """Whether a roof of the frame is measured or theoretical."""
-    return "measured" if len(roofs[(roofs["roof"] == roof) & (roofs["origin"] == "measured")]) else "theoretical"
+    """Whether a roof of the frame is measured, published or theoretical."""
+    return _origin(roofs[(roofs["roof"] == roof) & (roofs["origin"] == "measured")])
+
+
+def _origin(measured: pd.DataFrame) -> str:
+    """What the roofs of ceilings files are, theoretical where there are none."""
+    if not len(measured):
+        return "theoretical"
+    return PUBLISHED if (measured["source"] == PUBLISHED).any() else MEASURED
 
 
 def table_roofs(
@@ -65,10 +72,10 @@ def table_roofs(
     if ceilings:
         for kind in ("fma", "nofma", "divide", "divide_nofma"):
             if ceiling := _measured(ceilings, precision, kind):
-                compute[kind] = PlatformRoof(ceiling.value, "measured")
+                compute[kind] = PlatformRoof(ceiling.value, ceilings.status)
         for level in {*row.traffic, *row.intensity}:
             if best := ceilings.bandwidth(level):
-                bandwidth[level] = PlatformRoof(best.value, "measured")
+                bandwidth[level] = PlatformRoof(best.value, ceilings.status)
     return compute, bandwidth
 
 

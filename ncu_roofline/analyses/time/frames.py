@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.ceilings import UNKNOWN_CAPABILITY, Ceilings
+from ncu_roofline.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.model import Displayed, Roofline
@@ -160,14 +160,14 @@ def machine_rows(roofline: Roofline, points: dict[str, Any], latencies: Latencie
 
 
 def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
-    """Whether the roofs of a precision or level are measured; several answers for the sum over pipes."""
+    """Whether the roofs of a precision or level are measured or published; several answers for the sum over pipes."""
     roofs = roofline.roof_columns
     mine = roofs["device"] == device
     mine &= roofs["kind"] == "compute" if wanted == "mixed" else roofs[column] == wanted
-    origins = set(roofs["origin"][mine].tolist())
-    if wanted == "mixed" and len(origins) > 1:
-        return "measured and theoretical"
-    return next((origin for origin in ("measured", "theoretical") if origin in origins), "")
+    pairs = set(zip(roofs["origin"][mine].tolist(), roofs["source"][mine].tolist(), strict=True))
+    origins = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}
+    known = [origin for origin in (MEASURED, PUBLISHED, "theoretical") if origin in origins]
+    return " and ".join(known if wanted == "mixed" else known[:1])
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,11 @@ struct Problem {
       in = bench::operands(row, 7, false);
     }
     out.resize(size_t(row.results) * row.threads * kBlocks);
-    args = {aligned(in), aligned(in2), aligned(dst), out.data(), stamps.data(), 0, kTiles, 0, 0, 0};
+    args = {aligned(in), aligned(in2), aligned(dst), out.data(), stamps.data(), 0, kTiles, kBlocks, 0};
     if (row.shape == Shape::l1) {  // own windows
       args.tiles = 1;
+      args.stride = 0;
       args.block_bytes = tile_words * 4;
-    } else if (row.shape == Shape::l2 || row.shape == Shape::l2_far) {
-      args.start = kTiles / kBlocks;
-      args.stride = 1;
-    } else {
-      args.start = 1;
-      args.stride = kBlocks;
     }
   }
   // 32-byte loads want aligned arrays; a gap behind each keeps one array's end from being the next one's begin.
@@ -95,7 +90,7 @@ std::string check_memory(const Row& row, const Problem& problem) {
   std::set<uint32_t> visited;
   for (uint32_t block = 0; block < kBlocks; ++block)
     for (uint32_t t = 0; t < problem.args.trips; ++t) {
-      const uint32_t tile = (block * problem.args.start + t * problem.args.stride) % problem.args.tiles;
+      const uint32_t tile = (block + t * problem.args.stride) % problem.args.tiles;
       visited.insert(tile);
       wanted +=
           sum_of(problem.in_words() + block * (problem.args.block_bytes / 4) + tile * problem.tile_words, problem.tile_words);
@@ -168,12 +163,11 @@ T first_chain(const Problem& problem, T (*step)(T, T, T), int steps) {
 // The first thread's first chain, by a loop of one's own.
 std::string check_scalar(const Row& row, const Problem& problem) {
   const std::string_view name = row.symbol;
-  const int steps = static_cast<int>(problem.args.trips) * (name == "bench_fp64_nofma" || name == "bench_fp32_nofma" ? 16 : 32);
+  const int unroll = name == "bench_fp32_fma_xxb" ? 60 : name == "bench_fp64_nofma" || name == "bench_fp32_nofma" ? 16 : 32;
+  const int steps = static_cast<int>(problem.args.trips) * unroll;
   double wanted = NAN;
   if (name == "bench_fp64_fma_xxb")
     wanted = first_chain<double>(problem, [](double x, double, double b) { return std::fma(x, x, b); }, steps);
-  if (name == "bench_fp64_fma_xab")
-    wanted = first_chain<double>(problem, [](double x, double a, double b) { return std::fma(x, a, b); }, steps);
   if (name == "bench_fp64_nofma")
     wanted = first_chain<double>(problem, [](double x, double, double b) { return x * x + b; }, steps);
   if (name == "bench_fp32_fma_xxb")

@@ -28,9 +28,9 @@ Chip = namedtuple("Chip", "peaks bandwidths boards slices launching complete")
 Chip.__new__.__defaults__ = ({}, {}, (), {}, (), False)
 # A measured roof per second, and the SM clock that it was measured at in Hz, or 0.
 Measured = namedtuple("Measured", "value clock")
-# Roofs by id and the seconds that a launch costs, as measured on one model of GPU.
-Ceilings = namedtuple("Ceilings", "chip model provenance values launching")
-Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None)
+# Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
+Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
+Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -2586,7 +2586,7 @@ class PrecisionBound(object):
             intensity = work.total / bound.level.traffic.total
             roof = "the {} that {} allows at {:.3g} {}/B".format(si(bound.attainable, unit + "/s"), name, intensity, unit)
         text = "{} runs at {}, {} of {}{}.".format(
-            label, si(rate, unit + "/s"), as_percent(fraction), roof, " (measured)" if measured else ""
+            label, si(rate, unit + "/s"), as_percent(fraction), roof, " ({})".format(kernel.ceilings().origin) if measured else ""
         )
         if share < 1:
             text += " It is {} of the kernel's work, the rest is of other precisions.".format(as_percent(share))

@@ -1,0 +1,244 @@
+"""Two ceilings files beside each other: two GPUs, two drivers, or a node and the median of its cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.merging import CONDITIONS, valued_at
+from ncu_roofline.bench.statistics import kept, variation
+from ncu_roofline.bench.tables import value_text
+from ncu_roofline.ceilings import PUBLISHED, Ceilings, energy_per_unit, inside, read_ceilings, read_document
+from ncu_roofline.rendering.table import listing
+
+SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
+NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
+_PER_CYCLE = "operations or bytes per SM (or core) and its cycle; of device memory bytes per memory cycle"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One file: what was measured, and all that it says."""
+
+    path: str
+    ceilings: Ceilings
+    content: Mapping[str, Any]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, Any]]:
+        """Its ceilings by id, those that are no roof as well; of several entries the one that counts."""
+        rows = self.content["ceilings"]
+        return {entry["id"]: entry for entry in sorted(rows, key=lambda entry: entry.get("accepted") is not False)}
+
+    @property
+    def about(self) -> str:
+        """Which GPU, driver and day, for people."""
+        gpus, driver = self.content["device"].get("gpus"), self.ceilings.driver
+        parts = (
+            self.path,
+            self.ceilings.device,
+            f"{len(gpus)} GPUs" if isinstance(gpus, list) else "",
+            f"driver {driver}" if driver else "",
+        )
+        return ", ".join(part for part in (*parts, self.ceilings.date, _of_status(self)) if part)
+
+
+def _of_status(side: Side) -> str:
+    return PUBLISHED if side.ceilings.status == PUBLISHED else ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A ceiling of one side in SI units; None where the file does not say.
+
+    ``spread``: relative half width of the 95 % interval, or the variation between sessions (between the GPUs of a merged file,
+    outliers left out) where that is more.  ``clock`` (Hz) is the one that the ceiling runs at.  ``per_cycle``: operations or
+    bytes per SM and cycle, of device memory per memory cycle.  ``energy_per_unit``: J per operation or byte.
+    """
+
+    value: float
+    accepted: bool
+    spread: float | None
+    clock: float | None
+    per_cycle: float | None
+    power: float | None
+    energy_per_unit: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A ceiling on both sides; ``ratio`` is B / A, ``spread`` that of both, ``slowdown`` how much worse B is (relative)."""
+
+    ceiling: str
+    unit: str
+    a: Reading | None
+    b: Reading | None
+    ratio: float | None
+    spread: float | None
+    slowdown: float | None
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between A and B: rows in the order of the files, and conditions that are not the same."""
+
+    a: Side
+    b: Side
+    rows: tuple[Row, ...]
+    differences: tuple[str, ...]
+
+    def over(self, threshold: float) -> list[Row]:
+        """Accepted ceilings that are slower in B by more than ``threshold`` (relative), and by more than their spread."""
+        return [row for row in self.rows if row.outcome in (SLOWER, UNKNOWN) and (row.slowdown or 0) > threshold]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values in SI units."""
+        return {
+            "a": self.a.about,
+            "b": self.b.about,
+            "differences": list(self.differences),
+            "ceilings": [asdict(row) for row in self.rows],
+        }
+
+
+def read_side(path: str) -> Side:
+    """A ceilings file, as measured, merged or published.  Raises RooflineError for anything else."""
+    return Side(path, read_ceilings(path), read_document(path))
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """Every ceiling that either side has a value of."""
+    ids = dict.fromkeys(entry["id"] for side in (a, b) for entry in side.content["ceilings"])
+    rows = tuple(row for name in ids if (row := _row(name, a, b)) is not None)
+    return Comparison(a, b, rows, tuple(_differences(a, b)))
+
+
+def _row(name: str, a: Side, b: Side) -> Row | None:
+    of_a, of_b = _reading(name, a), _reading(name, b)
+    unit = str((a.entries.get(name) or b.entries[name]).get("unit"))
+    if of_a is None or of_b is None:
+        lacking, where = (b, "A") if of_a else (a, "B")
+        outcome = f"only in {where}{_why(lacking.entries.get(name))}"
+        return Row(name, unit, of_a, of_b, None, None, None, outcome) if of_a or of_b else None
+    ratio = of_b.value / of_a.value
+    slowdown = 1 - ratio if CeilingKind(name, unit).higher_is_better else ratio - 1
+    known = of_a.spread is not None and of_b.spread is not None
+    spread = math.hypot(of_a.spread or 0, of_b.spread or 0) if known else None
+    refused = [where for where, one in (("A", of_a), ("B", of_b)) if not one.accepted]
+    if refused:
+        outcome = f"not accepted in {' and '.join(refused)}"
+    elif PUBLISHED in (a.ceilings.status, b.ceilings.status):
+        outcome = NOT_COMPARABLE
+    elif spread is None:
+        outcome = UNKNOWN
+    else:
+        outcome = SAME if abs(slowdown) <= spread else SLOWER if slowdown > 0 else FASTER
+    return Row(name, unit, of_a, of_b, ratio, spread, slowdown, outcome)
+
+
+def _why(entry: Mapping[str, Any] | None) -> str:
+    """Why a file has no value of a ceiling, if it says."""
+    said = entry.get("reasons") or [entry.get("verdict")] if entry else []
+    text = "; ".join(str(reason) for reason in said if reason)
+    return f" ({text})" if text else ""
+
+
+def _reading(name: str, side: Side) -> Reading | None:
+    entry = side.entries.get(name)
+    value = _number(entry.get("value")) if entry else None
+    if entry is None or not value:
+        return None
+    clock, per_cycle = _per_cycle(entry, value, side)
+    return Reading(
+        value=value,
+        accepted=name in side.ceilings.by_id,
+        spread=_spread(entry, value),
+        clock=clock,
+        per_cycle=per_cycle,
+        power=_number(entry.get("power_w")),
+        energy_per_unit=energy_per_unit(entry),
+    )
+
+
+def _per_cycle(entry: Mapping[str, Any], value: float, side: Side) -> tuple[float | None, float | None]:
+    """The clock in Hz that a ceiling runs at, and its value per cycle."""
+    domain = CeilingKind(entry["id"], str(entry.get("unit"))).domain
+    megahertz = _number(inside(entry, "clock", {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(domain, "")))
+    if not megahertz:
+        return None, None
+    device = side.content["device"]
+    units = _number(device.get("sm_count") or device.get("cores")) if domain == "sm" else 1.0
+    stated = _number(entry.get("per_sm_and_cycle"))
+    return megahertz * 1e6, stated or (value / (megahertz * 1e6 * units) if units else None)
+
+
+def _spread(entry: Mapping[str, Any], value: float) -> float | None:
+    gpus = entry.get("values")
+    if isinstance(gpus, list):
+        values = [found for one in gpus if isinstance(one, dict) and (found := _number(one.get("value")))]
+        return variation(kept(values)) if len(values) > 1 else None
+    interval = entry.get("ci95")
+    ends = [_number(end) for end in interval] if isinstance(interval, list) and len(interval) == 2 else []
+    half = [(ends[1] - ends[0]) / 2 / value] if len(ends) == 2 and ends[0] is not None and ends[1] is not None else []
+    between = _number(entry.get("between_session_cv"))
+    return max([*half, *([between] if between is not None else [])], default=None)
+
+
+def _differences(a: Side, b: Side) -> list[str]:
+    """Conditions in which the files differ, or which one of them does not say."""
+    found = [] if a.ceilings.device == b.ceilings.device else [f"GPUs differ: A {a.ceilings.device}, B {b.ceilings.device}"]
+    for label, keys in CONDITIONS.items():
+        values = [valued_at(side.content, keys) for side in (a, b)]
+        if values[0] != values[1]:
+            said = [f"{where} {'unknown' if value is None else value}" for where, value in zip("AB", values, strict=True)]
+            found.append(f"{label} differ: {', '.join(said)}")
+    return found
+
+
+def _number(value: object) -> float | None:
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else None  # type: ignore[arg-type]
+
+
+def as_text(one: Comparison, threshold: float | None = None) -> str:
+    """The table of a comparison, with what differs and what is over the threshold."""
+    shown = [_cells(row) for row in one.rows]
+    lines = [f"A: {one.a.about}", f"B: {one.b.about}", "", *listing(shown)] if shown else ["no ceiling has a value"]
+    lines += ["", f"spread: that of A and B together; cycle: {_PER_CYCLE}."]
+    if one.differences:
+        lines += ["", "Conditions:", *(f"  {text}" for text in one.differences)]
+    if threshold is not None:
+        found = [f"  {row.ceiling}: {row.slowdown:.1%}" for row in one.over(threshold)]
+        limit = f"by more than {threshold * 100:g} %"
+        lines += ["", f"Slower {limit}:", *found] if found else ["", f"Nothing is slower {limit}."]
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> dict[str, str]:
+    a, b = row.a, row.b
+    per = {"B/s": "pJ/B", "FLOP/s": "pJ/FLOP", "OP/s": "pJ/OP"}.get(row.unit, "")
+    energies = _pair(a, b, "energy_per_unit", 1e12, ".3g")
+    return {
+        "ceiling": row.ceiling,
+        "A": value_text(a.value if a else None, row.unit),
+        "B": value_text(b.value if b else None, row.unit),
+        "B/A": "-" if row.ratio is None else f"{row.ratio:.3f}",
+        "spread": "-" if row.spread is None else f"{row.spread:.2%}",
+        "outcome": row.outcome,
+        "MHz": _pair(a, b, "clock", 1e-6, ".0f"),
+        "per cycle": _pair(a, b, "per_cycle", 1.0, ".4g"),
+        "W": _pair(a, b, "power", 1.0, ".0f"),
+        "energy": f"{energies} {per}" if energies != "-" else "-",
+    }
+
+
+def _pair(a: Reading | None, b: Reading | None, name: str, factor: float, form: str) -> str:
+    """Both values of something, "-" where neither side has it."""
+    values = [getattr(side, name) if side else None for side in (a, b)]
+    if values == [None, None]:
+        return "-"
+    return " / ".join("-" if value is None else f"{value * factor:{form}}" for value in values)

@@ -1,0 +1,107 @@
+"""Energy and clocks of the CPU through a made-up /sys."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.bench.cpu_telemetry import CpuTelemetry, open_cpu_telemetry
+from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Watch
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/sys is Linux's")
+
+
+def write(folder: Path, **files: object) -> None:
+    """Files of one line each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in files.items():
+        (folder / name).write_text(f"{value}\n", encoding="ascii")
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> Path:
+    """Two packages, one with its cores apart, a zone of the whole system, and the clock of each CPU."""
+    powercap = tmp_path / "class/powercap"
+    write(powercap / "intel-rapl:0", name="package-0", energy_uj=1_000_000, max_energy_range_uj=10_000_000)
+    write(powercap / "intel-rapl:0:0", name="core", energy_uj=400_000, max_energy_range_uj=10_000_000)
+    write(powercap / "intel-rapl:1", name="package-1", energy_uj=9_000_000, max_energy_range_uj=10_000_000)
+    write(powercap / "intel-rapl:2", name="psys", energy_uj=77, max_energy_range_uj=10_000_000)
+    for cpu in os.sched_getaffinity(0):
+        folder = tmp_path / f"devices/system/cpu/cpu{cpu}/cpufreq"
+        write(folder, scaling_cur_freq=3_700_000, scaling_governor="performance", scaling_driver="acpi-cpufreq")
+    return tmp_path
+
+
+def opened(sysfs: Path) -> CpuTelemetry:
+    """With a clock that goes half a second per look."""
+    telemetry = open_cpu_telemetry(sysfs)
+    assert isinstance(telemetry, CpuTelemetry)
+    times = iter(range(100))
+    telemetry.clock = lambda: next(times) / 2
+    return telemetry
+
+
+def test_energy_counts_packages_and_survives_a_wrap(sysfs: Path) -> None:
+    telemetry = opened(sysfs)
+    assert telemetry.energy() == 0.0
+    write(sysfs / "class/powercap/intel-rapl:0", energy_uj=4_000_000)
+    write(sysfs / "class/powercap/intel-rapl:1", energy_uj=1_500_000)
+    assert telemetry.energy() == pytest.approx(3.0 + 2.5)
+    write(sysfs / "class/powercap/intel-rapl:1", energy_uj=2_000_000)
+    assert telemetry.energy() == pytest.approx(6.0)
+
+
+def test_power_is_energy_over_time(sysfs: Path) -> None:
+    telemetry = opened(sysfs)
+    assert telemetry.read() == Reading(sm_clock=3.7e9)
+    write(sysfs / "class/powercap/intel-rapl:0", energy_uj=6_000_000)
+    assert telemetry.read() == Reading(sm_clock=3.7e9, power=pytest.approx(10.0))
+
+
+def test_identity(sysfs: Path) -> None:
+    assert opened(sysfs).identity() == {"clock_governor": "performance", "clock_driver": "acpi-cpufreq"}
+
+
+def test_either_may_be_missing(sysfs: Path) -> None:
+    for path in (sysfs / "class/powercap").glob("*/energy_uj"):
+        path.unlink()
+    telemetry = open_cpu_telemetry(sysfs)
+    assert (telemetry.read(), telemetry.energy(), telemetry.counters()) == (Reading(sm_clock=3.7e9), None, Counters())
+    for path in (sysfs / "devices/system/cpu").glob("*/cpufreq/scaling_cur_freq"):
+        path.unlink()
+    nothing = open_cpu_telemetry(sysfs)
+    assert isinstance(nothing, NoTelemetry)
+    assert "powercap" in nothing.reason
+
+
+def test_what_vanishes_or_turns_odd_is_left_out(sysfs: Path) -> None:
+    telemetry = opened(sysfs)
+    write(sysfs / "class/powercap/intel-rapl:0", energy_uj="-1")
+    (sysfs / "class/powercap/intel-rapl:1/energy_uj").unlink()
+    for path in (sysfs / "devices/system/cpu").glob("*/cpufreq/scaling_cur_freq"):
+        path.write_text("<unknown>\n", encoding="ascii")
+    assert telemetry.read() == Reading()
+    assert telemetry.energy() == 0.0
+
+
+def test_a_watch_reads_it(sysfs: Path) -> None:
+    telemetry = open_cpu_telemetry(sysfs)
+    with Watch(telemetry, period=0.001) as watch:
+        begin = time.monotonic()
+        for step in range(1, 9):  # 0.1 J each 20 ms
+            write(sysfs / "class/powercap/intel-rapl:0", energy_uj=1_000_000 + 100_000 * step)
+            time.sleep(0.02)
+        seconds = time.monotonic() - begin
+        energy = watch.seen(begin, begin + seconds).energy
+    assert energy == pytest.approx(0.1 / 0.02 * seconds, rel=0.5)
+
+
+def test_this_machine_raises_nothing() -> None:
+    telemetry = open_cpu_telemetry()
+    telemetry.identity()
+    telemetry.read()
+    telemetry.counters()

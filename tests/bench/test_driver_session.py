@@ -1,0 +1,281 @@
+"""The program as a process: what it loses when it breaks, and that nothing of it is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.bench import nvml
+from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed, Session, Trial, _Process
+from ncu_roofline.bench.session import find_devices
+from ncu_roofline.errors import RooflineError
+from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
+
+SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555"}
+BUSY = "asking for the GPU's properties: all CUDA-capable devices are busy or unavailable"
+UNUSABLE = {"unusable": BUSY}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The fake program; no NVML."""
+    monkeypatch.setattr(nvml, "load", fake_nvml)
+    return make_machine(tmp_path, monkeypatch.setenv)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[_Process]:
+    """The processes that were started."""
+    found: list[_Process] = []
+    begin = _Process.__init__
+
+    def kept(self: _Process, path: Path, words: list[str]) -> None:
+        begin(self, path, words)
+        found.append(self)
+
+    monkeypatch.setattr(_Process, "__init__", kept)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """After each test: no thread more than before, no child that runs or that nobody asked for its end, no open file."""
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    yield
+    gc.collect()
+    assert threading.active_count() == threads
+    if files:
+        assert len(os.listdir("/proc/self/fd")) == files
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.fixture
+def session(machine: Machine) -> Iterator[Session]:
+    """A session on the first GPU."""
+    made = Session(Runner(machine.program), 0, start=10.0)
+    yield made
+    made.renew()
+
+
+def job(ceiling: str = "fp64.fma", trials: int = 3) -> Job:
+    """A short job."""
+    return Job(ceiling, "best", trials, 0.01)
+
+
+def run(session: Session, ceiling: str = "fp64.fma", timeout: float = 10.0) -> list[Trial]:
+    """All trials of a job."""
+    launch = Launch()
+    found = list(session.run(job(ceiling), launch, timeout))
+    assert launch.facts == {"grid": 528, "block": 256, "trips": 1000}
+    return found
+
+
+def processes(machine: Machine) -> list[int]:
+    """The process of each run, numbered as they came: [0, 0, 1] is two runs of one and one of the next."""
+    numbers = [int(call["process"]) for call in machine.runs()]
+    known = list(dict.fromkeys(numbers))
+    return [known.index(number) for number in numbers]
+
+
+def test_one_process_takes_job_after_job(machine: Machine, session: Session, started: list[_Process]) -> None:
+    for ceiling in ("fp64.fma", "dram.read", "fp64.fma"):
+        assert len(run(session, ceiling)) == 3
+    assert processes(machine) == [0, 0, 0]
+    assert len(started) == 1
+
+
+def test_a_renewed_session_has_a_fresh_process(machine: Machine, session: Session) -> None:
+    run(session)
+    session.renew()
+    run(session)
+    session.renew()
+    session.renew()
+    assert processes(machine) == [0, 1]
+
+
+def test_a_job_that_fails_keeps_the_process(machine: Machine, session: Session) -> None:
+    machine.play(scenario(fp64_fma={"calls": [{"mode": "error", "text": "out of memory."}, {}]}))
+    with pytest.raises(RunnerFailed, match=r"^out of memory$"):
+        run(session)
+    assert len(run(session)) == 3
+    assert processes(machine) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ({"mode": "fatal"}, "an illegal memory access was encountered"),
+        ({"mode": "fatal", "text": ""}, "it failed without a reason"),
+        ({"mode": "crash"}, r"it ended with code 3 \(CUDA error: an illegal memory access was encountered\)"),
+        ({"mode": "crash", "text": "abort"}, "it was killed by signal 6"),
+        ({"mode": "garbage"}, "it printed no JSON"),
+        ({"mode": "short"}, "it ended before its last trial"),
+        ({"mode": "hang"}, r"it said nothing for 0\.5 s"),
+    ],
+)
+def test_what_breaks_the_program_costs_one_job(machine: Machine, session: Session, call: dict[str, str], reason: str) -> None:
+    machine.play(scenario(fp64_fma={"calls": [call, {}]}))
+    assert len(run(session, "dram.read")) == 3
+    begin = time.monotonic()
+    with pytest.raises(RunnerFailed, match=reason):
+        run(session, timeout=0.5 if call["mode"] == "hang" else 10.0)
+    assert time.monotonic() - begin < 8
+    assert len(run(session)) == 3
+    assert len(run(session, "dram.read")) == 3
+    assert processes(machine) == [0, 0, 1, 1]
+
+
+def test_a_slow_start_is_no_hang(machine: Machine, session: Session) -> None:
+    machine.play({**scenario(fp64_fma={"calls": [{}, {"mode": "hang"}]}), "start": 0.6})
+    assert len(run(session, timeout=0.3)) == 3
+    with pytest.raises(RunnerFailed, match=r"it said nothing for 0\.3 s"):
+        run(session, timeout=0.3)
+
+
+def test_a_start_that_never_ends_is_one(machine: Machine) -> None:
+    machine.play({**scenario(), "start": 60.0})
+    with pytest.raises(RunnerFailed, match=r"it said nothing for 0\.5 s"):
+        run(Session(Runner(machine.program), 0, start=0.2), timeout=0.3)
+
+
+def test_who_stops_listening_ends_the_process(machine: Machine, session: Session, started: list[_Process]) -> None:
+    """What reads the trials was interrupted: the process may be in the middle of a kernel."""
+    machine.play(scenario(fp64_fma={"calls": [{"pause": 5.0}, {}]}))
+    trials = session.run(job(), Launch(), 10.0)
+    next(trials)
+    begin = time.monotonic()
+    trials.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begin < 3
+    assert started[0]._process.returncode == -9
+    assert len(run(session)) == 3
+    assert processes(machine) == [0, 1]
+
+
+def test_an_interruption_ends_the_process(machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.play(scenario(fp64_fma={"calls": [{"pause": 5.0}, {}]}))
+
+    line = _Process.line
+
+    def interrupted(self: _Process, timeout: float) -> Any:
+        line(self, timeout)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Process, "line", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(session)
+    assert len(run(session)) == 3
+
+
+def test_at_the_end_everything_is_closed(session: Session, started: list[_Process]) -> None:
+    run(session)
+    (process,) = started
+    assert process._process.poll() is None
+    session.renew()
+    assert process._process.returncode is not None
+    for stream in (process._process.stdin, process._process.stdout, process._process.stderr):
+        assert stream is not None
+        assert stream.closed
+    assert not any(reader.is_alive() for reader in process._readers)
+
+
+def test_a_process_killed_between_jobs_is_told(machine: Machine, session: Session, started: list[_Process]) -> None:
+    run(session)
+    started[0]._process.kill()
+    started[0]._process.wait()
+    with pytest.raises(RunnerFailed, match="it was killed by signal 9"):
+        run(session)
+    assert len(run(session)) == 3
+    assert processes(machine) == [0, 1]
+
+
+def test_much_on_standard_error_blocks_nobody(machine: Machine, session: Session) -> None:
+    text = machine.program.read_text()
+    noisy = text.replace(
+        "def play(", "def play(*words):\n    sys.stderr.write('x' * 300000 + chr(10))\n    return quiet(*words)\n\n\ndef quiet("
+    )
+    assert noisy != text
+    machine.program.write_text(noisy)
+    assert len(run(session)) == 3
+
+
+def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+    session = Session(Runner(tmp_path / "missing"), 0)
+    for _ in range(2):
+        with pytest.raises(RunnerFailed, match="it can't be started"):
+            run(session)
+
+
+# Discovery
+
+
+def test_all_gpus_are_found_by_one_process(machine: Machine, started: list[_Process]) -> None:
+    machine.play(scenario(H200, SECOND))
+    assert [device.uuid for device in find_devices(Runner(machine.program))] == [H200["uuid"], SECOND["uuid"]]
+    assert len(started) == 1
+
+
+def test_a_gpu_that_cannot_be_used_hides_no_other(machine: Machine) -> None:
+    machine.play(scenario(UNUSABLE, SECOND))
+    (found,) = find_devices(Runner(machine.program))
+    assert (found.index, found.uuid) == (1, SECOND["uuid"])
+
+
+def refusal(machine: Machine) -> str:
+    """What is said where no GPU can be used."""
+    with pytest.raises(RooflineError) as caught:
+        find_devices(Runner(machine.program))
+    return str(caught.value)
+
+
+def test_where_none_can_be_used_the_reason_is_told(machine: Machine) -> None:
+    machine.play(scenario(UNUSABLE, {"unusable": "something else"}))
+    text = refusal(machine)
+    assert text.startswith(f"Cannot measure on a GPU: {BUSY}. Check that `nvidia-smi` works here")
+
+
+def test_no_gpu_at_all(machine: Machine) -> None:
+    machine.play({**scenario(), "devices": []})
+    assert refusal(machine).startswith("Cannot measure on a GPU: there is none. Check")
+
+
+@pytest.mark.parametrize("how", ["unusable", "error"])
+@pytest.mark.parametrize(
+    ("answers", "told", "advice"),
+    [
+        ({}, "GPU 0 NVIDIA H200 (compute mode default, 0 other processes)", "Check that `nvidia-smi` works"),
+        (
+            {"nvmlDeviceGetComputeMode": 2},
+            "GPU 0 NVIDIA H200 (compute mode prohibited, 0 other processes)",
+            "Have computing allowed with `nvidia-smi -c DEFAULT`",
+        ),
+        (
+            {"nvmlDeviceGetMigMode": (1, 1), "nvmlDeviceGetComputeMode": None},
+            "GPU 0 NVIDIA H200 (MIG enabled, 0 other processes)",
+            "Create an instance with `nvidia-smi mig`",
+        ),
+        (
+            {"nvmlDeviceGetComputeMode": 3, "nvmlDeviceGetComputeRunningProcesses": [1, 2]},
+            "GPU 0 NVIDIA H200 (compute mode exclusive process, 2 other processes)",
+            "Wait until the other processes have ended",
+        ),
+    ],
+)
+def test_what_the_driver_sees_is_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, how: str, answers: dict[str, Any], told: str, advice: str
+) -> None:
+    own: dict[str, Any] = {"nvmlDeviceGetCount": 1, "nvmlDeviceGetHandleByIndex": 1, "nvmlDeviceGetName": "NVIDIA H200"}
+    own["nvmlDeviceGetComputeRunningProcesses"] = []
+    monkeypatch.setattr(nvml, "load", lambda: fake_nvml(**{**own, **answers}))
+    machine.play(scenario(UNUSABLE) if how == "unusable" else {**scenario(), "error": BUSY})
+    text = refusal(machine)
+    assert f"{BUSY}; the driver sees {told}. {advice}" in text
+    assert "`ncu-roofline bench theory` needs no GPU." in text
