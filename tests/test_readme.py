@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of that folder, the current one."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the lock is: other tests measure this CPU, too
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 

@@ -123,7 +123,8 @@ def _row(kind: CeilingKind, own: Sequence[Variant], capabilities: Sequence[str])
         "variants": list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities))),
         "applies to": _where(own, "", capabilities),
         "emulated on": _where(own, "emulated", capabilities),
-        "status": _status(kind.id, capabilities),
+        # What a CPU was measured with is no news: it measures itself.
+        "status": _status(kind.id, capabilities) if any(variant.capabilities for variant in own) else "",
     }
 
 

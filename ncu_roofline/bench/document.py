@@ -16,7 +16,7 @@ from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.measuring import Record
-from ncu_roofline.bench.settings import LIMITS, Settings
+from ncu_roofline.bench.settings import Settings, spread_of
 from ncu_roofline.bench.statistics import Summary, kept, median, summarise, variation
 from ncu_roofline.bench.telemetry import names
 from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
@@ -278,18 +278,18 @@ def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
     return found
 
 
-def between_limit(entry: Mapping[str, Any]) -> float:
-    """How far sessions of a ceiling may differ before it is told."""
-    return LIMITS.between if CeilingKind(entry["id"], entry["unit"]).domain in ("sm", "memory") else LIMITS.between_host
-
-
 def summary_line(content: Mapping[str, Any]) -> str:
     """How many ceilings stand and how many do not, for people."""
     entries = content["ceilings"]
     accepted = sum(entry["accepted"] for entry in entries)
     refused = [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None]
     failed = [entry["id"] for entry in entries if entry["verdict"] == "failed"]
-    wide = [e["id"] for e in entries if e["accepted"] and e["between_session_cv"] > between_limit(e)]
+    device = content["device"].get("kind", GPU)
+    wide = [
+        e["id"]
+        for e in entries
+        if e["accepted"] and e["between_session_cv"] > spread_of(CeilingKind(e["id"], e["unit"]).domain, device).between
+    ]
     parts = [f"{accepted} ceilings"]
     for label, ids in (("not accepted", refused), ("failed", failed), ("spread between sessions", wide)):
         if ids:

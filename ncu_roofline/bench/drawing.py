@@ -11,7 +11,7 @@ from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label, le
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import inside, number
+from ncu_roofline.ceilings import PUBLISHED, inside, number
 from ncu_roofline.facts.palette import PLAIN, TENSOR
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
@@ -53,7 +53,13 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     height = foot + view.height + _HEAD
     made.set_size_inches(width / 72, height / 72)
     sheet = sheet_over(made, width, height)
-    put_header(sheet, f"Measured roofline: {device_name(content)}", _subtitle(content, roofs), colours, measure)
+    put_header(
+        sheet,
+        f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}",
+        _subtitle(content, roofs),
+        colours,
+        measure,
+    )
     place = (_LEFT / width, foot / height, view.width / width, view.height / height)
     axes = made.add_axes(place, facecolor=colours.ground)
     draw_axes(axes, view, "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op", colours)

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.runner import HANGS, Job, Launch, RunnerFailed, Trial
-from ncu_roofline.bench.settings import LIMITS, Settings
+from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
 from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
+from ncu_roofline.ceilings import GPU
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
@@ -85,7 +86,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a run needs: the program, the driver's view, how much to do, and time.
+    """What a run needs: the program, the driver's view, how much to do, time, and the kind of device ("gpu" or "cpu").
 
     Nothing is begun after ``deadline`` (of ``timing.now``), no retry either.
     """
@@ -95,6 +96,7 @@ class Bench:
     settings: Settings
     timing: Timing
     deadline: float = math.inf
+    device: str = GPU
 
     def warm_up(self, ceiling: str, variant: str) -> float | None:
         """Run until the SM clock stands still, the set time at least; the highest clock seen in Hz, None where not told."""
@@ -138,7 +140,7 @@ class Bench:
             observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
         values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
         clocks = [trial.sm_clock for trial in used if trial.sm_clock]
-        rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available)
+        rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available, self.device)
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
@@ -198,8 +200,9 @@ def judge(
     observed: Observed,
     warm_clock: float | None,
     driver_tells: bool,
+    device: str,
 ) -> tuple[list[str], list[str]]:
-    """Why a run does not stand, and what else should be known of it.
+    """Why a run on a kind of ``device`` does not stand, and what else should be known of it.
 
     The driver's slowdowns reject.  A clock below the warm-up's that holds still does not: tensor cores have a lower one than
     the rest of the SM (1830 of 1980 MHz on an H100), and a power limit lowers it further.
@@ -208,9 +211,9 @@ def judge(
     on_sm = kind.domain == "sm"
     if on_sm and len(clocks) == len(values):  # a clock under the power limit swings, the work per cycle does not
         values = [value / clock for value, clock in zip(values, clocks, strict=True)]
-    limit = LIMITS.cv if kind.domain in ("sm", "memory") else LIMITS.cv_host
+    limit = spread_of(kind.domain, device).within
     cv, out = variation(kept(values)), sum(outliers(values))
-    steady = cv <= limit and (out <= LIMITS.outliers * len(values) or limit == LIMITS.cv_host)
+    steady = cv <= limit and (out <= LIMITS.outliers * len(values) or kind.domain in ("link", ""))
     if observed.harmful:
         rejections.append(f"throttled: {', '.join(observed.harmful)}")
     capped = on_sm and bool(observed.reasons & POWER_CAP)
@@ -218,8 +221,8 @@ def judge(
         notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
     fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
     if fallen < LIMITS.clock:
-        text = f"the SM clock fell to {fallen:.1%} of the warm-up's"
-        if not capped and variation(clocks) > LIMITS.cv:
+        text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
+        if not capped and variation(clocks) > limit:
             rejections.append(f"throttled: {text}")
         elif not driver_tells:
             notes.append(f"{text}; without NVML the cause is unknown")

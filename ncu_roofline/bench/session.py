@@ -135,7 +135,7 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
             wish.progress.found(ceiling(outcome, device, wish.settings, link_of(identity)))
 
         try:
-            bench = Bench(source, telemetry, wish.settings, wish.timing, deadline)
+            bench = Bench(source, telemetry, wish.settings, wish.timing, deadline, device.kind)
             outcomes = Campaign(bench, journal, wish.progress, told).run(wanted)
         finally:
             source.renew()

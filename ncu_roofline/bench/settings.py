@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncu_roofline.ceilings import CPU, GPU
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -61,20 +63,34 @@ QUICK = Settings(
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a good measurement is.
+class Spread:
+    """How far trials ``within`` a session and medians ``between`` sessions may differ (coefficients of variation)."""
 
-    ``cv`` within a session, per SM cycle where the SM clock is known, ``between`` sessions (told, not rejected), share of
-    ``outliers``; ``cv_host`` and ``between_host`` of what depends on the host, links and launches; an SM clock below ``clock``
-    of the highest seen in the warm-up is told; ``impossible`` and ``low`` are shares of the theory at the measured clock; a
-    value and the work per cycle may differ by ``swing`` of the clock; the host's clock may give a trial ``timers`` more time
-    than the GPU's, and ``overhead`` seconds for the launch.
+    within: float
+    between: float
+
+
+_SPREADS = {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}
+_OF_HOST = Spread(0.10, 0.10)
+
+
+def spread_of(domain: str, device: str) -> Spread:
+    """What is asked of a ceiling by its clock's domain and the kind of device.
+
+    On a GPU trials agree to a thousandth; a CPU runs other programs, too; links and launches depend on the host.
+    """
+    return _SPREADS[device] if domain in ("sm", "memory") else _OF_HOST
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What else makes a good measurement.
+
+    Share of ``outliers``; a core clock below ``clock`` of the highest seen in the warm-up is told; ``impossible`` and ``low``
+    are shares of the theory at the measured clock; a value and the work per cycle may differ by ``swing`` of the clock; the
+    host's clock may give a trial ``timers`` more time than the GPU's, and ``overhead`` seconds for the launch.
     """
 
-    cv: float = 0.02
-    between: float = 0.01
-    cv_host: float = 0.10
-    between_host: float = 0.10
     outliers: float = 0.10
     clock: float = 0.95
     impossible: float = 1.01

@@ -40,7 +40,7 @@ def measured(content: Mapping[str, Any]) -> str:
 
 def live_header() -> str:
     """What stands over the lines of `live_line`."""
-    return _live(("ceiling", "value", "of theory", "spread", "SM MHz", "W", "verdict"))
+    return _live(("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict"))
 
 
 def live_line(entry: Mapping[str, Any]) -> str:
@@ -95,7 +95,7 @@ def _row(entry: Mapping[str, Any]) -> dict[str, str]:
         "sessions": _percent(entry.get("between_session_cv") if value is not None else None, 2),
         "of theory": _percent(theory.get("fraction"), 1),
         "vendor clock": _percent(theory.get("fraction_vendor_clock"), 1),
-        "SM MHz": _plain(clock.get("sm_mhz_mean")),
+        "MHz": _plain(clock.get("sm_mhz_mean")),
         "W": _plain(entry.get("power_w")),
         "C": _plain((entry.get("temp_c") or {}).get("gpu")),
         "variant": str((entry.get("variant") or {}).get("kernel", "-")),

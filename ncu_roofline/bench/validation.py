@@ -11,7 +11,7 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.settings import LIMITS
+from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.theory import measured_clock, share_of, theory, units_of_device
 from ncu_roofline.ceilings import inside
 from ncu_roofline.facts import load_spec
@@ -162,8 +162,9 @@ def _ceiling(name: str, entry: Mapping[str, Any] | None, least: float, device: D
     spread = _number(entry.get("between_session_cv")) if spread is None else spread
     if not quick and (sessions is None or sessions < SESSIONS):
         wrong.append(f"{sessions or 0:g} sessions, not {SESSIONS} or more")
-    if not quick and (spread is None or spread > LIMITS.between):
-        told = "are not compared" if spread is None else f"differ by {spread:.2%}, more than {LIMITS.between:.0%}"
+    limit = spread_of(_kind(name).domain, device.kind).between
+    if not quick and (spread is None or spread > limit):
+        told = "are not compared" if spread is None else f"differ by {spread:.2%}, more than {limit:.0%}"
         wrong.append(f"its sessions {told}")
     target = f"{least:g} ... {LIMITS.impossible:g} of theory"
     yield Check(CEILINGS, name, FAIL if wrong else OK, share, "" if unknown else target, "; ".join(wrong))

@@ -11,10 +11,10 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
-from ncu_roofline.bench.settings import LIMITS
+from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.telemetry import HARMFUL, names
 from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
-from ncu_roofline.ceilings import CPU, inside, read_ceilings
+from ncu_roofline.ceilings import CPU, GPU, inside, read_ceilings
 
 _SAME = 1e-3
 
@@ -33,12 +33,12 @@ def verify(path: str) -> list[Finding]:
     read_ceilings(path)
     content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     found = [Finding("note", "", text) for text in content.get("warnings") or [] if isinstance(text, str)]
-    device, is_cpu = _device(content["device"]), content["device"].get("kind") == CPU
-    if device is None and not is_cpu and not content["device"].get("gpus"):
+    device, kind = _device(content["device"]), CPU if content["device"].get("kind") == CPU else GPU
+    if device is None and kind == GPU and not content["device"].get("gpus"):
         found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
     for entry in content["ceilings"]:
         if entry.get("value") is not None:
-            found += [Finding(severity, entry["id"], text) for severity, text in _entry(entry, device)]
+            found += [Finding(severity, entry["id"], text) for severity, text in _entry(entry, device, kind)]
     return found
 
 
@@ -50,11 +50,11 @@ def _device(facts: Mapping[str, Any]) -> Device | None:
     return device if device.sm_count else None
 
 
-def _entry(entry: Mapping[str, Any], device: Device | None) -> list[tuple[str, str]]:
+def _entry(entry: Mapping[str, Any], device: Device | None, kind_of_device: str) -> list[tuple[str, str]]:
     kind = CeilingKind(entry["id"], str(entry.get("unit")))
     found = []
     if "cv" in entry:
-        found += _spread(entry, kind)
+        found += _spread(entry, kind, kind_of_device)
     if device is not None:
         found += _against_theory(entry, kind, device)
     if entry.get("accepted") is False:
@@ -68,17 +68,16 @@ def _entry(entry: Mapping[str, Any], device: Device | None) -> list[tuple[str, s
     return found
 
 
-def _spread(entry: Mapping[str, Any], kind: CeilingKind) -> list[tuple[str, str]]:
+def _spread(entry: Mapping[str, Any], kind: CeilingKind, device: str) -> list[tuple[str, str]]:
     found = []
     value, interval = _number(entry.get("value")), entry.get("ci95")
     if not isinstance(interval, list) or len(interval) != 2 or not _number(interval[0]) <= value <= _number(interval[1]):
         found.append(("error", "the value lies outside its confidence interval"))
-    host = kind.domain not in ("sm", "memory")
-    per_cycle = _number(entry.get("cv_per_cycle"))
-    cv, limit = _number(entry["cv"]) if math.isnan(per_cycle) else per_cycle, LIMITS.cv_host if host else LIMITS.cv
-    if entry.get("accepted") is not False and not cv <= limit:
-        found.append(("error", f"accepted with {cv:.1%} variation, more than {limit:.0%}"))
-    if _number(entry.get("between_session_cv")) > (LIMITS.between_host if host else LIMITS.between):
+    per_cycle, limit = _number(entry.get("cv_per_cycle")), spread_of(kind.domain, device)
+    cv = _number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
+    if entry.get("accepted") is not False and not cv <= limit.within:
+        found.append(("error", f"accepted with {cv:.1%} variation, more than {limit.within:.0%}"))
+    if _number(entry.get("between_session_cv")) > limit.between:
         found.append(("note", f"sessions differ by {_number(entry['between_session_cv']):.1%}"))
     return found
 

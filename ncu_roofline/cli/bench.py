@@ -223,7 +223,7 @@ def _build(request: BuildRequest) -> int:
 class ListRequest:
     """For which GPU or compute capabilities, and how."""
 
-    device: str = option("say which apply to this GPU (index or UUID)", "GPU")
+    device: str = option("say which apply to this GPU (index or UUID), or cpu", "GPU")
     arch: str = option("say which apply to compute capabilities, as 9.0", "LIST")
     json: bool = flag("as JSON")
     program: ProgramOptions
@@ -237,9 +237,10 @@ def _list(request: ListRequest) -> int:
     from ncu_roofline.bench.session import find_devices, list_variants
     from ncu_roofline.rendering.table import listing
 
-    runner = Runner(_program(request.program, request.arch or "native").path)
-    capabilities = parse_architectures(request.arch) if request.arch else ()
-    if request.device:
+    on_cpu = request.device == CPU
+    built = _host_program(request.program) if on_cpu else _program(request.program, request.arch or "native")
+    runner, capabilities = Runner(built.path), parse_architectures(request.arch) if request.arch else ()
+    if request.device and not on_cpu:
         chosen = choose(find_devices(runner), request.device, None)
         capabilities = tuple(dict.fromkeys(device.capability_text for device in chosen))
     listed = rows(list_variants(runner), capabilities)

@@ -43,7 +43,7 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
 def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
     observed = _observed(entry)
     clocks = [megahertz * 1e6 for megahertz in run["sm_mhz"]]
-    rejections, notes = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True)
+    rejections, notes = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True, device.kind)
     work = next(iter(entry["work"].values()))
     return Record(
         ceiling=kind.id,

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline.bench.build import build, build_apps
+from ncu_roofline.bench.catalogue import UNPROVEN, rows
+from ncu_roofline.bench.runner import Runner
 from tests.bench.conftest import ROOT
 from tests.sharing import made_once
 
@@ -124,3 +126,12 @@ def test_the_proxy_applications_build(nvcc: str, tmp_path: Path) -> None:
         done = subprocess.run([str(program.path), "--unknown", "1"], capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert "usage:" in done.stderr
+
+
+@pytest.mark.exhaustive
+def test_the_list_says_what_was_run_on_hardware(runner: Path) -> None:
+    listed = {row["ceiling"]: row for row in rows(Runner(runner).variants(), ("9.0",))}
+    assert listed["fp64.fma"]["status"] == "run on 9.0"
+    assert listed["tensor.fp16.wgmma"]["status"] == "run on 9.0"
+    assert listed["tensor.fp16.tcgen05"]["status"] == UNPROVEN
+    assert listed["dram.read"]["variants"] == ["ldg128_cs_b512_i8", "bulk16k_s5"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ def program(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     """The program, built once, and a cache folder of the test's own."""
     skip_without_compiler()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the lock is: other tests measure this CPU, too
     return build_host(cache=made_once(tmp_path_factory, "host-bench", lambda out: build_host(cache=out))).path
 
 

@@ -439,7 +439,7 @@ def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
     outcome = run("bench", "list", "--runner", machine.program)
     assert outcome.code == 0
     rows = {line.split()[0]: line for line in outcome.out.splitlines()}
-    assert "run on 9.0" in rows["fp64.fma"]
+    assert rows["fp64.fma"].endswith("-")  # this program does not say which GPUs it is for
     assert "unproven on hardware" in rows["tensor.int8.tcgen05"]
     assert "8.9, 12.0" in rows["tensor.fp8.mma"]
     listed = {row["ceiling"]: row for row in json.loads(run("bench", "list", "--runner", machine.program, "--json").out)}

@@ -138,7 +138,7 @@ def test_no_two_texts_overlap_and_all_are_on_the_sheet(name: str, theme: str) ->
 def test_the_picture_says_what_it_is_of() -> None:
     said = texts_of(mixed_file())
     for text in (
-        "Measured roofline: H100 80GB HBM3",
+        "Published roofline: H100 80GB HBM3",
         "Status: published; of peak",
         "compute capability 9.0, 132 SMs, SM clock 1695 to 1710 MHz, power limit 700 W",
         "driver 580.65.06, 2026-11-22, random data",
