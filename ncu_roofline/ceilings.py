@@ -38,14 +38,16 @@ _REGISTRY = Path(__file__).resolve().parent / "data" / "ceilings"
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
+# Clocks of a kernel and of a measurement that differ by less are the same.
+SAME_CLOCK = 0.01
 
 
 @dataclass(frozen=True)
 class Ceiling:
     """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
 
-    ``spread`` is the relative standard deviation of its trials (NaN where unknown); ``source`` says who published it ("" where
-    it was measured by our own benchmark).
+    ``spread`` is the relative standard deviation of its trials (NaN where unknown); ``source`` says who published it, or what a
+    file of another tool calls it ("" where it was measured by our own benchmark).
     """
 
     id: str
@@ -55,6 +57,13 @@ class Ceiling:
     variant: str
     spread: float = math.nan
     source: str = ""
+
+    @property
+    def follows_sm_clock(self) -> bool:
+        """Whether it runs at the SM clock: arithmetic, L1 and shared memory."""
+        spec = load_spec()
+        level = spec.level_of_ceiling(self.id)
+        return self.unit in ("FLOP/s", "OP/s") or any(one.id == level and one.domain == "sm" for one in spec.levels)
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,6 @@ constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kFp8Since = kCompiler >=
               kWideLoadSince = kCompiler >= 129 ? 100 : 999;
 
 // Groups of words as one load takes them, and packed pairs of numbers.
-struct alignas(8) Vector2 {
-  uint32_t x, y;
-};
 struct alignas(16) Vector4 {
   uint32_t x, y, z, w;
 };

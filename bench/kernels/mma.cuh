@@ -40,7 +40,7 @@ BENCH_FN void mma_body(const Args& args) {
   stamp_end(args);
 }
 
-// Best variant first: a quick measurement takes the first that the GPU can run (Hopper's m8n8k4 reaches half of its FP64 peak).
+// Where there is m16n8k16, the m8n8k4 of FP64 is not measured: on an H100 it reached half of the peak.
 // kernel, ceiling, variant, pipe, tag, chains, unit, since, until, emulated, data, result, tolerance
 #define BENCH_MMA_KERNELS(X)                                                                                                  \
   X(mma_f16_m8n8k4, "tensor.fp16.mma", "m8n8k4_c4", "tensor.fp16", F16M8K4, 4, "FLOP/s", 70, 72, "", fp16, fp32, 1e-5)        \
@@ -57,9 +57,7 @@ BENCH_FN void mma_body(const Args& args) {
   X(mma_e4m3, "tensor.fp8.mma", "m16n8k32_c8", "tensor.fp8", E4m3K32, 8, "FLOP/s", kFp8Since, 0, "9.0 10.x 11.0", fp8,        \
     fp32, 1e-2)                                                                                                               \
   X(mma_f64_k16, "tensor.fp64.mma", "m16n8k16_c4", "tensor.fp64", F64K16, 4, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13) \
-  X(mma_f64_k8, "tensor.fp64.mma", "m16n8k8_c8", "tensor.fp64", F64K8, 8, "FLOP/s", 90, 0, "12.0 12.1", fp64, fp64, 1e-13)    \
-  X(mma_f64, "tensor.fp64.mma", "m8n8k4_c8", "tensor.fp64", F64M8K4, 8, "FLOP/s", 80, 0, "8.6 8.7 8.9 12.0 12.1", fp64, fp64, \
-    1e-13)
+  X(mma_f64, "tensor.fp64.mma", "m8n8k4_c8", "tensor.fp64", F64M8K4, 8, "FLOP/s", 80, 89, "8.6 8.7 8.9", fp64, fp64, 1e-13)
 
 #define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, CHAINS, UNIT, SINCE, UNTIL, ...) \
   BENCH_KERNEL(bench_##NAME, kMmaThreads, 1) {                                           \

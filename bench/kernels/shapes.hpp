@@ -46,7 +46,6 @@ struct Half2 {};  // two FP16 accumulators in one 32-bit register
   X(S8K32, Int8, uint32_t, 16, 32, 424, "+r", "m16n8k32.row.col.s32.s8.s8.s32")      \
   X(E4m3K32, Fp8, float, 16, 32, 424, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")    \
   X(F64M8K4, Double, double, 8, 4, 112, "+d", "m8n8k4.row.col.f64.f64.f64.f64")      \
-  X(F64K8, Double, double, 16, 8, 424, "+d", "m16n8k8.row.col.f64.f64.f64.f64")      \
   X(F64K16, Double, double, 16, 16, 844, "+d", "m16n8k16.row.col.f64.f64.f64.f64")
 
 template <class T>

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,7 +21,8 @@ from ncu_roofline.bench.statistics import Summary, kept, median, summarise, vari
 from ncu_roofline.bench.telemetry import names
 from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
 from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
-from ncu_roofline.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
+from ncu_roofline.ceilings import CPU, GPU, MEASURED, SCHEMA, SCHEMA_VERSION
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.version import __version__
 
 # How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
@@ -45,7 +46,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "ncu-roofline", "version": __version__, "git": "", "build": dict(origin.build)},
+        "tool": {"name": "ncu-roofline", "version": __version__, "build": dict(origin.build)},
         "host": host(),
         "device": describe(device, origin.identity),
         "settings": settings.key(),
@@ -149,7 +150,7 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
             "power_us": _scaled(_observed(used, "power_violation", sum), 1e6),
             "thermal_us": _scaled(_observed(used, "thermal_violation", sum), 1e6),
         },
-        "verified": {"checksum": all(verified) if verified else None, "sass": None},
+        "verified": {"checksum": all(verified) if verified else None},
     }
 
 
@@ -167,6 +168,7 @@ def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
         "cv": variation(kept(record.values)),
         "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
         "per_sm_and_cycle": _per_cycle([record], device),
+        "power_w": record.observed.get("power"),
     }
 
 
@@ -202,6 +204,8 @@ def _variants(outcome: Outcome) -> list[dict[str, Any]]:
             "session": record.session,
             "value": record.value if record.values else None,
             "attempts": record.attempts,
+            "work": record.work or None,
+            "power_w": record.observed.get("power"),
             "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
             "values": record.values,
             "sm_mhz": [clock / 1e6 for clock in record.clocks],
@@ -298,3 +302,47 @@ def summary_line(content: Mapping[str, Any]) -> str:
 
 
 __all__ = ["Origin", "Verdict", "as_text", "ceiling", "describe", "document", "host", "link_of", "summary_line"]
+
+
+# Of the machine that a GPU sits in, what its numbers depend on.
+_HOST = ("cpu", "container", "time_utc")
+# Names of one GPU, machine or file among others; of merged files also the lists of them.
+_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
+
+
+def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same document of `bench run` or `bench merge` without names of hosts, GPUs and files, with "status" measured.
+
+    Raises RooflineError if a name that was taken out stands elsewhere, in a warning for instance.
+    """
+    host = content.get("host") or {}
+    result = {key: content[key] for key in ("schema", "schema_version")}
+    result |= {"status": MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
+    result["host"] = {key: host[key] for key in _HOST if key in host}
+    result["device"]["uuid"] = ""
+    text = as_text(result)
+    for name in sorted(set(_names(content))):
+        if name in text:
+            reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
+            raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
+    return result
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        # A variant's "values" are its trials; a merged ceiling's are GPUs by name.
+        return {key: _without(inner) for key, inner in value.items() if key not in _TELLING or _is_trials(key, inner)}
+    return [_without(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _is_trials(key: str, value: Any) -> bool:
+    return key == "values" and isinstance(value, list) and not any(isinstance(one, Mapping) for one in value)
+
+
+def _names(content: Mapping[str, Any]) -> Iterator[str]:
+    """Names of hosts and GPUs that a document holds."""
+    host, device = content.get("host") or {}, content.get("device") or {}
+    places = [device, *(device.get("gpus") or [])]
+    found = [host.get("name"), *(host.get("names") or []), *(place.get("host") for place in places)]
+    found += [place.get(key) for place in places for key in ("uuid", "serial", "pci_bus_id")]
+    yield from (name for name in found if isinstance(name, str) and name)

@@ -1,4 +1,4 @@
-"""Building the benchmark of the CPU with the system's C++ compiler, once per kind of CPU, and what is special about CPUs."""
+"""What is special about CPUs: their benchmark is built with the system's C++ compiler, Linux tells energy and clocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ncu_roofline.bench.build import Built, Compiler, Task, ask, build_once, read_recipe
+from ncu_roofline.bench.statistics import median
+from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Telemetry
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import pack_folder
 
@@ -70,3 +76,110 @@ def _target(compiler: Compiler) -> str:
     if macros is None:
         raise RooflineError("Cannot use", compiler.path, "it does not know -march=native", _NEXT)
     return f"{platform.machine()}-{hashlib.sha256(macros.encode()).hexdigest()[:8]}"
+
+
+SYSFS = Path("/sys")
+
+
+@dataclass
+class Zone:
+    """The energy counter of a processor package: it starts again from zero above ``limit`` microjoules."""
+
+    path: Path
+    limit: int
+    last: int
+    total: int = 0
+
+    def read(self) -> int:
+        """Microjoules since it was opened; the last that was read where it can't be any more."""
+        now = _number(self.path)
+        if now is not None:
+            self.total += now - self.last if now >= self.last else now - self.last + self.limit
+            self.last = now
+        return self.total
+
+
+@dataclass
+class CpuTelemetry:
+    """The packages' energy and the cores' clocks; either may be missing.  Nothing raises."""
+
+    zones: list[Zone]
+    clocks: list[Path]
+    facts: dict[str, Any]
+    clock: Callable[[], float] = time.monotonic
+    available: bool = True
+    _before: tuple[float, int] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def identity(self) -> dict[str, Any]:
+        """Governor and driver of the clocks, where there are any."""
+        return self.facts
+
+    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
+        """Median clock of the cores, and the power since the reading before (None at the first)."""
+        clocks = [value for path in self.clocks if (value := _number(path)) is not None]
+        return Reading(sm_clock=median([value * 1e3 for value in clocks]) if clocks else None, power=self._power())
+
+    def energy(self) -> float | None:
+        """J since this was opened."""
+        return self._energy() * 1e-6 if self.zones else None
+
+    def counters(self) -> Counters:
+        """Nothing: Linux does not tell how long a CPU was held back."""
+        return Counters()
+
+    def _energy(self) -> int:
+        with self._lock:  # a thread reads while trials run
+            return sum(zone.read() for zone in self.zones)
+
+    def _power(self) -> float | None:
+        if not self.zones:
+            return None
+        before, self._before = self._before, (self.clock(), self._energy())
+        if before is None or self._before[0] <= before[0]:
+            return None
+        return (self._before[1] - before[1]) * 1e-6 / (self._before[0] - before[0])
+
+
+def open_cpu_telemetry(sysfs: Path = SYSFS) -> Telemetry:
+    """What ``sysfs`` shows of this machine.  Never raises: without anything to read the result says why."""
+    zones = _zones(sysfs / "class/powercap")
+    frequencies = sysfs / "devices/system/cpu"
+    clocks = [path for cpu in _allowed() if _number(path := frequencies / f"cpu{cpu}" / "cpufreq" / "scaling_cur_freq")]
+    if not zones and not clocks:
+        return NoTelemetry("Linux shows neither energy (powercap, mostly for root only) nor clocks (cpufreq) of this CPU")
+    facts = {key: _text(clocks[0].parent / name) for key, name in _IDENTITY.items()} if clocks else {}
+    return CpuTelemetry(zones, clocks, {key: value for key, value in facts.items() if value})
+
+
+_IDENTITY = {"clock_governor": "scaling_governor", "clock_driver": "scaling_driver"}
+
+
+def _zones(folder: Path) -> list[Zone]:
+    """One per package; those inside packages are parts of them, and "psys" is more than the processor."""
+    found = []
+    try:
+        paths = sorted(folder.glob("intel-rapl:*"))
+    except OSError:
+        return []
+    for path in paths:
+        now, limit = _number(path / "energy_uj"), _number(path / "max_energy_range_uj")
+        if _text(path / "name").startswith("package") and now is not None and limit:
+            found.append(Zone(path / "energy_uj", limit, now))
+    return found
+
+
+def _allowed() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text.isdecimal() else None

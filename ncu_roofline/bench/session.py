@@ -17,9 +17,9 @@ from ncu_roofline.bench.attached import AttachedGpu, gpus, state
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.campaign import Campaign, Journal, Outcome, Progress, Silent, candidates
 from ncu_roofline.bench.catalogue import kinds_of, select
-from ncu_roofline.bench.cpu_telemetry import open_cpu_telemetry
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
+from ncu_roofline.bench.host import open_cpu_telemetry
 from ncu_roofline.bench.measuring import Bench, Timing
 from ncu_roofline.bench.nvml import NvmlError
 from ncu_roofline.bench.runner import Runner, RunnerFailed, Session, Variant

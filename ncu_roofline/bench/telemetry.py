@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from ncu_roofline.bench import nvml as library
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.nvml import Nvml, NvmlError, or_none
-from ncu_roofline.bench.statistics import median
-from ncu_roofline.bench.windows import Sample, Window, duty, growth, mean, within
+from ncu_roofline.bench.statistics import Sample, Window, duty, growth, mean, median, within
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h).
 REASONS = {
@@ -204,10 +203,6 @@ class Watch:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._finish()
-
-    def seen(self, since: float, until: float) -> Observed:
-        """What was read between two times of ``clock``; ends the reading."""
-        return self.seen_in([(since, until)])
 
     def seen_in(self, windows: Sequence[Window]) -> Observed:
         """What was read inside trials, told as begin and end by ``clock`` and in order; ends the reading."""

@@ -15,7 +15,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, model_name
+from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, SAME_CLOCK, model_name
 from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
@@ -143,10 +143,11 @@ class _Chip(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """A measured roof per second, and the SM clock that it was measured at in Hz, or 0."""
+    """A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether it follows that clock."""
 
     value: float
     clock: float
+    follows: bool
 
 
 class _Ceilings(NamedTuple):
@@ -292,6 +293,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "levels": source(tuple(_Level(level.id, level.label, level.chain, _ways(level)) for level in spec.levels)),
         "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU)),
         "no_ceilings": source(_Ceilings()),
+        "same_clock": repr(SAME_CLOCK),
         "short_launch": repr(SHORT_LAUNCH),
         "slice_counters": source(load_units().slices),
         "slice_forms": source(load_units().slice_forms),
@@ -383,7 +385,10 @@ def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
     found = [(precision.roof_ids()[0], one.compute(precision.roof_ids()[0])) for precision in spec.precisions]
     found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
     known = [(name, ceiling) for name, ceiling in found if ceiling is not None]
-    values = {name: _Measured(ceiling.value, ceiling.clock if ceiling.clock > 0 else 0.0) for name, ceiling in known}
+    values = {
+        name: _Measured(one.value, one.clock, one.follows_sm_clock) if one.clock > 0 else _Measured(one.value, 0.0, False)
+        for name, one in known
+    }
     latency = one.launch_latency()
     launching = latency.value if latency else None
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED

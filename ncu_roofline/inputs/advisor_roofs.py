@@ -49,7 +49,7 @@ def read_ceilings(path: str | PathLike[str]) -> Ceilings:
         roof = _ROOFS.get(label.lower())
         if roof:
             unit = "FLOP/s" if "." in roof else "B/s"
-            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, f"Intel Advisor's {label}"))
+            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {label}"))
     if not by_id:
         raise damaged(path, "none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
     return Ceilings(name, "", "", (0, 0), "", by_id)

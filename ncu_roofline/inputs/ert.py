@@ -48,7 +48,7 @@ def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
         name, unit, note = roof.id, "FLOP/s" if roof.kind == "compute" else "B/s", roof.note
         if name.startswith(f"{ANY_PRECISION}."):
             name, note = f"fp64{name[len(ANY_PRECISION) :]}", _DOUBLE
-        by_id[name] = Ceiling(name, roof.value, unit, math.nan, note)
+        by_id[name] = Ceiling(name, roof.value, unit, math.nan, "", source=note)
     if not by_id:
         raise _error(path, 'both "gflops" and "gbytes" are empty')
     return Ceilings(str(path), "", "", (0, 0), _date(empirical), by_id)

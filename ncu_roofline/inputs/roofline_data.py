@@ -89,7 +89,7 @@ def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
 
 def _ceiling(roof: ImportedRoof, note: str = "") -> Ceiling:
     unit = "B/s" if roof.kind == "bandwidth" else "FLOP/s"
-    return Ceiling(roof.id, roof.value, unit, math.nan, note)
+    return Ceiling(roof.id, roof.value, unit, math.nan, "", source=note)
 
 
 @dataclass

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ncu_roofline.ceilings import MEASURED, Ceiling, Ceilings
+from ncu_roofline.ceilings import MEASURED, SAME_CLOCK, Ceiling, Ceilings
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
+from ncu_roofline.units import format_value
 
 CLOCKS = ("profiled", "max")
 
@@ -89,9 +90,11 @@ class Roofs:
         stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
         theoretical = np.where(np.isnan(stated), quantity.values * factor, np.nan) if quantity else stated
         ceilings = [find(file) for file in self._files]
-        table = np.array([ceiling.value if ceiling else np.nan for ceiling in ceilings] + [np.nan])
-        measured = table[self._file]  # -1, no file, picks the last entry
-        measured = np.where(np.isnan(measured), stated, measured)
+        measured = np.array(stated)
+        for number, ceiling in enumerate(ceilings):
+            here = self._file == number
+            if ceiling is not None and here.any():
+                measured[here] = _at_clock(ceiling, self._m.clock[here])
         is_measured = np.isfinite(measured)
         return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
 
@@ -167,6 +170,7 @@ class _Where:
         if clock == "profiled" and not np.isfinite(m.clock[index]).any():
             self.clock_basis = "max"  # what stands in where the report records no clock
         self.clock = _median((m.clock_max if self.clock_basis == "max" else m.clock)[index])
+        self.clocks = m.clock[index]
         device, capability = key
         self.shared = {
             "report": reports.pop() if len(reports) == 1 else "",
@@ -209,22 +213,37 @@ class _Where:
         if quantity is not None and ceiling is None and np.isfinite(stated).any():
             rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
         if ceiling is not None and file is not None:
+            values = _at_clock(ceiling, self.clocks)
+            scaled = f"{ceiling.id}, measured at {format_value(ceiling.clock, 'hertz')}, stands at the clock of the launches"
+            notes = [ceiling.source, scaled if (values != ceiling.value).any() else ""]
             rows.append(
                 {
                     **self.shared,
                     **facts,
-                    "value": ceiling.value,
-                    "value_min": ceiling.value,
-                    "value_max": ceiling.value,
+                    "value": _median(values),
+                    "value_min": values.min(),
+                    "value_max": values.max(),
                     "origin": "measured",
-                    "clock": ceiling.clock,
+                    "clock": _median(np.where(values != ceiling.value, self.clocks, ceiling.clock)),
                     "clock_basis": "measured",
                     "source": "ceilings" if file.status == MEASURED else file.status,
                     "metrics": f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''} of {file.provenance}",
-                    "notes": ceiling.source,
+                    "notes": "; ".join(filter(None, notes)),
                 }
             )
         return rows
+
+
+def _at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
+    """A measured roof for launches at SM clocks (Hz): the same work per cycle; as measured where a clock is unknown.
+
+    Profilers lock clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few
+    milliseconds reaches at a higher clock.
+    """
+    if not ceiling.follows_sm_clock:
+        return np.full(len(clocks), ceiling.value)
+    ratio = clocks / ceiling.clock
+    return np.asarray(ceiling.value * np.where(np.abs(ratio - 1) > SAME_CLOCK, ratio, 1.0))
 
 
 def _stated(values: FloatArray, quantity: Quantity, index: Any) -> dict[str, Any]:

@@ -41,7 +41,7 @@ H100 = {
     "tensor.bf16.mma": ("m16n8k16_c8",),
     "tensor.tf32.mma": ("m16n8k8_c8",),
     "tensor.int8.mma": ("m16n8k32_c8",),
-    "tensor.fp64.mma": ("m16n8k16_c4", "m16n8k8_c8", "m8n8k4_c8"),
+    "tensor.fp64.mma": ("m16n8k16_c4",),
     "tensor.fp16.wgmma": (_WGMMA,),
     "tensor.fp16_acc16.wgmma": (_WGMMA,),
     "tensor.bf16.wgmma": (_WGMMA,),

@@ -32,7 +32,8 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     if entry["value"] is None:
         return Outcome(kind, absent=entry["reasons"][0])
     variant = entry["variant"]["kernel"]
-    records = [_record(entry, kind, run, device) for run in entry["variants"]]
+    runs = [run for run in entry["variants"] if run["role"] == "session" and run["kernel"] == variant]
+    records = [_record(entry, kind, run, device, first=run is runs[0]) for run in entry["variants"]]
     own = tuple(record for record in records if record.variant == variant and record.role == "session")
     others = tuple(record for record in records if record.variant != variant)
     burst = next((record for record in records if record.role == "burst"), None)
@@ -40,11 +41,15 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     return Outcome(kind, variant, own, others, burst, "", notes)
 
 
-def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
-    observed = _observed(entry)
+def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device, first: bool) -> Record:
+    """One run; what the file keeps of all runs together goes to the ``first``.
+
+    Work and time of a launch are those of the last session: that file kept no others.
+    """
+    observed = _observed(entry, first)
     clocks = [megahertz * 1e6 for megahertz in run["sm_mhz"]]
     rejections, notes = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True, device.kind)
-    work = next(iter(entry["work"].values()))
+    seconds = entry["burst"]["seconds"] if run["role"] == "burst" and entry["burst"] else entry["seconds_median"]
     return Record(
         ceiling=kind.id,
         variant=run["kernel"],
@@ -52,9 +57,10 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
         session=run["session"],
         unit=kind.unit,
         values=run["values"],
-        seconds=[work / value if kind.higher_is_better else work * value for value in run["values"]],
+        seconds=[seconds] * len(run["values"]),
         clocks=clocks,
-        work=work,
+        work=next(iter(entry["work"].values())),
+        discarded=entry["discarded"] if first else 0,
         attempts=run["attempts"],
         verified=entry["verified"]["checksum"],
         rejections=rejections,
@@ -64,8 +70,8 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
     )
 
 
-def _observed(entry: Mapping[str, Any]) -> Observed:
-    """What the file kept of the telemetry: one figure for all runs of a ceiling."""
+def _observed(entry: Mapping[str, Any], first: bool) -> Observed:
+    """What the file kept of the telemetry: means of all runs of a ceiling, and sums."""
     throttle = entry["throttle"]
     return Observed(
         memory_clock=entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6,
@@ -74,4 +80,7 @@ def _observed(entry: Mapping[str, Any]) -> Observed:
         memory_temperature=entry["temp_c"]["mem"],
         reasons=sum(bit for bit, name in REASONS.items() if name in throttle["reasons"]),
         duty=entry["duty"],
+        energy=entry["energy_j"] if first else None,
+        power_violation=throttle["power_us"] * 1e-6 if first else None,
+        thermal_violation=throttle["thermal_us"] * 1e-6 if first else None,
     )

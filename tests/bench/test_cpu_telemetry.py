@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.bench.cpu_telemetry import CpuTelemetry, open_cpu_telemetry
+from ncu_roofline.bench.host import CpuTelemetry, open_cpu_telemetry
 from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Watch
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/sys is Linux's")
@@ -96,7 +96,7 @@ def test_a_watch_reads_it(sysfs: Path) -> None:
             write(sysfs / "class/powercap/intel-rapl:0", energy_uj=1_000_000 + 100_000 * step)
             time.sleep(0.02)
         seconds = time.monotonic() - begin
-        energy = watch.seen(begin, begin + seconds).energy
+        energy = watch.seen_in([(begin, begin + seconds)]).energy
     assert energy == pytest.approx(0.1 / 0.02 * seconds, rel=0.5)
 
 

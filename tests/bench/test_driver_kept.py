@@ -14,8 +14,8 @@ import ncu_roofline
 from ncu_roofline.bench import nvml
 from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
+from ncu_roofline.bench.document import scrubbed
 from ncu_roofline.bench.measuring import Timing
-from ncu_roofline.bench.publishing import scrubbed
 from ncu_roofline.machine.kept import kept
 from ncu_roofline.machine.machine import this_machine
 from tests.bench.fakes import Machine, fake_nvml, make_machine

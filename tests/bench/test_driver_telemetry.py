@@ -243,7 +243,7 @@ def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
     before = time.monotonic()
     with Watch(FakeTelemetry(), period=0.002) as watch:
         time.sleep(0.05)
-        seen = watch.seen(before, time.monotonic())
+        seen = watch.seen_in([(before, time.monotonic())])
         assert watch._thread is None
     assert seen.samples >= 2
     assert (seen.power, seen.memory_clock, seen.energy) == (600.0, 3.201e9, None)
@@ -252,7 +252,7 @@ def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
 def test_a_watch_without_telemetry_starts_no_thread() -> None:
     with Watch(NoTelemetry("")) as watch:
         assert watch._thread is None
-        assert watch.seen(1.0, 2.0) == Observed(duty=1.0)
+        assert watch.seen_in([(1.0, 2.0)]) == Observed(duty=1.0)
 
 
 def test_a_watch_ends_when_what_it_watches_fails() -> None:

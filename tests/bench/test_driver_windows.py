@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.bench.windows import Sample, duty, growth, mean, within
+from ncu_roofline.bench.statistics import Sample, duty, growth, mean, within
 
 
 def counter(watts: float, ticks: list[float], step: float = 0.01, until: float = 3.0) -> list[Sample]:

@@ -12,7 +12,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.bench import validation
 from ncu_roofline.bench.device import parse_device
-from ncu_roofline.bench.publishing import scrubbed
+from ncu_roofline.bench.document import scrubbed
 from ncu_roofline.bench.validation import OK, PROFILED, SKIP, Promise
 from ncu_roofline.cli import main
 from ncu_roofline.files import pack_folder
@@ -154,3 +154,31 @@ def test_gpp_climbs_with_its_frequencies_as_the_papers_say(reports: Path) -> Non
         found.append((float(dram["intensity"].iloc[0]), float(dram["performance"].iloc[0])))
     assert found == sorted(found)
     assert found[-1][0] > 4 * found[0][0]
+
+
+@pytest.mark.parametrize("ceiling", [name for name, target in PROFILED.items() if not target.level and name != "int32.mad"])
+def test_no_kernel_of_the_benchmark_is_above_the_roof_that_it_measured(ceiling: str, reports: Path) -> None:
+    ceilings = pack_folder("ncu_roofline") / "data" / "ceilings" / "h100-80gb-hbm3.json"
+    result = roofline(str(reports / f"bench.{ceiling}.ncu-rep"), ceilings)
+    kernels = result.kernels
+    assert all(verdict.startswith("compute: ") for verdict in kernels["verdict"])
+    # mma.sync is held against wgmma: our section does not count instruction families apart.
+    least = 0.65 if ceiling == "tensor.fp16.mma" else 0.49 if ceiling.endswith(".nofma") else 0.97
+    points = result.points[result.points["precision"] == ceiling.rpartition(".")[0]]
+    assert len(points) >= 3
+    assert points["fraction"].between(least, 1.012).all()
+
+
+def test_a_measured_roof_stands_at_the_clock_of_the_launch(reports: Path) -> None:
+    ceilings = pack_folder("ncu_roofline") / "data" / "ceilings" / "h100-80gb-hbm3.json"
+    result = roofline(str(reports / "bench.tensor.fp16.wgmma.ncu-rep"), ceilings)
+    roofs = result.roofs[result.roofs["origin"] == "measured"].set_index("roof")
+    measured = {one["id"]: one for one in json.loads(ceilings.read_text(encoding="utf-8"))["ceilings"]}
+    roof, entry = roofs.loc["tensor.fp16"], measured["tensor.fp16.wgmma"]
+    clock = float(result.kernels["clock_profiled"].median())
+    assert roof["clock"] == pytest.approx(clock)
+    assert roof["value"] == pytest.approx(entry["value"] * clock / (entry["clock"]["sm_mhz_mean"] * 1e6), rel=1e-6)
+    assert "stands at the clock of the launches" in roof["notes"]
+    assert roofs.loc["dram", "value"] == max(
+        measured[name]["value"] for name in ("dram.read", "dram.write", "dram.copy", "dram.triad")
+    )

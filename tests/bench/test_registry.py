@@ -11,8 +11,7 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.document import as_text
-from ncu_roofline.bench.publishing import scrubbed
+from ncu_roofline.bench.document import as_text, scrubbed
 from ncu_roofline.bench.theory import data_sheet, theory, units_of_gpu
 from ncu_roofline.ceilings import MEASURED, NOT_COMPARABLE, PUBLISHED, energy_per_unit, model_name, read_ceilings, registry
 from ncu_roofline.errors import RooflineError

@@ -45,7 +45,7 @@ def test_ceilings_of_a_cpu(tmp_path: Path) -> None:
     peak = ceilings.compute("fp64.fma")
     assert peak is not None
     assert (peak.value, peak.unit) == (288.33e9, "FLOP/s")
-    assert "double precision" in peak.variant
+    assert "double precision" in peak.source
     assert (ceilings.date, ceilings.device) == ("2019-06-13", "")
 
 
@@ -63,7 +63,7 @@ def test_what_it_calls_l1_on_a_gpu(tmp_path: Path) -> None:
     l2 = ceilings.bandwidth("l2")
     assert l2 is not None
     assert l2.value == pytest.approx(published.L2)
-    assert "ERT calls it L1" in l2.variant
+    assert "ERT calls it L1" in l2.source
 
 
 def test_under_a_report(tmp_path: Path) -> None:

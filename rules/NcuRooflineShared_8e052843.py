@@ -26,8 +26,8 @@ Board = namedtuple("Board", "names peaks absent")
 # for one that nobody knew yet.
 Chip = namedtuple("Chip", "peaks bandwidths boards slices launching complete")
 Chip.__new__.__defaults__ = ({}, {}, (), {}, (), False)
-# A measured roof per second, and the SM clock that it was measured at in Hz, or 0.
-Measured = namedtuple("Measured", "value clock")
+# A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether it follows that clock.
+Measured = namedtuple("Measured", "value clock follows")
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
@@ -2421,9 +2421,14 @@ def levels_of(kernel):
 
 
 def roof_of(kernel, name, theoretical):
-    """The measured roof where there is one, and whether it is."""
+    """The measured roof where there is one, at the clock of the kernel, and whether it is measured."""
     values = kernel.ceilings().values
-    return (values[name].value, True) if name in values else (theoretical, False)
+    if name not in values:
+        return theoretical, False
+    measured = values[name]
+    change = ratio(kernel.clock_profiled, measured.clock) if measured.follows else None
+    same = change is None or abs(change - 1) <= 0.01
+    return (measured.value if same else times(measured.value, change)), True
 
 
 def peak_of(kernel, precision):
