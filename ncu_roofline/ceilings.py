@@ -9,8 +9,8 @@ A ceiling whose value is null (not on this part), that was not accepted, or whos
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +21,7 @@ from typing import Any
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability
+from ncu_roofline.forms import Form, Number, inside, misfit, number, parse, short
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
@@ -32,12 +33,15 @@ GPU, CPU = "gpu", "cpu"
 MEASURED, PUBLISHED = "measured", "published"
 NOT_COMPARABLE = "published, conditions not comparable"
 """What is told of published ceilings wherever they are used."""
+MEASURE_AGAIN = "Measure again where nothing else uses the device."
 
 _REGISTRY = Path(__file__).resolve().parent / "data" / "ceilings"
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
+# Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
+_RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e4)
 # Clocks of a kernel and of a measurement that differ by less are the same.
 SAME_CLOCK = 0.01
 
@@ -136,24 +140,44 @@ def model_name(device: str) -> str:
 
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """Read a measured-ceilings file.  Raises RooflineError for anything else, with the place in it."""
-    document = read_document(path)
-    try:
-        return _parse(str(path), document)
-    except ValueError as error:
-        raise _error(path, str(error)) from error
+    return ceilings_of(path, read_document(path))
 
 
 def read_document(path: str | PathLike[str]) -> dict[str, Any]:
-    """All that a measured-ceilings file says: "device" is an object, "ceilings" a list of objects, each with an "id".
+    """All that a measured-ceilings file says, whether or not anything was accepted; its texts hold nothing a terminal obeys.
 
-    Raises RooflineError for anything else.
+    "device" is an object, "ceilings" a list of objects, each with an "id"; every field that any command reads is missing, null
+    or of the type that `bench run` writes, every value lies within what a machine may have.  Raises RooflineError for others.
     """
     try:
-        return _checked(json.loads(Path(path).read_text(encoding="utf-8-sig")))
+        return _checked(parse(Path(path).read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise _error(path, error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:
         raise _error(path, str(error)) from error
+
+
+def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
+    """The roofs among what `read_document` gave.  Raises RooflineError where no ceiling was accepted."""
+    device, status = document["device"], document.get("status") or MEASURED
+    found = [_ceiling(entry) for entry in document["ceilings"] if is_roof(entry)]
+    if not found:
+        reason = "`bench run` wrote it, but none of its ceilings was accepted"
+        raise RooflineError("Cannot use ceilings", path, reason, MEASURE_AGAIN)
+    tool = (inside(document, "tool", "name"), inside(document, "tool", "version"))
+    kind = device.get("kind") or GPU
+    return Ceilings(
+        path=str(path),
+        device=device.get("name") or "",
+        uuid=device.get("uuid") or "",
+        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else _capability(device),
+        date=(inside(document, "host", "time_utc") or "")[:10],
+        by_id={ceiling.id: ceiling for ceiling in found},
+        kind=kind,
+        status=status,
+        driver=device.get("driver") or "",
+        tool=" ".join(word for word in tool if word),
+    )
 
 
 def _error(path: str | PathLike[str], reason: str) -> RooflineError:
@@ -185,54 +209,106 @@ def energy_per_unit(entry: Mapping[str, Any]) -> float | None:
     return found if found > 0 else None
 
 
+_MHZ, _RATE, _ANY = Number(1.0, 1e6), Number(_SECONDS[0], _RATES[1]), Number()
+_PLACE: dict[str, Form] = {"host": str, "index": _ANY, "uuid": str, "file": str}
+# Types of what any command reads: a type, a list of one type, an object by its keys.
+_DOCUMENT: dict[str, Form] = {
+    "status": str,
+    "tool": {"name": str, "version": str, "build": {"compiler": str}},
+    "host": {"name": str, "time_utc": str},
+    "device": {
+        **dict.fromkeys(("kind", "name", "uuid", "cc", "driver", "pci_bus_id"), str),
+        **dict.fromkeys(("index", "sm_count", "cores", "threads", "bus_bits", "power_limit_w"), _ANY),
+        **dict.fromkeys(("sm_clock_max_mhz", "mem_clock_max_mhz"), _MHZ),
+        "ecc": {"current": bool},
+        "gpus": [_PLACE],
+    },
+    "settings": {"data": str},
+    "warnings": [str],
+}
+_ENTRY: dict[str, Form] = {
+    **dict.fromkeys(("kind", "level", "verdict", "source"), str),
+    **dict.fromkeys(("cv", "cv_per_cycle", "between_session_cv", "per_sm_and_cycle", "power_w", "energy_per_unit_j"), _ANY),
+    "accepted": bool,
+    "reasons": [str],
+    "ci95": [_ANY],
+    "variant": {"kernel": str},
+    "clock": {"sm_mhz_mean": _MHZ, "mem_mhz": _MHZ},
+    "theory": {"value": _RATE, "at_measured_clock": _RATE, "fraction": _ANY},
+    "burst": {"value": _RATE},
+    "throttle": {"reasons": [str]},
+    "verified": {"checksum": bool},
+    "values": [{**_PLACE, "value": _RATE}],
+}
+
+
 def _checked(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f'it is no ceilings file ("schema": "{SCHEMA}" is missing)')
     if document.get("schema_version") != SCHEMA_VERSION:
-        raise ValueError(f"its schema version is {document.get('schema_version')!r}, and this program knows {SCHEMA_VERSION}")
-    entries = document.get("ceilings")
-    if not isinstance(document.get("device"), dict) or not isinstance(entries, list):
+        raise ValueError(
+            f"its schema version is {short(document.get('schema_version'))}, and this program knows {SCHEMA_VERSION}"
+        )
+    device, entries = document.get("device"), document.get("ceilings")
+    if not isinstance(device, dict) or not isinstance(entries, list):
         raise ValueError('"device" must be an object and "ceilings" a list')
+    if not entries:
+        raise ValueError("it holds no ceiling")
+    wrong = misfit(_DOCUMENT, document)
+    if wrong:
+        raise ValueError(wrong[1:])
+    for name, value, known in (
+        ("status", document.get("status"), (MEASURED, PUBLISHED)),
+        ("device.kind", device.get("kind"), (GPU, CPU)),
+    ):
+        if value is not None and value not in known:
+            raise ValueError(f'"{name}" must be {" or ".join(known)}, not {short(value)}')
+    if device.get("kind") != CPU:
+        _capability(device)
     for position, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
             raise ValueError(f'"ceilings"[{position}] must be an object with an "id"')
+        wrong = misfit(_ENTRY, entry) or _wrong_value(entry)
+        if wrong:
+            raise ValueError(f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
+    _check_roofs(document)
     return document
 
 
-def _parse(path: str, document: dict[str, Any]) -> Ceilings:
-    device, entries = document["device"], document["ceilings"]
-    status = document.get("status", MEASURED)
-    if status not in (MEASURED, PUBLISHED):
-        raise ValueError(f'"status" must be {MEASURED} or {PUBLISHED}, not {_short(status)}')
-    parsed = [ceiling for position, entry in enumerate(entries) if (ceiling := _ceiling(position, entry)) is not None]
-    if not parsed:
-        raise ValueError("it holds no accepted ceiling")
-    by_id = {ceiling.id: ceiling for ceiling in parsed}
-    if len(by_id) < len(parsed):
+def _check_roofs(document: Mapping[str, Any]) -> None:
+    roofs = [entry for entry in document["ceilings"] if is_roof(entry)]
+    if any(count > 1 for count in Counter(entry["id"] for entry in roofs).values()):
         raise ValueError("it holds two accepted ceilings of one id")
-    unnamed = next((ceiling.id for ceiling in parsed if not ceiling.source), "") if status == PUBLISHED else ""
-    if unnamed:
+    unnamed = next((entry["id"] for entry in roofs if not entry.get("source")), None)
+    if document.get("status") == PUBLISHED and unnamed is not None:
         raise ValueError(f'{unnamed} has no "source", and the file says that its figures were published')
-    tool = (inside(document, "tool", "name"), inside(document, "tool", "version"))
-    kind = CPU if device.get("kind") == CPU else GPU
-    return Ceilings(
-        path=path,
-        device=str(device.get("name", "")),
-        uuid=str(device.get("uuid", "")),
-        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else _capability(device.get("cc")),
-        date=str(inside(document, "host", "time_utc") or "")[:10],
-        by_id=by_id,
-        kind=kind,
-        status=status,
-        driver=str(device.get("driver") or ""),
-        tool=" ".join(str(word) for word in tool if word),
+
+
+def _wrong_value(entry: Mapping[str, Any]) -> str:
+    """What is wrong with value and unit of an entry of "ceilings", "" if nothing is."""
+    said, unit = entry.get("value"), entry.get("unit")
+    if said is None:
+        return misfit({"unit": str}, entry)
+    value, units = number(said), _units_of(entry["id"])
+    if not value > 0:
+        return f" value must be a positive number or null, not {short(said)}"
+    if unit not in units:
+        return f" unit must be {' or '.join(units)}, not {short(unit)}"
+    least, most = _SECONDS if unit == "s" else _RATES
+    return "" if least <= value <= most else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
+
+
+def is_roof(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of "ceilings" is a roof: it has a value that was accepted, of a code path that is not emulated."""
+    return (
+        entry.get("value") is not None and entry.get("accepted") is not False and "emulated" not in (entry.get("reasons") or [])
     )
 
 
-def _capability(text: object) -> tuple[int, int]:
-    found = parse_capability(str(text))
+def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
+    found = parse_capability(str(device.get("cc")))
     if found is None:
-        raise ValueError(f'"device.cc" must read like "9.0", not {text!r}')
+        raise ValueError(f'"device.cc" must read like "9.0", not {short(device.get("cc"))}')
     return found
 
 
@@ -250,48 +326,14 @@ def _units_of(ceiling: str) -> tuple[str, ...]:
     )
 
 
-def _ceiling(position: int, entry: Mapping[str, Any]) -> Ceiling | None:
-    where = f'"ceilings"[{position}]'
-    reasons = entry.get("reasons") or []
-    if not isinstance(reasons, list):
-        raise ValueError(f"{where} ({entry['id']}): reasons must be a list, not {reasons!r}")
-    if entry.get("value") is None or entry.get("accepted") is False or "emulated" in reasons:
-        return None
-    value = number(entry["value"])
-    if not value > 0:
-        raise ValueError(f"{where} ({entry['id']}): value must be a positive number or null, not {_short(entry['value'])}")
-    units = _units_of(entry["id"])
-    if entry.get("unit") not in units:
-        raise ValueError(f"{where} ({entry['id']}): unit must be {' or '.join(units)}, not {_short(entry.get('unit'))}")
+def _ceiling(entry: Mapping[str, Any]) -> Ceiling:
     megahertz = number(inside(entry, "clock", "sm_mhz_mean"))
     return Ceiling(
         id=entry["id"],
-        value=value,
+        value=number(entry["value"]),
         unit=entry["unit"],
         clock=megahertz * 1e6 if megahertz > 0 else math.nan,
-        variant=str(inside(entry, "variant", "kernel") or ""),
+        variant=inside(entry, "variant", "kernel") or "",
         spread=number(entry.get("cv")),
-        source=str(entry.get("source") or ""),
+        source=entry.get("source") or "",
     )
-
-
-def inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
-    """``entry[name][key]`` of a document that may hold anything; None where there is no such thing."""
-    inner = entry.get(name)
-    return inner.get(key) if isinstance(inner, dict) else None
-
-
-def number(value: object) -> float:
-    """``value`` of a document that may hold anything, if it is a finite number, else NaN."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return math.nan
-    try:
-        number = float(value)
-    except OverflowError:  # JSON has integers of any length
-        return math.nan
-    return number if math.isfinite(number) else math.nan
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}\N{HORIZONTAL ELLIPSIS}"

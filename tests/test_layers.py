@@ -17,6 +17,7 @@ PACKAGE = "ncu_roofline"
 LAYERS = (
     ("errors",),
     ("units", "files", "texts", "version", "wire"),
+    ("forms",),
     ("facts",),
     ("report", "sectionfile"),
     ("ceilings",),

@@ -34,11 +34,13 @@ def cache_folder(environment: Mapping[str, str] | None = None, platform: str = s
         base = values.get("LOCALAPPDATA") or tempfile.gettempdir()
         return Path(base) / "ncu-roofline" / "cache"
     home = values.get("HOME")
+    if platform != "darwin" and values.get("XDG_CACHE_HOME"):
+        return Path(values["XDG_CACHE_HOME"]) / "ncu-roofline"
     if not home:
         return Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid() if hasattr(os, 'getuid') else 0}"
     if platform == "darwin":
         return Path(home) / "Library" / "Caches" / "ncu-roofline"
-    return Path(values.get("XDG_CACHE_HOME") or Path(home) / ".cache") / "ncu-roofline"
+    return Path(home) / ".cache" / "ncu-roofline"
 
 
 @dataclass(frozen=True)
@@ -234,14 +236,49 @@ def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> Task:
 def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[str], None]) -> Built:
     """The program of a task, compiled unless the cache holds one of this compiler, target and sources.
 
-    Raises RooflineError.
+    Raises RooflineError, also where another user could have put a program there.
     """
-    place = (cache or cache_folder()) / "bench" / _hash(task)
+    shelf = _own_shelf(cache or cache_folder())
+    place = shelf / _hash(task)
+    for path in (place, place / _INFO, place / task.recipe.output):
+        _check_own(path)
     found = None if force else _kept(place, task.recipe.output)
     if found is not None:
         return found
     say(f"compiling {task.recipe.output} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
     return _make(place, task)
+
+
+def _own_shelf(cache: Path) -> Path:
+    """Where programs are kept below the cache folder, for this user alone."""
+    shelf = cache / "bench"
+    for folder in (cache, shelf):
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _not_written(folder, error) from error
+        _check_own(folder)
+    return shelf
+
+
+def _not_written(place: Path, error: OSError) -> RooflineError:
+    next_step = "Set XDG_CACHE_HOME to a place that you may write to."
+    return RooflineError("Cannot write", place, error.strerror or str(error), next_step)
+
+
+def _check_own(path: Path) -> None:
+    """Refuse what another user may have made or changed: it would be run."""
+    if not hasattr(os, "getuid") or not os.path.lexists(path):
+        return
+    found = path.stat() if path.exists() else path.lstat()
+    if {path.lstat().st_uid, found.st_uid} != {os.getuid()}:
+        reason = "it belongs to another user"
+    elif found.st_mode & 0o022:
+        reason = "another user may write to it"
+    else:
+        return
+    raise RooflineError("Cannot use", path, reason, "Set XDG_CACHE_HOME to a folder of your own.")
 
 
 def describe(program: Path) -> Built:
@@ -303,12 +340,10 @@ def _digest(path: Path) -> str:
 
 def _make(place: Path, task: Task) -> Built:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as name:
             return _make_in(Path(name), place, task)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RooflineError("Cannot write", place, reason, "Set XDG_CACHE_HOME to a place that you may write to.") from error
+        raise _not_written(place, error) from error
 
 
 def _make_in(folder: Path, place: Path, task: Task) -> Built:
@@ -337,7 +372,7 @@ def _make_in(folder: Path, place: Path, task: Task) -> Built:
 def _move(folder: Path, place: Path) -> None:
     if place.exists():  # an older or broken build of the same hash, or one that another process has just finished
         shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True, exist_ok=True)
+    place.mkdir(mode=0o700, exist_ok=True)
     for path in sorted(folder.iterdir(), key=lambda path: path.name == _INFO):  # what declares it whole comes last
         os.replace(path, place / path.name)
 

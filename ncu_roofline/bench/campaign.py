@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,16 +14,25 @@ from typing import Any, Protocol
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.measuring import Bench, Record, throttled, worth_retrying
 from ncu_roofline.bench.runner import Variant
+from ncu_roofline.bench.telemetry import Observed
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.forms import number
 
 _VERSION = 2
 _FIELDS = {field.name for field in fields(Record)}
+_OBSERVED = {field.name for field in fields(Observed)}
+
+OUT_OF_TIME = "not measured: out of time"
 
 RunKey = tuple[str, str, str, int]
 
 
 class Journal:
-    """The finished runs of one output file; ``path`` None keeps them in memory only."""
+    """The finished runs of one output file; ``path`` None keeps them in memory only.
+
+    Those that failed are not on disk: who calls again wants them tried again.  Raises RooflineError where ``path`` is
+    something else than a file of its own.
+    """
 
     def __init__(self, path: Path | None, key: Mapping[str, Any]) -> None:
         self.path = path
@@ -44,9 +54,9 @@ class Journal:
         return [record for record in self._records.values() if record.ceiling == ceiling]
 
     def add(self, record: Record) -> None:
-        """Keep a finished run, also on disk.  Raises RooflineError."""
+        """Keep a finished run, also on disk unless it failed.  Raises RooflineError."""
         self._records[(record.ceiling, record.variant, record.role, record.session)] = record
-        if self.path is not None:
+        if self.path is not None and not record.failure:
             self._write("a", [record.as_json()])
 
     def remove(self) -> None:
@@ -61,7 +71,7 @@ class Journal:
     def _write(self, mode: str, lines: list[dict[str, Any]]) -> None:
         assert self.path is not None
         try:
-            with self.path.open(mode, encoding="utf-8") as stream:
+            with open(self.path, mode, encoding="utf-8", opener=_without_links) as stream:
                 stream.writelines(json.dumps(line) + "\n" for line in lines)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -70,27 +80,67 @@ class Journal:
             raise RooflineError("Cannot write", self.path, error.strerror or str(error), next_step) from error
 
 
-def _whole(lines: Iterable[str]) -> Iterator[Any]:
-    """The lines up to the first that an interruption tore."""
-    with suppress(ValueError):
-        for line in lines:
-            yield json.loads(line)
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _read(path: Path, head: Mapping[str, Any]) -> dict[RunKey, Record]:
+    """The records of a journal with this head; lines that are torn or damaged are left out."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        if not stat.S_ISREG(path.lstat().st_mode):
+            next_step = "Remove it, or choose another name with --output."
+            raise RooflineError("Cannot use", path, "it is no ordinary file, and finished runs are kept there", next_step)
+        first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
     except (OSError, ValueError):
         return {}
-    parsed = list(_whole(lines))
-    if not parsed or parsed[0] != json.loads(json.dumps(head)):
+    if _parsed(first) != json.loads(json.dumps(head)):
         return {}
-    found = {}
-    for row in parsed[1:]:
-        if isinstance(row, dict) and row.keys() == _FIELDS:
-            record = Record(**row)
-            found[(record.ceiling, record.variant, record.role, record.session)] = record
-    return found
+    records = [Record(**row) for line in lines if _is_record(row := _parsed(line))]
+    return {(one.ceiling, one.variant, one.role, one.session): one for one in records}
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_record(row: Any) -> bool:
+    """Whether a line is a run with values as `Record` has them."""
+    if not isinstance(row, dict) or row.keys() != _FIELDS or row["failure"] != "":
+        return False
+    numbers = [row[key] for key in ("values", "seconds", "clocks")]
+    texts = [row[key] for key in ("rejections", "notes")]
+    launch, observed = row["launch"], row["observed"]
+    return (
+        all(isinstance(row[key], str) for key in ("ceiling", "variant", "unit"))
+        and row["role"] in ("session", "burst")
+        and all(type(row[key]) is int and 0 <= row[key] < 1_000_000 for key in ("session", "discarded", "attempts"))
+        and all(isinstance(each, list) and all(map(_is_measured, each)) for each in numbers)
+        and 0 < len(row["values"]) == len(row["seconds"])
+        and _is_measured(row["work"])
+        and (row["verified"] is None or isinstance(row["verified"], bool))
+        and all(isinstance(each, list) and all(isinstance(one, str) for one in each) for each in texts)
+        and isinstance(launch, dict)
+        and not any(isinstance(value, (dict, list)) for value in launch.values())
+        and isinstance(observed, dict)
+        and observed.keys() <= _OBSERVED
+        and all(_is_observed(key, value) for key, value in observed.items())
+    )
+
+
+def _is_observed(key: str, value: Any) -> bool:
+    if key == "link" and value is not None:
+        return isinstance(value, list) and len(value) == 2 and all(type(one) is int and one > 0 for one in value)
+    if key in ("reasons", "samples"):
+        return type(value) is int and value >= 0
+    return value is None or value == 0 or _is_measured(value)
+
+
+def _is_measured(value: Any) -> bool:
+    """Whether it is a number of a size that sums and quotients of many stay numbers."""
+    return 1e-60 < number(value) < 1e60
 
 
 class Progress(Protocol):
@@ -192,15 +242,16 @@ class Campaign:
             for candidate in usable if session % 2 == 0 else reversed(usable):
                 self._again(candidate, session)
         self._retry(usable)
+        self._fill(usable)
         return [self._outcome(candidate) for candidate in wanted]
 
     def _first(self, usable: Sequence[Candidate]) -> None:
         """Every ceiling by its preferred variant, then what makes the numbers better: other variants, retries, bursts."""
-        for number in range(1 if self._settings.quick else max((len(c.variants) for c in usable), default=0)):
+        for place in range(1 if self._settings.quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
-                if number < len(candidate.variants):
-                    self._measure(candidate.kind, candidate.variants[number], 0)
-                if number == 0:
+                if place < len(candidate.variants):
+                    self._measure(candidate.kind, candidate.variants[place], 0)
+                if place == 0:
                     self._told(self._outcome(candidate))
         for candidate in usable:
             self._burst(candidate)
@@ -226,14 +277,30 @@ class Campaign:
 
     def _retry(self, usable: Sequence[Candidate]) -> None:
         """Rounds over what did not stand, with longer trials; a GPU that was held back rests before each."""
-        for number in range(1, self._settings.retries + 1):
+        for attempt in range(1, self._settings.retries + 1):
             bad = [(candidate.kind, record) for candidate in usable for record in self._bad(candidate)]
             if not bad or not self._time_left():
                 return
             if any(throttled(record) for _, record in bad):
-                self._bench.timing.sleep(self._settings.cool_down * number)
+                self._bench.timing.sleep(self._settings.cool_down * attempt)
             for kind, record in bad:
                 self._measure(kind, record.variant, record.session, record)
+
+    def _fill(self, usable: Sequence[Candidate]) -> None:
+        """The sessions of variants that are the best ones only since a retry changed the value of another."""
+        for session in range(1, self._settings.sessions):
+            missing = [candidate for candidate in usable if self._lacks(candidate, session)]
+            if missing and self._time_left():
+                self._bench.source.renew()
+            for candidate in missing:
+                if self._time_left():
+                    self._journal.add(self._bench.measure(candidate.kind, self._best(candidate), session, self._warm_clock))
+
+    def _lacks(self, candidate: Candidate, session: int) -> bool:
+        variant = self._best(candidate)
+        first = self._journal.find(candidate.kind.id, variant, "session", 0)
+        other = self._journal.find(candidate.kind.id, variant, "session", session)
+        return first is not None and not first.failure and other is None
 
     def _bad(self, candidate: Candidate) -> list[Record]:
         """The sessions of a ceiling that another attempt may save; none where most of them stand."""
@@ -284,7 +351,7 @@ class Campaign:
         sessions, others = tuple(self._sessions(candidate)), tuple(r for r in records if r.variant != variant)
         burst = self._journal.find(candidate.kind.id, variant, "burst", 0)
         if not sessions:
-            return Outcome(candidate.kind, absent="not measured: out of time")
+            return Outcome(candidate.kind, absent=OUT_OF_TIME)
         planned = self._settings.sessions
         short = len(sessions) < planned and not any(record.failure for record in sessions)
         notes = (f"out of time: {len(sessions)} of {planned} sessions",) if short else ()

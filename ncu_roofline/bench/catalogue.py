@@ -110,8 +110,9 @@ def _matches(ceiling: str, word: str) -> bool:
 
 
 def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[Row]:
-    """One row per ceiling; ``capabilities``: of the GPUs that are meant, all if empty."""
-    return [_row(kind, [v for v in variants if v.ceiling == kind.id], capabilities) for kind in kinds_of(variants)]
+    """One row per ceiling; ``capabilities``: of the GPUs that are meant, all if empty; what none of them has is left out."""
+    found = [_row(kind, [v for v in variants if v.ceiling == kind.id], capabilities) for kind in kinds_of(variants)]
+    return [row for row in found if not capabilities or row["applies to"] or row["emulated on"]]
 
 
 def _row(kind: CeilingKind, own: Sequence[Variant], capabilities: Sequence[str]) -> Row:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.merging import CONDITIONS, valued_at
 from ncu_roofline.bench.statistics import kept, variation
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import PUBLISHED, Ceilings, energy_per_unit, inside, read_ceilings, read_document
+from ncu_roofline.ceilings import PUBLISHED, Ceilings, ceilings_of, energy_per_unit, read_document
+from ncu_roofline.errors import printable
+from ncu_roofline.forms import inside, known, number
 from ncu_roofline.rendering.table import listing
 
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
@@ -27,7 +30,7 @@ class Side:
     ceilings: Ceilings
     content: Mapping[str, Any]
 
-    @property
+    @cached_property
     def entries(self) -> dict[str, Mapping[str, Any]]:
         """Its ceilings by id, those that are no roof as well; of several entries the one that counts."""
         rows = self.content["ceilings"]
@@ -38,9 +41,9 @@ class Side:
         """Which GPU, driver and day, for people."""
         gpus, driver = self.content["device"].get("gpus"), self.ceilings.driver
         parts = (
-            self.path,
+            printable(self.path),
             self.ceilings.device,
-            f"{len(gpus)} GPUs" if isinstance(gpus, list) else "",
+            f"{len(gpus)} GPUs" if gpus else "",
             f"driver {driver}" if driver else "",
         )
         return ", ".join(part for part in (*parts, self.ceilings.date, _of_status(self)) if part)
@@ -55,8 +58,9 @@ class Reading:
     """A ceiling of one side in SI units; None where the file does not say.
 
     ``spread``: relative half width of the 95 % interval, or the variation between sessions (between the GPUs of a merged file,
-    outliers left out) where that is more.  ``clock`` (Hz) is the one that the ceiling runs at.  ``per_cycle``: operations or
-    bytes per SM and cycle, of device memory per memory cycle.  ``energy_per_unit``: J per operation or byte.
+    outliers left out) where that is more; unknown of a single session.  ``clock`` (Hz) is the one that the ceiling runs at.
+    ``per_cycle``: operations or bytes per SM and cycle, of device memory per memory cycle.  ``energy_per_unit``: J per
+    operation or byte.
     """
 
     value: float
@@ -107,7 +111,8 @@ class Comparison:
 
 def read_side(path: str) -> Side:
     """A ceilings file, as measured, merged or published.  Raises RooflineError for anything else."""
-    return Side(path, read_ceilings(path), read_document(path))
+    content = read_document(path)
+    return Side(path, ceilings_of(path, content), content)
 
 
 def compare(a: Side, b: Side) -> Comparison:
@@ -143,15 +148,15 @@ def _row(name: str, a: Side, b: Side) -> Row | None:
 def _why(entry: Mapping[str, Any] | None) -> str:
     """Why a file has no value of a ceiling, if it says."""
     said = entry.get("reasons") or [entry.get("verdict")] if entry else []
-    text = "; ".join(str(reason) for reason in said if reason)
+    text = "; ".join(reason for reason in said if reason)
     return f" ({text})" if text else ""
 
 
 def _reading(name: str, side: Side) -> Reading | None:
     entry = side.entries.get(name)
-    value = _number(entry.get("value")) if entry else None
-    if entry is None or not value:
+    if entry is None or entry.get("value") is None:
         return None
+    value = number(entry["value"])
     clock, per_cycle = _per_cycle(entry, value, side)
     return Reading(
         value=value,
@@ -159,7 +164,7 @@ def _reading(name: str, side: Side) -> Reading | None:
         spread=_spread(entry, value),
         clock=clock,
         per_cycle=per_cycle,
-        power=_number(entry.get("power_w")),
+        power=known(entry.get("power_w")),
         energy_per_unit=energy_per_unit(entry),
     )
 
@@ -167,25 +172,25 @@ def _reading(name: str, side: Side) -> Reading | None:
 def _per_cycle(entry: Mapping[str, Any], value: float, side: Side) -> tuple[float | None, float | None]:
     """The clock in Hz that a ceiling runs at, and its value per cycle."""
     domain = CeilingKind(entry["id"], str(entry.get("unit"))).domain
-    megahertz = _number(inside(entry, "clock", {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(domain, "")))
-    if not megahertz:
+    megahertz = number(inside(entry, "clock", {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(domain, "")))
+    if not megahertz > 0:
         return None, None
     device = side.content["device"]
-    units = _number(device.get("sm_count") or device.get("cores")) if domain == "sm" else 1.0
-    stated = _number(entry.get("per_sm_and_cycle"))
+    units = known(device.get("sm_count") or device.get("cores")) if domain == "sm" else 1.0
+    stated = known(entry.get("per_sm_and_cycle"))
     return megahertz * 1e6, stated or (value / (megahertz * 1e6 * units) if units else None)
 
 
 def _spread(entry: Mapping[str, Any], value: float) -> float | None:
     gpus = entry.get("values")
-    if isinstance(gpus, list):
-        values = [found for one in gpus if isinstance(one, dict) and (found := _number(one.get("value")))]
+    if gpus is not None:
+        values = [found for one in gpus if (found := number(one.get("value"))) > 0]
         return variation(kept(values)) if len(values) > 1 else None
-    interval = entry.get("ci95")
-    ends = [_number(end) for end in interval] if isinstance(interval, list) and len(interval) == 2 else []
-    half = [(ends[1] - ends[0]) / 2 / value] if len(ends) == 2 and ends[0] is not None and ends[1] is not None else []
-    between = _number(entry.get("between_session_cv"))
-    return max([*half, *([between] if between is not None else [])], default=None)
+    if entry.get("sessions") == 1:  # the next one may differ by more than its trials do
+        return None
+    ends = [number(end) for end in entry.get("ci95") or []]
+    spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
+    return max((one for one in spreads if not math.isnan(one)), default=None)
 
 
 def _differences(a: Side, b: Side) -> list[str]:
@@ -197,11 +202,6 @@ def _differences(a: Side, b: Side) -> list[str]:
             said = [f"{where} {'unknown' if value is None else value}" for where, value in zip("AB", values, strict=True)]
             found.append(f"{label} differ: {', '.join(said)}")
     return found
-
-
-def _number(value: object) -> float | None:
-    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def as_text(one: Comparison, threshold: float | None = None) -> str:

@@ -12,6 +12,7 @@ from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import Gpu
 from ncu_roofline.facts.fields import Capability, capability, capability_text
 from ncu_roofline.facts.gpus import find_gpu
+from ncu_roofline.forms import number
 
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -22,6 +23,9 @@ LOCAL_RANKS = (
     "SLURM_LOCALID",
 )
 """Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
+
+_LONGEST_NAME = 200
+_LARGEST_COUNT = 1e15
 
 RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
 
@@ -67,8 +71,13 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
     uuid, name = facts.get("uuid"), facts.get("name")
     if not isinstance(uuid, str) or not isinstance(name, str) or not uuid:
         raise ValueError("a device has no name or uuid")
+    if max(len(uuid), len(name)) > _LONGEST_NAME:
+        raise ValueError(f"a device has a name or uuid of more than {_LONGEST_NAME} characters")
+    index = number(facts.get("index", 0))
+    if not 0 <= index < _LARGEST_COUNT:
+        raise ValueError("a device has no index")
     return Device(
-        index=int(facts.get("index", 0)),
+        index=int(index),
         name=name,
         uuid=uuid,
         compute_capability=UNKNOWN_CAPABILITY if facts.get("kind") == CPU else capability(str(facts.get("cc"))),
@@ -83,8 +92,8 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
 
 
 def _count(facts: Mapping[str, Any], key: str) -> int:
-    value = facts.get(key)
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0 else 0
+    value = number(facts.get(key))
+    return int(value) if 0 < value < _LARGEST_COUNT else 0
 
 
 @dataclass(frozen=True)

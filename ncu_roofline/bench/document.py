@@ -17,12 +17,13 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.measuring import Record
 from ncu_roofline.bench.settings import Settings, spread_of
-from ncu_roofline.bench.statistics import Summary, kept, median, summarise, variation
+from ncu_roofline.bench.statistics import Summary, kept, largest_variation, median, summarise, variation
 from ncu_roofline.bench.telemetry import names
 from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
 from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
 from ncu_roofline.ceilings import CPU, GPU, MEASURED, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.forms import known
 from ncu_roofline.version import __version__
 
 # How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
@@ -113,10 +114,10 @@ def _numbers(summary: Summary) -> dict[str, Any]:
         "max": summary.highest,
         "p05": summary.p05,
         "p95": summary.p95,
-        "cv": summary.cv,
+        "cv": known(summary.cv),
         "trials": summary.trials,
         "sessions": summary.sessions,
-        "between_session_cv": summary.between,
+        "between_session_cv": known(summary.between),
         "outliers": summary.outliers,
     }
 
@@ -165,7 +166,7 @@ def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
         "value": record.value,
         "seconds": median(record.seconds),
         "trials": len(record.values),
-        "cv": variation(kept(record.values)),
+        "cv": known(variation(kept(record.values))),
         "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
         "per_sm_and_cycle": _per_cycle([record], device),
         "power_w": record.observed.get("power"),
@@ -191,8 +192,8 @@ def _spread_per_cycle(used: Sequence[Record]) -> dict[str, float | None]:
     """Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it."""
     ratios = [record.per_cycle for record in used if record.per_cycle]
     return {
-        "cv_per_cycle": max((variation(kept(each)) for each in ratios), default=None),
-        "between_session_cv_per_cycle": variation([median(each) for each in ratios]) if ratios else None,
+        "cv_per_cycle": known(largest_variation(ratios)),
+        "between_session_cv_per_cycle": known(variation([median(each) for each in ratios])),
     }
 
 
@@ -292,7 +293,7 @@ def summary_line(content: Mapping[str, Any]) -> str:
     wide = [
         e["id"]
         for e in entries
-        if e["accepted"] and e["between_session_cv"] > spread_of(CeilingKind(e["id"], e["unit"]).domain, device).between
+        if e["accepted"] and (e["between_session_cv"] or 0) > spread_of(CeilingKind(e["id"], e["unit"]).domain, device).between
     ]
     parts = [f"{accepted} ceilings"]
     for label, ids in (("not accepted", refused), ("failed", failed), ("spread between sessions", wide)):

@@ -11,8 +11,9 @@ from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label, le
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import PUBLISHED, inside, number
+from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.palette import PLAIN, TENSOR
+from ncu_roofline.forms import inside, number
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import DPI, measurer, put_key, put_text, wrapped

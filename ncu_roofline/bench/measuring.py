@@ -12,7 +12,8 @@ from ncu_roofline.bench.runner import HANGS, Job, Launch, RunnerFailed, Trial
 from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
 from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
-from ncu_roofline.ceilings import GPU
+from ncu_roofline.ceilings import CPU, GPU
+from ncu_roofline.forms import number
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
@@ -141,6 +142,9 @@ class Bench:
         values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
         clocks = [trial.sm_clock for trial in used if trial.sm_clock]
         rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available, self.device)
+        taken = number(launch.facts.get("disturbed")) if self.device == CPU else 0.0
+        if taken > LIMITS.disturbed:
+            notes.append(f"other programs took {taken:.0%} of the CPU")
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
@@ -228,7 +232,9 @@ def judge(
             notes.append(f"{text}; without NVML the cause is unknown")
         else:
             notes.append(text)
-    if not steady:
+    if len(values) < LIMITS.trials:
+        rejections.append(f"unstable: {len(values)} trial{'s tell' if len(values) > 1 else ' tells'} no spread")
+    elif not steady:
         cause = f"{cv:.1%} variation" if cv > limit else f"{out} outliers in {len(values)} trials"
         rejections.append(f"unstable: {cause}")
     return rejections, notes

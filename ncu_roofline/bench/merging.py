@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.verdict import machine_balance
-from ncu_roofline.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, read_ceilings, read_document
+from ncu_roofline.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, ceilings_of, read_document
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.forms import inside
 from ncu_roofline.version import __version__
 
 CONDITIONS = {
@@ -20,6 +22,8 @@ CONDITIONS = {
     "drivers": ("device", "driver"),
     "power limits": ("device", "power_limit_w"),
     "ECC modes": ("device", "ecc", "current"),
+    "CPU cores": ("device", "cores"),
+    "CPU threads": ("device", "threads"),
     "compilers": ("tool", "build", "compiler"),
 }
 """What makes the numbers of two files incomparable although the GPUs are the same, and where a file says it."""
@@ -44,26 +48,42 @@ class Source:
     @property
     def uuid(self) -> str:
         """Of the GPU; the file's name where it has none."""
-        return str(self.content["device"].get("uuid") or self.path)
+        return self.content["device"].get("uuid") or self.path
+
+    @property
+    def measured_on(self) -> tuple[str, Any]:
+        """What only one file of counts: the GPU, or the CPU with this number of threads."""
+        return self.uuid, self.content["device"].get("threads")
 
     @property
     def time(self) -> str:
         """When it was measured, ISO 8601."""
-        return str((self.content.get("host") or {}).get("time_utc", ""))
+        return inside(self.content, "host", "time_utc") or ""
+
+    @cached_property
+    def entries(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Its ceilings by id."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for entry in self.content["ceilings"]:
+            found.setdefault(entry["id"], []).append(entry)
+        return found
 
     def place(self) -> dict[str, Any]:
         """Which GPU it is."""
-        device, host = self.content["device"], self.content.get("host") or {}
-        return {"host": host.get("name", ""), "index": device.get("index"), "uuid": self.uuid, "file": Path(self.path).name}
+        host, index = inside(self.content, "host", "name") or "", self.content["device"].get("index")
+        return {"host": host, "index": index, "uuid": self.uuid, "file": Path(self.path).name}
 
 
 def read_source(path: str) -> Source:
     """A ceilings file as it stands.  Raises RooflineError for anything else."""
-    status, content = read_ceilings(path).status, read_document(path)
-    if status == PUBLISHED:
+    content = read_document(path)
+    found = ceilings_of(path, content)
+    if found.status == PUBLISHED:
         raise RooflineError("Cannot merge", path, "its figures were published, not measured", _NEXT)
     if content["device"].get("gpus"):
         raise RooflineError("Cannot merge", path, "it is merged already", _NEXT)
+    if not found.device:
+        raise RooflineError("Cannot merge", path, "it does not say which GPU it was measured on", _NEXT)
     return Source(path, content)
 
 
@@ -105,15 +125,15 @@ def merge(sources: Sequence[Source]) -> dict[str, Any]:
 
 
 def _newest(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
-    by_gpu: dict[str, Source] = {}
+    by_gpu: dict[tuple[str, Any], Source] = {}
     warnings = []
     for source in sources:
-        other = by_gpu.get(source.uuid)
+        other = by_gpu.get(source.measured_on)
         if other is not None:
             late, early = (source, other) if source.time >= other.time else (other, source)
             warnings.append(f"{early.path} left out: {late.path} is a later file of the same GPU")
             source = late
-        by_gpu[source.uuid] = source
+        by_gpu[source.measured_on] = source
     return list(by_gpu.values()), warnings
 
 
@@ -140,7 +160,7 @@ def _set(content: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 
 
 def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
-    entries = [(source, entry) for source in sources for entry in source.content["ceilings"] if entry["id"] == name]
+    entries = [(source, entry) for source in sources for entry in source.entries.get(name, [])]
     stand = [
         (source, entry) for source, entry in entries if entry.get("value") is not None and entry.get("accepted") is not False
     ]
@@ -152,7 +172,7 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
     values = [float(entry["value"]) for _, entry in stand]
     middle = median(values)
     reasons = [f"{len(stand)} of {len(sources)} GPUs"] if len(stand) < len(sources) else []
-    clocks = [clock for _, entry in stand if (clock := (entry.get("clock") or {}).get("sm_mhz_mean"))]
+    clocks = [clock for _, entry in stand if (clock := inside(entry, "clock", "sm_mhz_mean"))]
     return {
         **head,
         "value": middle,
@@ -183,5 +203,5 @@ def _slow(stand: Sequence[tuple[Source, Mapping[str, Any]]], middle: float, high
 
 def _model(source: Source) -> str:
     model = source.model
-    units = f"{model.get('cores')} cores" if model.get("kind") == CPU else f"{model['cc']}, {model.get('sm_count')} SMs"
+    units = f"{model.get('cores')} cores" if model.get("kind") == CPU else f"{model.get('cc')}, {model.get('sm_count')} SMs"
     return f"{model['name']} ({units})"

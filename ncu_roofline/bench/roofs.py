@@ -9,8 +9,8 @@ from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import inside, number
 from ncu_roofline.facts import load_spec
+from ncu_roofline.forms import inside, number
 from ncu_roofline.texts import clean, shorten
 
 _MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}

@@ -1,21 +1,41 @@
-"""The benchmark program as a child process that takes jobs: it prints JSON lines, we read them with a deadline."""
+"""The benchmark program as a child process that takes jobs: it prints JSON lines, we read them with a deadline.
+
+Whatever it does, waiting for it ends and memory stays bounded: lines have a longest length, lists and jobs a largest number
+of them, and what it started is killed with it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import queue
+import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from ncu_roofline.ceilings import GPU
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability
+from ncu_roofline.forms import number
+from ncu_roofline.texts import shorten
 
+TOLD = 200
+"""How many characters of a text of the program are told, and how long a name may be."""
 _QUICK_CALL = 60.0
+_LONGEST_LINE = 1_000_000
+_MOST_ROWS = 20_000
+_MOST_TRIALS = 4  # times those that were asked for
+_WAITING = 64  # lines that nobody has taken yet
+# What is read after the program has ended: more only comes where something that it started, and that left its group, lives on.
+_GRACE = 2.0
+# Numbers beyond are no measurements, and their quotients and sums no numbers.
+_LARGEST = 1e30
 SLOW_START = 20.0
 """How much longer the first line of a fresh process may take (s): on nodes with many GPUs a context takes that long."""
 HANGS = "it said nothing for"
@@ -84,9 +104,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Runner:
-    """The program ``ncu-roofline-bench`` at ``path``."""
+    """The program at ``path`` that measures a GPU, or the CPU (``kind``)."""
 
     path: Path
+    kind: str = GPU
 
     def variants(self) -> tuple[Variant, ...]:
         """All variants it was built with.  Raises RunnerFailed."""
@@ -95,16 +116,21 @@ class Runner:
         try:
             return tuple(_variant(row) for row in rows)
         except (KeyError, TypeError, ValueError) as error:
-            raise RunnerFailed(f"its list of ceilings can't be read ({error})") from error
+            raise RunnerFailed(f"its list of ceilings can't be read ({shorten(str(error), TOLD)})") from error
 
     def devices(self) -> list[dict[str, Any]]:
         """What it says about each device, without a context on any; one it can't use has "unusable".  Raises RunnerFailed."""
         return self._ask(["devices"])
 
     def _ask(self, words: list[str]) -> list[dict[str, Any]]:
-        process = _Process(self.path, words)
+        process, deadline = _Process(self.path, words), time.monotonic() + _QUICK_CALL
+        rows: list[dict[str, Any]] = []
         try:
-            return list(iter(lambda: process.line(_QUICK_CALL), None))
+            while (row := process.line(deadline - time.monotonic())) is not None:
+                rows.append(row)
+                if len(rows) > _MOST_ROWS:
+                    raise RunnerFailed(f"its answer to `{words[0]}` has more than {_MOST_ROWS} lines")
+            return rows
         finally:
             process.end()
 
@@ -122,20 +148,23 @@ class Session:
     def run(self, job: Job, launch: Launch, timeout: float = 60.0) -> Iterator[Trial]:
         """Trials as they are measured; ``launch`` is filled at the end.
 
-        Raises RunnerFailed, also where the program ends before its last line or says nothing for ``timeout`` seconds.
+        Raises RunnerFailed, also where the program ends before its last line, says nothing for ``timeout`` seconds or more
+        than was asked for.
         """
         patience = timeout if self._process else timeout + self._start
         process = self._process or _Process(self._runner.path, ["serve", "--device", str(self._device)])
         self._process = None  # until this job has ended well, nobody knows in what state it is
-        alive = False
+        alive, lines = False, 0
         try:
             process.send(job.line)
             while (line := process.line(patience)) is not None:
-                patience = timeout
+                patience, lines = timeout, lines + 1
                 if line.get("done"):
                     launch.facts = {key: value for key, value in line.items() if key != "done"}
                     alive = True
                     return
+                if lines > _MOST_TRIALS * job.trials:
+                    raise RunnerFailed(f"it printed more than {_MOST_TRIALS} times the trials that were asked for")
                 if "trial" in line:
                     yield _trial(line)
             raise RunnerFailed("it ended before its last trial")
@@ -160,23 +189,24 @@ class _JobFailed(RunnerFailed):
 
 
 class _Process:
-    """A running program; its output is read by threads, so that waiting for a line can end."""
+    """A running program in a process group of its own; threads read its output, so that waiting for a line can end."""
 
     def __init__(self, path: Path, words: list[str]) -> None:
+        pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(
-                [str(path), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+            self._process = subprocess.Popen([str(path), *words], stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except OSError as error:
             raise RunnerFailed(f"it can't be started ({error.strerror or error})") from error
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._lines: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self._complaints: list[bytes] = []
+        self._over = threading.Event()
         self._readers = [
-            _reader(self._process.stdout, self._lines),
-            _keeper(self._process.stderr, self._complaints),
+            _thread(self._hand_on, self._process.stdout),
+            _thread(self._keep, self._process.stderr),
         ]
+        self._watcher = _thread(self._watch, self._readers[0])
 
     def send(self, line: str) -> None:
         """Give it a line of input; one that has died will tell when it is read."""
@@ -187,86 +217,125 @@ class _Process:
 
     def line(self, timeout: float) -> dict[str, Any] | None:
         """The next object it prints, None at its end.  Raises RunnerFailed for silence, nonsense, an error and a bad end."""
+        deadline = time.monotonic() + timeout
         while True:
             try:
-                text = self._lines.get(timeout=timeout)
+                text = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
             except queue.Empty:
-                raise RunnerFailed(f"{HANGS} {timeout:g} s") from None
+                raise RunnerFailed(f"{HANGS} {max(timeout, 0.0):.3g} s") from None
             if text is None:
-                self._check_end(timeout)
+                self._check_end()
                 return None
             if text.strip():
                 return _parsed(text)
+            if time.monotonic() > deadline:
+                raise RunnerFailed(f"{HANGS} {max(timeout, 0.0):.3g} s")
 
-    def _check_end(self, timeout: float) -> None:
-        try:
-            code = self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise RunnerFailed("it does not end") from None
-        if code:
-            self._readers[1].join(1.0)
-            raise RunnerFailed(_death(code, self._complaints))
+    def _check_end(self) -> None:
+        if self._process.returncode:
+            self._readers[1].join(_GRACE)
+            raise RunnerFailed(_death(self._process.returncode, self._complaints))
 
     def end(self) -> None:
-        """Kill it if it runs, and give back what it held."""
+        """Kill it and what it started, and give back what it held."""
+        self._over.set()
         if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
-        for reader in self._readers:
-            reader.join(2.0)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+            self._kill()
+        self._watcher.join(2 * _GRACE)  # one that hangs in its driver can't be killed
+        self._readers[1].join(_GRACE)
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    def _kill(self) -> None:
+        with suppress(OSError):  # it has ended meanwhile, with all that it started
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def _watch(self, reader: threading.Thread) -> None:
+        """At its end: end what it started, which may hold its pipes open, and tell who waits for a line."""
+        self._process.wait()
+        self._kill()
+        reader.join(_GRACE)
+        self._hand(None)
+
+    def _hand_on(self, stream: IO[bytes]) -> None:
+        for line in _lines(stream):
+            if not self._hand(line):
+                return
+
+    def _hand(self, line: bytes | None) -> bool:
+        """Hand a line to who waits for it; whether anybody still does."""
+        while not self._over.is_set():
+            with suppress(queue.Full):
+                self._lines.put(line, timeout=0.05)
+                return True
+        return False
+
+    def _keep(self, stream: IO[bytes]) -> None:
+        for line in _lines(stream):
+            self._complaints.append(line[: 4 * TOLD])
+            del self._complaints[:-20]
 
 
-def _reader(stream: IO[bytes], lines: queue.Queue[bytes | None]) -> threading.Thread:
-    def read() -> None:
-        with suppress(OSError, ValueError):
-            for line in stream:
-                lines.put(line)
-        lines.put(None)
-
-    thread = threading.Thread(target=read, daemon=True)
+def _thread(work: Callable[..., None], of: object) -> threading.Thread:
+    thread = threading.Thread(target=work, args=(of,), daemon=True)
     thread.start()
     return thread
 
 
-def _keeper(stream: IO[bytes], kept: list[bytes]) -> threading.Thread:
-    def read() -> None:
-        with suppress(OSError, ValueError):
-            for line in stream:
-                kept.append(line)
-                del kept[:-20]
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Lines of a stream as they come, those beyond the longest in pieces; closes it, which nobody else can while it is read."""
+    rest = bytearray()
+    with stream, suppress(OSError):
+        while piece := os.read(stream.fileno(), 65536):
+            rest += piece
+            if b"\n" in piece:
+                *whole, rest = rest.split(b"\n")
+                yield from map(bytes, whole)
+            if len(rest) > _LONGEST_LINE:
+                yield bytes(rest)
+                rest.clear()
+        if rest:
+            yield bytes(rest)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
+    if len(line) > _LONGEST_LINE:
+        raise RunnerFailed(f"it printed a line of more than {_LONGEST_LINE / 1e6:g} MB")
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise RunnerFailed(f"it printed no JSON: {line.decode('utf-8', 'replace').strip()[:80]!r}")
     if "error" in value:
-        reason = str(value["error"]).strip().rstrip(".") or "it failed without a reason"
+        reason = shorten(str(value["error"]).strip().rstrip("."), TOLD) or "it failed without a reason"
         raise RunnerFailed(reason) if value.get("fatal") else _JobFailed(reason)
+    if not all(map(_plain, value.values())):
+        raise RunnerFailed(f"it printed objects within objects: {line.decode('utf-8', 'replace').strip()[:80]!r}")
     return value
+
+
+def _plain(value: object) -> bool:
+    """Whether a value is a text, a number or a list of such."""
+    return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
 
 
 def _death(code: int, complaints: list[bytes]) -> str:
     last = next((text for line in reversed(complaints) if (text := line.decode("utf-8", "replace").strip())), "")
     how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-    return f"{how} ({last[:200]})" if last else how
+    return f"{how} ({shorten(last, TOLD)})" if last else how
 
 
 def _variant(row: Mapping[str, Any]) -> Variant:
     capabilities = row.get("capabilities") or []
     if not isinstance(capabilities, list) or row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
         raise ValueError(f"row of {row['ceiling']}")
+    if max(len(str(row["ceiling"])), len(str(row["variant"]))) > TOLD:
+        raise ValueError(f"a name of more than {TOLD} characters")
     for text in capabilities:
         capability(str(text))
     return Variant(
@@ -279,7 +348,7 @@ def _variant(row: Mapping[str, Any]) -> Variant:
 
 
 def _trial(line: Mapping[str, Any]) -> Trial:
-    seconds, work, megahertz, begin, end = (_number(line.get(key)) for key in ("seconds", "work", "sm_mhz", "begin", "end"))
+    seconds, work, megahertz, begin, end = (_positive(line.get(key)) for key in ("seconds", "work", "sm_mhz", "begin", "end"))
     if not seconds or not work:
         raise RunnerFailed("a trial has no time or no work")
     if begin is None or end is None or end < begin:
@@ -295,7 +364,6 @@ def _trial(line: Mapping[str, Any]) -> Trial:
     )
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        return None
-    return float(value)
+def _positive(value: object) -> float | None:
+    found = number(value)
+    return found if 1 / _LARGEST < found < _LARGEST else None

@@ -15,19 +15,20 @@ from typing import Any
 
 from ncu_roofline.bench.attached import AttachedGpu, gpus, state
 from ncu_roofline.bench.build import Built
-from ncu_roofline.bench.campaign import Campaign, Journal, Outcome, Progress, Silent, candidates
+from ncu_roofline.bench.campaign import OUT_OF_TIME, Campaign, Journal, Outcome, Progress, Silent, candidates
 from ncu_roofline.bench.catalogue import kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.host import open_cpu_telemetry
 from ncu_roofline.bench.measuring import Bench, Timing
 from ncu_roofline.bench.nvml import NvmlError
-from ncu_roofline.bench.runner import Runner, RunnerFailed, Session, Variant
+from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.settings import FULL, Settings
 from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
 from ncu_roofline.ceilings import CPU, GPU
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.texts import shorten
 from ncu_roofline.version import __version__
 
 REAL_TIME = Timing(time.monotonic, time.sleep)
@@ -52,20 +53,23 @@ class Wish:
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
-    """The GPUs that the program sees, at least one.  Raises RooflineError with what to do where there is none."""
+    """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
     try:
         rows = runner.devices()
         found = tuple(parse_device(row) for row in rows if "unusable" not in row)
     except RunnerFailed as error:
-        raise _no_gpu(str(error)) from error
+        raise _no_device(runner, str(error)) from error
     except (ValueError, TypeError) as error:
-        raise _broken(runner, f"it describes a GPU wrongly ({error})") from error
+        what = "the CPU" if runner.kind == CPU else "a GPU"
+        raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
     if not found:
-        raise _no_gpu(next((str(row["unusable"]) for row in rows), "there is none"))
+        raise _no_device(runner, next((shorten(str(row["unusable"]), TOLD) for row in rows), "there is none"))
     return found
 
 
-def _no_gpu(reason: str) -> RooflineError:
+def _no_device(runner: Runner, reason: str) -> RooflineError:
+    if runner.kind == CPU:
+        return RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
     try:
         attached = gpus()
     except NvmlError:  # the program's reason is all there is
@@ -92,15 +96,21 @@ def _advice(reason: str, attached: Sequence[AttachedGpu]) -> str:
 
 
 def _broken(runner: Runner, reason: str) -> RooflineError:
-    return RooflineError("Cannot use", runner.path, reason, "Build it again with `ncu-roofline bench build --force`.")
+    next_step = "Build it again with `ncu-roofline bench build --force`."
+    if runner.kind == CPU:
+        next_step = "Remove it, so that the next run builds it again, or name another with --runner."
+    return RooflineError("Cannot use", runner.path, reason, next_step)
 
 
 def list_variants(runner: Runner) -> tuple[Variant, ...]:
-    """What the program can measure.  Raises RooflineError."""
+    """What the program can measure, at least one way.  Raises RooflineError."""
     try:
-        return runner.variants()
+        found = runner.variants()
     except RunnerFailed as error:
         raise _broken(runner, str(error)) from error
+    if not found:
+        raise _broken(runner, "its list of ceilings is empty")
+    return found
 
 
 def file_name(device: Device) -> str:
@@ -116,7 +126,7 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
     Raises RooflineError where nothing could be measured or written.
     """
     check_target(output, wish.overwrite)
-    runner = Runner(built.path)
+    runner = Runner(built.path, device.kind)
     variants = list_variants(runner)
     kinds = select(kinds_of(variants), wish.only, wish.skip)
     # What is named is measured, in a quick run, too.
@@ -141,25 +151,30 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
             source.renew()
     missing = telemetry.reason if isinstance(telemetry, NoTelemetry) else ""
     content = document(device, outcomes, wish.settings, Origin(built.facts(), identity, missing))
-    _check_any(content, device)
+    if not any(entry["value"] is not None for entry in content["ceilings"]):
+        journal.remove()
+        raise _nothing(content, device)
     write_atomically(output, [as_text(content).encode()], overwrite=wish.overwrite)
     journal.remove()
     return content
 
 
-def _check_any(content: Mapping[str, Any], device: Device) -> None:
+def _nothing(content: Mapping[str, Any], device: Device) -> RooflineError:
     entries = content["ceilings"]
-    if any(entry["value"] is not None for entry in entries):
-        return
-    failed = next((entry for entry in entries if entry["verdict"] == "failed"), entries[0])
-    reason = f"no ceiling could be measured; {failed['id']}: {'; '.join(failed['reasons'])}"
+    failed = [entry for entry in entries if entry["verdict"] == "failed"]
+    late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
+    told = (failed or late or entries)[0]
+    reason = f"no ceiling could be measured; {told['id']}: {'; '.join(told['reasons'])}"
     facts = content["device"]
-    if told := state(facts.get("mig", {}).get("enabled"), facts.get("compute_mode"), facts.get("other_processes")):
-        reason += f"; the driver says: {told}"
-    next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
-    if device.kind == CPU:
-        next_step = "Choose other ceilings."
-    raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
+    if said := state(facts.get("mig", {}).get("enabled"), facts.get("compute_mode"), facts.get("other_processes")):
+        reason += f"; the driver says: {said}"
+    if not failed:
+        next_step = "Give it more time with --budget." if late else "Choose other ceilings."
+    elif device.kind == CPU:
+        next_step = "Choose other ceilings, or build with another compiler (CXX)."
+    else:
+        next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
+    return RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
 
 
 @contextmanager

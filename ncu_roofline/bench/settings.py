@@ -88,7 +88,8 @@ class Limits:
 
     Share of ``outliers``; a core clock below ``clock`` of the highest seen in the warm-up is told; ``impossible`` and ``low``
     are shares of the theory at the measured clock; a value and the work per cycle may differ by ``swing`` of the clock; the
-    host's clock may give a trial ``timers`` more time than the GPU's, and ``overhead`` seconds for the launch.
+    host's clock may give a trial ``timers`` more time than the GPU's, and ``overhead`` seconds for the launch.  From ``trials``
+    on their spread is known; a share of the CPU above ``disturbed`` that other programs took is told.
     """
 
     outliers: float = 0.10
@@ -99,6 +100,8 @@ class Limits:
     swing: float = 0.05
     timers: float = 0.02
     overhead: float = 0.0005
+    trials: int = 3
+    disturbed: float = 0.01
 
 
 LIMITS = Limits()

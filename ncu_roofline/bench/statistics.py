@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _MAD_TO_SIGMA = 1.4826
-# Least sigma, as a share of the median: most trials of an H100 agree to 0.01 %, and what is 0.1 % off does no harm.
+# Least sigma, as a share of the median: trials of an H100 vary by 0.1 % as a rule, and what is 1 % off does no harm.
 _RESOLUTION = 2e-3
 
 
@@ -62,11 +62,16 @@ def outliers(values: Sequence[float], limit: float = 5.0) -> list[bool]:
 
 
 def variation(values: Sequence[float]) -> float:
-    """Coefficient of variation: standard deviation over mean; 0 of fewer than two values."""
+    """Coefficient of variation: standard deviation over mean; NaN of fewer than two values, which tell none."""
     if len(values) < 2:
-        return 0.0
+        return math.nan
     mean = statistics.fmean(values)
     return statistics.stdev(values) / abs(mean) if mean else math.inf
+
+
+def largest_variation(sessions: Sequence[Sequence[float]]) -> float:
+    """The largest variation within a session, outliers left out; NaN where no session tells one."""
+    return max((found for values in sessions if not math.isnan(found := variation(kept(values)))), default=math.nan)
 
 
 def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int = 5) -> int | None:
@@ -83,7 +88,8 @@ class Summary:
     """What a ceiling's sessions give: the median of the session medians, and how far all of it spreads.
 
     ``interval`` reaches from the lowest to the highest end of the sessions' own intervals, so that it holds what differs
-    between sessions, too.  ``cv`` is the largest within a session, outliers left out; ``between`` that of the medians.
+    between sessions, too.  ``cv`` is the largest within a session, outliers left out; ``between`` that of the medians, NaN
+    where there is one session only.
     """
 
     value: float
@@ -114,7 +120,7 @@ def summarise(sessions: Sequence[Sequence[float]]) -> Summary:
         highest=max(everything),
         p05=quantile(everything, 0.05),
         p95=quantile(everything, 0.95),
-        cv=max(variation(kept(values)) for values in used),
+        cv=largest_variation(used),
         between=variation(medians),
         outliers=sum(sum(outliers(values)) for values in used),
         trials=len(everything),

@@ -8,6 +8,7 @@ from typing import Any
 from ncu_roofline.bench.theory import data_sheet
 from ncu_roofline.facts import Gpu
 from ncu_roofline.facts.fields import capability_text
+from ncu_roofline.forms import cleaned
 from ncu_roofline.rendering.table import listing
 from ncu_roofline.texts import clean, shorten
 from ncu_roofline.units import format_value
@@ -22,7 +23,8 @@ def value_text(value: float | None, unit: str, digits: int = 4) -> str:
 
 
 def measured(content: Mapping[str, Any]) -> str:
-    """The table of a ceilings file, as measured or merged, with its head and warnings."""
+    """The table of a ceilings file, as measured or merged, with its head and warnings, without what a terminal would obey."""
+    content = cleaned(content)
     merged = bool(content["device"].get("gpus"))
     rows = [_merged_row(entry) if merged else _row(entry) for entry in content["ceilings"]]
     lines = [_head(content), "", *listing(rows)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.theory import measured_clock, share_of, theory, units_of_device
-from ncu_roofline.ceilings import inside
 from ncu_roofline.facts import load_spec
+from ncu_roofline.forms import inside, known
 
 OK, FAIL, SKIP = "ok", "FAIL", "skip"
 CEILINGS, PROFILES = "ceilings", "profiles"
@@ -151,15 +150,15 @@ def judge_ceilings(content: Mapping[str, Any], device: Device, listed: Sequence[
 
 
 def _ceiling(name: str, entry: Mapping[str, Any] | None, least: float, device: Device, quick: bool) -> Iterator[Check]:
-    if entry is None or _number(entry.get("value")) is None:
+    if entry is None or known(entry.get("value")) is None:
         why = "no entry" if entry is None else f"no value ({_reasons(entry) or 'no reason given'})"
         yield Check(CEILINGS, name, FAIL, reason=f"missing: the file has {why}")
         return
     share, unknown, wrong = _of_theory(name, entry, least, device)
     wrong += [] if entry.get("accepted") is True else [f"not accepted: {_reasons(entry) or 'no reason given'}"]
     wrong += [] if inside(entry, "verified", "checksum") is True else ["its results were not verified (checksum)"]
-    sessions, spread = _number(entry.get("sessions")), _number(entry.get("between_session_cv_per_cycle"))
-    spread = _number(entry.get("between_session_cv")) if spread is None else spread
+    sessions, spread = known(entry.get("sessions")), known(entry.get("between_session_cv_per_cycle"))
+    spread = known(entry.get("between_session_cv")) if spread is None else spread
     if not quick and (sessions is None or sessions < SESSIONS):
         wrong.append(f"{sessions or 0:g} sessions, not {SESSIONS} or more")
     limit = spread_of(_kind(name).domain, device.kind).between
@@ -184,7 +183,7 @@ def _of_theory(name: str, entry: Mapping[str, Any], least: float, device: Device
     if clock is None and kind.domain == "sm":
         return None, "", ["its clock was not measured"]
     highest = device.memory_clock_max if kind.domain == "memory" else device.sm_clock_max
-    per_cycle = _number(entry.get("per_sm_and_cycle")) if kind.domain == "sm" else None
+    per_cycle = known(entry.get("per_sm_and_cycle")) if kind.domain == "sm" else None
     share = share_of(peak, entry["value"], clock, per_cycle and per_cycle * device.sm_count) or 0.0
     if highest and clock and clock > highest * LIMITS.impossible:
         return share, "", [f"its clock, {clock / 1e6:.0f} MHz, is above the GPU's highest, {highest / 1e6:.0f} MHz"]
@@ -206,7 +205,7 @@ def _not_here(entry: Mapping[str, Any]) -> bool:
 
 
 def _other(name: str, entry: Mapping[str, Any]) -> Check:
-    value = _number(entry.get("value"))
+    value = known(entry.get("value"))
     good = value is not None and entry.get("accepted") is True and inside(entry, "verified", "checksum") is not False
     return Check(CEILINGS, name, OK if good else FAIL, value, "accepted", "" if good else _reasons(entry) or "no reason given")
 
@@ -232,7 +231,7 @@ def read_promise(text: str, kernel: str) -> Promise:
     done: dict[str, Any] = next((line for line in lines if line.get("done")), {})
     if trial.get("checksum_ok") is not True:
         raise ValueError("the runner measured no trial with a right result")
-    if not all(_number(value) for value in (trial.get("work"), *(done.get(key) for key in ("grid", "block", "trips")))):
+    if not all(known(value) for value in (trial.get("work"), *(done.get(key) for key in ("grid", "block", "trips")))):
         raise ValueError("the runner did not tell work, grid, block and trips")
     return Promise(kernel, float(trial["work"]), int(done["grid"]), int(done["block"]), int(done["trips"]))
 
@@ -258,7 +257,7 @@ def judge_profile(
     share = counted.work / promise.work
     yield _near(name, share, target.counters, f"counted {counted.work:.6g}, promised {promise.work:.6g}")
     name = f"{ceiling} dot / measured roof"
-    value, clock = _number((entry or {}).get("value")), _hertz(entry or {}, "sm_mhz_mean")
+    value, clock = known((entry or {}).get("value")), _hertz(entry or {}, "sm_mhz_mean")
     if entry is None or value is None or entry.get("accepted") is not True:
         yield Check(PROFILES, name, FAIL, None, f"1 +- {ON_ROOF:g}", "its ceiling does not stand")
         return
@@ -268,7 +267,7 @@ def judge_profile(
     elif clock is None or not counted.clock > 0:
         yield Check(PROFILES, name, FAIL, None, f"1 +- {ON_ROOF:g}", "the SM clock is unknown")
     else:
-        roof = _number(entry.get("per_sm_and_cycle"))
+        roof = known(entry.get("per_sm_and_cycle"))
         roof = roof * sms if roof else value / clock
         reason = f"{rate / counted.clock:.6g} per cycle, roof {roof:.6g}"
         yield _near(name, rate / counted.clock / roof, ON_ROOF, reason)
@@ -327,11 +326,6 @@ def _reasons(entry: Mapping[str, Any]) -> str:
     return "; ".join(map(str, entry.get("reasons") or []))
 
 
-def _number(value: object) -> float | None:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    return float(value) if good and isinstance(value, (int, float)) else None
-
-
 def _hertz(entry: Mapping[str, Any], key: str) -> float | None:
-    value = _number(inside(entry, "clock", key))
+    value = known(inside(entry, "clock", key))
     return value * 1e6 if value else None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
@@ -14,7 +12,8 @@ from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.telemetry import HARMFUL, names
 from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
-from ncu_roofline.ceilings import CPU, GPU, inside, read_ceilings
+from ncu_roofline.ceilings import CPU, GPU, MEASURE_AGAIN, is_roof, read_document
+from ncu_roofline.forms import inside, number
 
 _SAME = 1e-3
 
@@ -30,16 +29,22 @@ class Finding:
 
 def verify(path: str) -> list[Finding]:
     """What there is to say about a file; no "error" means that it can be used.  Raises RooflineError if it is none."""
-    read_ceilings(path)
-    content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    found = [Finding("note", "", text) for text in content.get("warnings") or [] if isinstance(text, str)]
+    content = read_document(path)
+    found = [Finding("note", "", text) for text in content.get("warnings") or []]
     device, kind = _device(content["device"]), CPU if content["device"].get("kind") == CPU else GPU
     if device is None and kind == GPU and not content["device"].get("gpus"):
         found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
     for entry in content["ceilings"]:
         if entry.get("value") is not None:
             found += [Finding(severity, entry["id"], text) for severity, text in _entry(entry, device, kind)]
+    if not any(map(is_roof, content["ceilings"])):
+        found += [Finding("note", e["id"], f"no value: {_reasons(e)}") for e in content["ceilings"] if e.get("value") is None]
+        found.append(Finding("error", "", f"no ceiling was accepted. {MEASURE_AGAIN}"))
     return found
+
+
+def _reasons(entry: Mapping[str, Any]) -> str:
+    return "; ".join(entry.get("reasons") or ["no reason given"])
 
 
 def _device(facts: Mapping[str, Any]) -> Device | None:
@@ -53,12 +58,12 @@ def _device(facts: Mapping[str, Any]) -> Device | None:
 def _entry(entry: Mapping[str, Any], device: Device | None, kind_of_device: str) -> list[tuple[str, str]]:
     kind = CeilingKind(entry["id"], str(entry.get("unit")))
     found = []
-    if "cv" in entry:
+    if entry.get("cv") is not None:
         found += _spread(entry, kind, kind_of_device)
     if device is not None:
         found += _against_theory(entry, kind, device)
     if entry.get("accepted") is False:
-        found.append(("note", f"not accepted: {'; '.join(map(str, entry.get('reasons') or ['no reason given']))}"))
+        found.append(("note", f"not accepted: {_reasons(entry)}"))
         return found
     held = set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL))
     if held:
@@ -70,15 +75,15 @@ def _entry(entry: Mapping[str, Any], device: Device | None, kind_of_device: str)
 
 def _spread(entry: Mapping[str, Any], kind: CeilingKind, device: str) -> list[tuple[str, str]]:
     found = []
-    value, interval = _number(entry.get("value")), entry.get("ci95")
-    if not isinstance(interval, list) or len(interval) != 2 or not _number(interval[0]) <= value <= _number(interval[1]):
+    value, interval = number(entry.get("value")), entry.get("ci95")
+    if not interval or len(interval) != 2 or not number(interval[0]) <= value <= number(interval[1]):
         found.append(("error", "the value lies outside its confidence interval"))
-    per_cycle, limit = _number(entry.get("cv_per_cycle")), spread_of(kind.domain, device)
-    cv = _number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
+    per_cycle, limit = number(entry.get("cv_per_cycle")), spread_of(kind.domain, device)
+    cv = number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
     if entry.get("accepted") is not False and not cv <= limit.within:
         found.append(("error", f"accepted with {cv:.1%} variation, more than {limit.within:.0%}"))
-    if _number(entry.get("between_session_cv")) > limit.between:
-        found.append(("note", f"sessions differ by {_number(entry['between_session_cv']):.1%}"))
+    if number(entry.get("between_session_cv")) > limit.between:
+        found.append(("note", f"sessions differ by {number(entry['between_session_cv']):.1%}"))
     return found
 
 
@@ -88,14 +93,14 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
         return []
     sm_clock, memory_clock = (_hertz(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
     expected = peak.at(measured_clock(kind, sm_clock, memory_clock))
-    per_cycle = _number(entry.get("per_sm_and_cycle")) * device.sm_count
-    fraction = _number(entry["value"]) / expected
+    per_cycle = number(entry.get("per_sm_and_cycle")) * device.sm_count
+    fraction = number(entry["value"]) / expected
     # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
     high = low = fraction
     if not math.isnan(per_cycle):
         high = max(per_cycle / peak.per_cycle, fraction - LIMITS.swing)
         low = min(per_cycle / peak.per_cycle, fraction + LIMITS.swing)
-    stated = _number(inside(entry, "theory", "at_measured_clock"))
+    stated = number(inside(entry, "theory", "at_measured_clock"))
     found = []
     # The file's theory stands at the median clock, this one at the mean.
     if math.isfinite(stated) and abs(stated / expected - 1) > LIMITS.impossible - 1:
@@ -108,10 +113,6 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
     return found
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-
-
 def _hertz(megahertz: object) -> float | None:
-    value = _number(megahertz)
+    value = number(megahertz)
     return value * 1e6 if value > 0 else None

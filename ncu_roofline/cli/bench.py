@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ncu_roofline.ceilings import CPU
+from ncu_roofline.ceilings import CPU, GPU
 from ncu_roofline.cli.options import argument, choice, flag, option, ratio, words
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, chosen_format, deliver, say, write_output, write_text
-from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.forms import inside, number
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built
@@ -38,6 +39,13 @@ def _seconds(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return value
+
+
+def _ids(text: str) -> tuple[str, ...]:
+    found = words(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} names no ceiling")
+    return found
 
 
 def _nvcc() -> Any:
@@ -70,14 +78,17 @@ class Effort:
 class MeasureRequest:
     """What to measure, on which GPUs."""
 
-    EPILOG: ClassVar[str] = "Everything about how it measures, and what a number means, is in the file it writes."
+    EPILOG: ClassVar[str] = (
+        "Everything about how it measures, and what a number means, is in the file it writes.\n"
+        "Exit code: 1 if nothing could be measured, or no ceiling of a device was accepted."
+    )
     device: str = option(
         "index, UUID or its beginning, or all, or cpu (default: the first GPU; under srun or mpirun the rank's own)",
         "GPU,...",
         default="auto",
     )
-    only: tuple[str, ...] = option("only these ceilings, as dram,fp64.fma,tensor", "ID,...", type=words, default=())
-    skip: tuple[str, ...] = option("all but these ceilings", "ID,...", type=words, default=())
+    only: tuple[str, ...] = option("only these ceilings, as dram,fp64.fma,tensor", "ID,...", type=_ids, default=())
+    skip: tuple[str, ...] = option("all but these ceilings", "ID,...", type=_ids, default=())
     quick: bool = flag("under 30 s: the main ceilings, one session (default: under 3 min)")
     output: str = option("file to write, or a folder where there are several", "FILE", short="-o")
     no_picture: bool = flag("write no picture of the machine's roofline beside FILE (FILE with .svg for .json)")
@@ -93,9 +104,12 @@ def _run(request: MeasureRequest) -> int:
     from ncu_roofline.bench.runner import Runner
     from ncu_roofline.bench.session import Wish, find_devices, list_variants
 
+    if request.output == STANDARD_OUTPUT:
+        next_step = "Name a file; --json prints what is written, too."
+        raise UsageError("Cannot use --output", request.output, "a run goes on from a file when it is interrupted", next_step)
     on_cpu = request.device == CPU
     built = _host_program(request.how.program) if on_cpu else _program(request.how.program)
-    runner, rank = Runner(built.path), None if on_cpu else local_rank()
+    runner, rank = Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else local_rank()
     devices = choose(find_devices(runner), "auto" if on_cpu else request.device, rank)
     select(kinds_of(list_variants(runner)), request.only, request.skip)
     targets = _targets(request.output, devices, rank is not None)
@@ -103,7 +117,8 @@ def _run(request: MeasureRequest) -> int:
     for target in targets:
         check_output(str(target), request.force)
         if pictured:
-            check_output(str(target.with_suffix(".svg")), request.force)
+            check_output(str(_picture_of(target)), request.force)
+    nothing = 0
     wish = Wish(_settings(request.how, request.quick), request.only, request.skip, request.force)
     for device, target in zip(devices, targets, strict=True):
         if rank is not None:
@@ -112,12 +127,34 @@ def _run(request: MeasureRequest) -> int:
             with Bar(device.name, shown=sys.stderr is not None and sys.stderr.isatty()) as bar:
                 content = _one(built, device, target, replace(wish, progress=bar))
         _tell(content, target, request.json, rank is not None)
+        if not any(entry["accepted"] for entry in content["ceilings"]):
+            say(f"ncu-roofline: {target}: no ceiling was accepted, nothing in it stands, and it says why{_others(content)}")
+            nothing += 1
+            continue
         if pictured:
-            say(draw(content, target.with_suffix(".svg"), overwrite=True))
+            say(draw(content, _picture_of(target), overwrite=True))
         # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
         if not (request.quick or request.only or request.skip or request.how.data != "random" or rank is not None):
             _keep(target)
-    return 0
+    return 1 if nothing else 0
+
+
+def _others(content: dict[str, Any]) -> str:
+    """What other programs took of the CPU, at worst, where it was enough to be told."""
+    from ncu_roofline.bench.settings import LIMITS
+
+    shares = [number(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
+    taken = max((share for share in shares if share > LIMITS.disturbed), default=None)
+    return "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
+
+
+def _picture_of(target: Path) -> Path:
+    """The picture beside a file of measurements, which it must not replace.  Raises UsageError."""
+    picture = target.with_suffix(".svg")
+    if os.path.realpath(picture).lower() == os.path.realpath(target).lower():
+        reason = "the picture of the roofline would replace the measurements"
+        raise UsageError("Cannot use --output", str(target), reason, "Give a name that ends in .json, or --no-picture.")
+    return picture
 
 
 def _keep(target: Path) -> None:
@@ -223,8 +260,8 @@ def _build(request: BuildRequest) -> int:
 class ListRequest:
     """For which GPU or compute capabilities, and how."""
 
-    device: str = option("say which apply to this GPU (index or UUID), or cpu", "GPU")
-    arch: str = option("say which apply to compute capabilities, as 9.0", "LIST")
+    device: str = option("those of this GPU (index or UUID), or cpu", "GPU")
+    arch: str = option("those of compute capabilities, as 9.0", "LIST")
     json: bool = flag("as JSON")
     program: ProgramOptions
 
@@ -239,7 +276,8 @@ def _list(request: ListRequest) -> int:
 
     on_cpu = request.device == CPU
     built = _host_program(request.program) if on_cpu else _program(request.program, request.arch or "native")
-    runner, capabilities = Runner(built.path), parse_architectures(request.arch) if request.arch else ()
+    runner = Runner(built.path, CPU if on_cpu else GPU)
+    capabilities = parse_architectures(request.arch) if request.arch else ()
     if request.device and not on_cpu:
         chosen = choose(find_devices(runner), request.device, None)
         capabilities = tuple(dict.fromkeys(device.capability_text for device in chosen))
@@ -317,7 +355,8 @@ class CompareRequest:
 
     EPILOG: ClassVar[str] = (
         "Each file is compared with the first, A; files of `bench run` and `bench merge` may be mixed.  Differences below the\n"
-        "spread of both (95 % interval or variation between sessions; between the GPUs of a merged file) are none.\n"
+        "spread of both (95 % interval or variation between sessions; between the GPUs of a merged file) are none; of a file\n"
+        "with one session it is unknown.\n"
         "Exit code: 1 if --threshold is given and an accepted ceiling is slower by more, and by more than the spread."
     )
     files: tuple[str, ...] = argument("ceilings files (JSON), the first is A", "FILE", nargs="+")
@@ -359,7 +398,7 @@ def _verify(request: VerifyRequest) -> int:
         write_text(json.dumps([asdict(finding) for finding in found], indent=1))
     else:
         lines = [f"{f.severity}: {f.ceiling}: {f.text}" if f.ceiling else f"{f.severity}: {f.text}" for f in found]
-        write_text("\n".join([*lines, f"{request.file}: {f'{len(errors)} errors' if errors else 'can be used'}"]))
+        write_text("\n".join([*lines, f"{printable(request.file)}: {f'{len(errors)} errors' if errors else 'can be used'}"]))
     return 1 if errors else 0
 
 

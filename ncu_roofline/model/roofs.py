@@ -13,9 +13,9 @@ from ncu_roofline.ceilings import MEASURED, SAME_CLOCK, Ceiling, Ceilings
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
-from ncu_roofline.units import format_value
 
 CLOCKS = ("profiled", "max")
+_SCALED = "measured roofs of arithmetic, L1 and shared memory stand at the clock of the launches"
 
 
 class Shown(Protocol):
@@ -214,8 +214,7 @@ class _Where:
             rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
         if ceiling is not None and file is not None:
             values = _at_clock(ceiling, self.clocks)
-            scaled = f"{ceiling.id}, measured at {format_value(ceiling.clock, 'hertz')}, stands at the clock of the launches"
-            notes = [ceiling.source, scaled if (values != ceiling.value).any() else ""]
+            notes = [ceiling.source, _SCALED if (values != ceiling.value).any() else ""]
             rows.append(
                 {
                     **self.shared,

@@ -67,7 +67,7 @@ esac
 
 def rate(ceiling: str) -> float:
     """What a good benchmark finds: just under theory, where there is one."""
-    if ceiling in ("l2.read", "int32.mad"):
+    if ceiling == "l2.read":
         return RATES["l2.read"]
     peak = theory(kind(ceiling), units_of_device(device()))
     assert peak is not None, ceiling

@@ -10,7 +10,7 @@ The scenario is a JSON file named by $FAKE_RUNNER:
              run of it (the last goes on): a mapping with any of
              mode (crash, hang, garbage, error, fatal, short, wrong), text, host and late (the host's time over the GPU's, of
              the first `late` trials or of all), scale, clock, drift (clocks of the first trials), outliers (how many trials
-             take twice as long), noise, pause (s of real time after each trial)
+             take twice as long), noise, pause (s of real time after each trial), launch (what else the last line says)
   calls      file in which the runs are counted and written down, each with the process that ran it
 """
 
@@ -112,7 +112,7 @@ def play(scenario: dict[str, Any], words: dict[str, str]) -> int:
             time.sleep(call["pause"])
     if mode == "short":
         sys.exit(0)
-    say({"done": True, "grid": 528, "block": 256, "trips": 1000})
+    say({"done": True, "grid": 528, "block": 256, "trips": 1000, **call.get("launch", {})})
     return 0
 
 

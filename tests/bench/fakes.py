@@ -161,7 +161,7 @@ class Scripted:
             clock = line["sm_mhz"] * 1e6 if line["sm_mhz"] else None
             self.clock.now = line["end"]
             yield Trial(line["seconds"], line["work"], clock, line["checksum_ok"], line["begin"], line["end"])
-        launch.facts = {"grid": 528}
+        launch.facts = {"grid": 528, **call.get("launch", {})}
 
     def _begin(self) -> None:
         if not self._open:

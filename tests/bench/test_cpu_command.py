@@ -35,11 +35,12 @@ def run(*words: str) -> int:
 
 def test_a_cpu_is_measured(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "cpu.json"
-    assert run("run", "--device", "cpu", *QUICK, "--runner", str(program), "-o", str(file)) == 0
+    code = run("run", "--device", "cpu", *QUICK, "--runner", str(program), "-o", str(file))
     told = capsys.readouterr()
     assert "l1.read" in told.out
     assert "unproven" not in told.err
     content = json.loads(file.read_text(encoding="utf-8"))
+    assert code == (0 if any(entry["accepted"] for entry in content["ceilings"]) else 1)  # where others disturb, none may stand
     assert (content["schema"], content["device"]["kind"]) == (SCHEMA, CPU)
     assert [entry["id"] for entry in content["ceilings"]] == ["l1.read", "fp64.fma", "fp64.nofma"]
     for entry in content["ceilings"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,62 @@ def test_a_cache_that_cannot_be_written(toolkit: Toolkit) -> None:
         toolkit.build()
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
+class TestOtherUsers:
+    """Nobody else may put a program where we look for ours: it would be run."""
+
+    def planted(self, toolkit: Toolkit) -> Path:
+        """The program that was built, as another user could have put it there: with a matching digest."""
+        return build("9.0", str(toolkit.nvcc), folder=toolkit.folder, cache=toolkit.cache).path
+
+    def test_what_is_kept_is_for_its_user_alone(self, toolkit: Toolkit) -> None:
+        before = os.umask(0)
+        try:
+            path = self.planted(toolkit)
+        finally:
+            os.umask(before)
+        assert [folder.stat().st_mode & 0o777 for folder in (toolkit.cache, toolkit.cache / "bench", path.parent)] == [
+            0o700
+        ] * 3
+
+    @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+    @pytest.mark.parametrize("place", ["cache", "bench", "folder", "program", "build-info.json"])
+    def test_who_may_write_there_could_have_planted_it(self, toolkit: Toolkit, place: str, mode: int) -> None:
+        path = self.planted(toolkit)
+        folders = {"cache": toolkit.cache, "bench": toolkit.cache / "bench", "folder": path.parent, "program": path}
+        chosen = folders.get(place, path.parent / place)
+        chosen.chmod(mode)
+        for force in (False, True):
+            with pytest.raises(RooflineError) as caught:
+                toolkit.build(force=force)
+            said = f"Cannot use {chosen}: another user may write to it. Set XDG_CACHE_HOME to a folder of your own."
+            assert str(caught.value) == said
+
+    @pytest.mark.parametrize("place", ["cache", "bench", "folder", "program"])
+    def test_what_belongs_to_another_user(self, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+        path = self.planted(toolkit)
+        folders = {"cache": toolkit.cache, "bench": toolkit.cache / "bench", "folder": path.parent, "program": path}
+        chosen = folders[place]
+        if os.getuid() == 0:
+            os.chown(chosen, 12345, -1)
+        else:
+            monkeypatch.setattr(os, "getuid", lambda: 12345)
+            chosen = toolkit.cache
+        with pytest.raises(RooflineError, match="it belongs to another user") as caught:
+            toolkit.build()
+        assert caught.value.path == str(chosen)
+
+    def test_a_link_of_another_user_is_no_folder_of_ours(self, toolkit: Toolkit, tmp_path: Path) -> None:
+        if os.getuid():
+            pytest.skip("only root can make a link of another user")
+        (tmp_path / "ours").mkdir(mode=0o700)
+        toolkit.cache.symlink_to(tmp_path / "ours")
+        toolkit.build()
+        os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)
+        with pytest.raises(RooflineError, match="it belongs to another user"):
+            toolkit.build()
+
+
 @pytest.mark.parametrize(("version", "text"), [("11.7", "11.8 is the oldest"), ("?", "does not tell a version")])
 def test_compilers_that_will_not_do(tmp_path: Path, version: str, text: str) -> None:
     nvcc = script(tmp_path / "nvcc", NVCC.replace("VERSION", version))
@@ -203,6 +260,7 @@ def test_a_program_built_elsewhere(tmp_path: Path) -> None:
     [
         ("linux", {"HOME": "/h"}, "/h/.cache/ncu-roofline"),
         ("linux", {"HOME": "/h", "XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
+        ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
         ("darwin", {"HOME": "/h"}, "/h/Library/Caches/ncu-roofline"),
         ("win32", {"LOCALAPPDATA": "/l"}, "/l/ncu-roofline/cache"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from ncu_roofline.bench.measuring import Record
 from ncu_roofline.bench.runner import Job, Variant
 from ncu_roofline.bench.settings import FULL, QUICK
 from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.errors import RooflineError
 from tests.bench.fakes import RATES, FakeTelemetry, device, kind, scenario
 from tests.bench.rig import FAST, HW_THERMAL, ONCE, Rig
 
@@ -328,13 +331,16 @@ def test_a_journal_keeps_bursts_and_retries(tmp_path: Path) -> None:
     assert second.source.jobs == []
 
 
+RECORD = Record("fp64.fma", "best", "session", 0, "FLOP/s", values=[1.0], seconds=[1.0], work=1.0)
+
+
 @pytest.mark.parametrize("damage", ["other key", "torn", "empty", "text", "foreign record"])
 def test_a_journal_of_something_else_or_torn(tmp_path: Path, damage: str) -> None:
     key = {"uuid": "GPU-1"}
     path = tmp_path / "x.journal"
     journal = Journal(path, key)
     for session in range(2):
-        journal.add(Record("fp64.fma", "best", "session", session, "FLOP/s", values=[1.0]))
+        journal.add(replace(RECORD, session=session))
     if damage == "torn":
         path.write_text(path.read_text()[:-20])
     elif damage in ("empty", "text"):
@@ -343,6 +349,98 @@ def test_a_journal_of_something_else_or_torn(tmp_path: Path, damage: str) -> Non
         path.write_text(path.read_text() + '{"ceiling": "x"}\n[]\n')
     read = Journal(path, {"uuid": "GPU-2"} if damage == "other key" else key)
     assert len(read) == {"torn": 1, "foreign record": 2}.get(damage, 0)
+
+
+def test_what_failed_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "x.journal"
+    first = Rig(scenario(fp64_fma={"calls": [{}, {"mode": "crash"}]}), settings=ONCE)
+    first.outcomes("dram.read", "fp64.fma", journal=Journal(path, {}))
+    assert "failure" in path.read_text()
+    assert "it ended with code 3" not in path.read_text()
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*old, replace(RECORD, failure="out of memory").as_json()]))
+    second = Rig(scenario(), settings=ONCE)
+    outcomes = second.outcomes("dram.read", "fp64.fma", journal=Journal(path, {}))
+    assert [job.ceiling for job in second.source.jobs[1:]] == ["fp64.fma"]
+    assert [second.told(one)["accepted"] for one in outcomes] == [True, True]
+
+
+_HOSTILE: tuple[tuple[str, Any], ...] = (
+    ("ceiling", 7),
+    ("ceiling", []),
+    ("role", []),
+    ("role", "boss"),
+    ("session", "0"),
+    ("session", 0.5),
+    ("session", True),
+    ("attempts", 10**30),
+    ("discarded", -1),
+    ("values", []),
+    ("values", 7),
+    ("values", ["1"]),
+    ("values", [None]),
+    ("values", [float("nan")]),
+    ("values", [float("inf")]),
+    ("values", [1e308]),
+    ("values", [10**400]),
+    ("values", [1.0, 2.0]),
+    ("seconds", [0]),
+    ("clocks", [-1.0]),
+    ("work", 0),
+    ("work", float("nan")),
+    ("verified", "yes"),
+    ("rejections", "no"),
+    ("rejections", [1]),
+    ("notes", None),
+    ("failure", None),
+    ("launch", []),
+    ("launch", {"kernel": {"deep": 1}}),
+    ("observed", {"power": "much"}),
+    ("observed", {"power": -1.0}),
+    ("observed", {"link": [5]}),
+    ("observed", {"link": 5}),
+    ("observed", {"reasons": "all"}),
+    ("observed", {"voltage": 1.0}),
+)
+
+
+@pytest.mark.parametrize(("key", "value"), _HOSTILE)
+def test_a_record_of_odd_values_is_left_out(tmp_path: Path, key: str, value: Any) -> None:
+    path = tmp_path / "x.journal"
+    Journal(path, {}).add(RECORD)
+    good = path.read_text()
+    path.write_text(f"{good}{json.dumps({**RECORD.as_json(), 'session': 1, key: value})}\n")
+    assert len(Journal(path, {})) == 1
+    path.write_text(f"{good}{json.dumps({**RECORD.as_json(), 'session': 1})}\n")
+    assert len(Journal(path, {})) == 2
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' * 100_000, "1" * 10_000, "\ufffd", "{", '"', "\x00"])
+def test_a_damaged_line_hides_no_other(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "x.journal"
+    Journal(path, {}).add(RECORD)
+    head, record = path.read_text().splitlines()
+    path.write_text(f"{head}\n{line}\n{record}\n")
+    assert len(Journal(path, {})) == 1
+    path.write_text(f"{line}\n{record}\n")
+    assert len(Journal(path, {})) == 0
+
+
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
+def test_a_journal_is_a_file_of_its_own(tmp_path: Path, what: str) -> None:
+    path, other = tmp_path / "x.journal", tmp_path / "precious"
+    if what == "link":
+        other.write_text("precious")
+    if "link" in what:
+        path.symlink_to(other)
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(RooflineError, match=r"Cannot use .*x\.journal: it is no ordinary file.*Remove it"):
+        Journal(path, {})
+    assert other.exists() == (what == "link")
+    assert what != "link" or other.read_text() == "precious"
 
 
 # The file
@@ -370,3 +468,14 @@ def test_the_file_is_read_back_by_the_reader(tmp_path: Path) -> None:
     assert "tensor.fp8.mma" not in read.by_id
     assert content["derived"]["machine_balance"]["fp64.fma/dram"] == pytest.approx(33 / 4.35, rel=1e-2)
     assert len(content["warnings"]) == 2
+
+
+def test_a_variant_that_a_retry_makes_the_best_gets_all_sessions() -> None:
+    noisy: dict[str, Any] = {"scale": 1.2, "outliers": 16}
+    calls = [{}, noisy, {}, noisy, noisy, *[{"scale": 0.9}] * 3, {}]  # the warm-up, a, b, a, a, a again three times, b
+    rig = Rig(scenario(fp64_fma={"variants": {"a": 1.0, "b": 0.98}, "calls": calls}))
+    outcome = rig.outcome("fp64.fma", "a", "b")
+    assert outcome.variant == "b"
+    assert [record.session for record in outcome.sessions] == [0, 1, 2]
+    assert outcome.notes == ()
+    assert rig.told(outcome)["sessions"] == 3

@@ -23,6 +23,7 @@ from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.errors import RooflineError, UsageError
 from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
+from tests.bench.test_cpu_files import EPYC
 from tests.bench.test_driver_build import Toolkit
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 
@@ -141,6 +142,117 @@ def test_an_existing_file_is_kept_without_force(run: Command, machine: Machine, 
     assert machine.runs() == []
     assert run(*bench(machine, "--only", "fp64.fma", "--force", "-o", path)).code == 0
     assert read_ceilings(path).device == "NVIDIA H200"
+
+
+def test_the_picture_never_replaces_the_measurements(run: Command, machine: Machine, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    (here / "x.json").symlink_to(here / "x.svg")
+    for name in ("a.svg", "a.SVG", "x.json"):
+        assert_refused(run(*bench(machine, "--force", "-o", here / name)), here / name, 2)
+    assert machine.runs() == []
+    path = here / "a.svg"
+    assert run(*bench(machine, "--only", "fp64.fma", "--no-picture", "-o", path)).code == 0
+    assert set(read_ceilings(path).by_id) == {"fp64.fma"}
+
+
+def test_standard_output_is_no_file_of_a_run(run: Command, machine: Machine) -> None:
+    outcome = run(*bench(machine, "-o", "-"))
+    assert_refused(outcome, "-", 2)
+    assert "--json" in outcome.err
+    assert machine.runs() == []
+
+
+@pytest.mark.parametrize("option", ["--only", "--skip"])
+@pytest.mark.parametrize("text", ["", ",", " "])
+def test_a_choice_of_nothing_is_none(run: Command, machine: Machine, option: str, text: str) -> None:
+    outcome = run(*bench(machine, option, text))
+    assert outcome.code == 2
+    assert "names no ceiling" in outcome.err
+    assert machine.runs() == []
+
+
+# Where nothing stands
+
+
+def test_where_no_ceiling_stands_the_command_fails(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario(fp64_fma={"noise": 0.2}))
+    path = tmp_path / "here" / "x.json"
+    outcome = run(*bench(machine, "--only", "fp64.fma", "-o", path))
+    assert outcome.code == 1
+    assert (
+        outcome.err.splitlines()[-1] == f"ncu-roofline: {path}: no ceiling was accepted, nothing in it stands, and it says why"
+    )
+    assert "unstable" in outcome.out
+    assert by_id(path)["fp64.fma"]["value"] > 1e12
+    assert_no_leftovers(path.parent, "x.json")
+    assert run(*bench(machine, "--only", "fp64.fma,fp32.fma", "--force", "-o", path)).code == 0
+
+
+def test_one_gpu_of_two_that_stands_is_not_enough(run: Command, machine: Machine, tmp_path: Path) -> None:
+    machine.play(scenario(H200, SECOND, fp64_fma={"calls": [{}, {}, {"noise": 0.2}]}))
+    outcome = run(*bench(machine, "--device", "all", "--only", "fp64.fma", "-o", tmp_path / "here"))
+    assert outcome.code == 1
+    assert outcome.err.count("no ceiling was accepted") == 1
+    assert len(list((tmp_path / "here").glob("*.json"))) == 2
+
+
+def test_on_a_cpu_the_share_of_others_is_told(run: Command, machine: Machine, tmp_path: Path) -> None:
+    calls = [{"noise": 0.5, "launch": {"disturbed": share}} for share in (0.0, 0.3, 0.521)]
+    machine.play(scenario(EPYC, fp64_fma={"rate": 2e12, "calls": calls}))
+    path = tmp_path / "here" / "x.json"
+    outcome = run(*bench(machine, "--device", "cpu", "--only", "fp64.fma", "-o", path))
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1].endswith("; other programs took up to 52% of the CPU")
+    assert "other programs took 52% of the CPU" in by_id(path)["fp64.fma"]["reasons"]
+
+
+def refused_line(err: str) -> str:
+    """The sentence after the lines of the ceilings."""
+    return err.splitlines()[-1]
+
+
+def test_too_little_time_is_told(run: Command, machine: Machine) -> None:
+    outcome = run(*bench(machine, "--budget", "0.000001", "--only", "tensor.fp8.mma,fp64.fma"))
+    assert outcome.code == 1
+    assert "not measured: out of time" in refused_line(outcome.err)
+    assert refused_line(outcome.err).endswith("Give it more time with --budget.")
+
+
+def test_what_does_not_apply_is_no_fault_of_the_driver(run: Command, machine: Machine) -> None:
+    outcome = run(*bench(machine, "--only", "tensor.fp8.mma"))
+    assert outcome.code == 1
+    assert refused_line(outcome.err).endswith("Choose other ceilings.")
+
+
+def test_a_cpu_that_fails_is_no_matter_of_nvidia_smi(run: Command, machine: Machine) -> None:
+    machine.play(scenario(EPYC, fp64_fma={"calls": [{"mode": "crash"}]}))
+    outcome = run(*bench(machine, "--device", "cpu", "--only", "fp64.fma"))
+    assert outcome.code == 1
+    assert "it ended with code 3" in refused_line(outcome.err)
+    assert "nvidia-smi" not in outcome.err
+
+
+def test_the_reason_is_the_one_of_this_run(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "here" / "x.json"
+    words = bench(machine, "--only", "fp64.fma", "-o", path)
+    machine.play(scenario(fp64_fma={"calls": [{"mode": "crash"}]}))
+    assert "illegal memory access" in refused_line(run(*words).err)
+    assert_no_leftovers(path.parent)
+    machine.play(scenario(fp64_fma={"calls": [{"mode": "error", "text": "out of memory"}]}))
+    said = refused_line(run(*words).err)
+    assert "out of memory" in said
+    assert "illegal memory access" not in said
+    machine.play(scenario())
+    assert run(*words).code == 0
+
+
+def test_a_journal_that_is_a_link_is_not_followed(run: Command, machine: Machine, tmp_path: Path) -> None:
+    path, journal, other = (tmp_path / "here" / name for name in ("x.json", "x.json.journal", "other"))
+    other.write_text("precious")
+    journal.symlink_to(other)
+    assert_refused(run(*bench(machine, "--only", "fp64.fma", "-o", path)), journal)
+    assert other.read_text() == "precious"
+    assert machine.runs() == []
 
 
 @pytest.mark.parametrize(
@@ -447,6 +559,9 @@ def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
     assert listed["tensor.fp8.mma"]["emulated on"] == ["9.0"]
     assert listed["fp64.fma"]["applies to"] == ["all"]
     assert "dram.triad" not in listed  # this program has no kernel for it
+    elsewhere = json.loads(run("bench", "list", "--runner", machine.program, "--arch", "7.0", "--json").out)
+    assert "fp64.fma" in [row["ceiling"] for row in elsewhere]
+    assert "tensor.fp8.mma" not in [row["ceiling"] for row in elsewhere]  # neither made nor emulated there
     one = json.loads(run("bench", "list", "--runner", machine.program, "--device", "0", "--json").out)
     here = {row["ceiling"]: row for row in one}
     assert here["fp64.fma"]["applies to"] == ["9.0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def test_the_spread_is_that_of_both(tmp_path: Path) -> None:
     unknown = compared(tmp_path, 0.96, changed(fp64_fma={"between_session_cv": None, "ci95": None}))
     assert outcomes(unknown)["fp64.fma"] == "spread unknown"
     assert [row.ceiling for row in unknown.over(0.03)] == ["dram.read", "fp64.fma", "launch.stream"]
+
+
+def test_of_a_single_session_the_spread_is_unknown(tmp_path: Path) -> None:
+    for between in (None, 0.0):
+        found = compared(tmp_path, 0.99, changed(fp64_fma={"sessions": 1, "between_session_cv": between}))
+        assert outcomes(found)["fp64.fma"] == "spread unknown"
+        assert outcomes(found)["dram.read"] == "slower"
+        row = next(row for row in found.rows if row.ceiling == "fp64.fma")
+        assert row.spread is None
+        assert [row.ceiling for row in found.over(0.005)] == ["dram.read", "fp64.fma", "launch.stream"]
 
 
 def test_per_cycle_tells_clock_from_silicon(tmp_path: Path) -> None:
@@ -182,18 +193,31 @@ def test_table_and_json(run: Command, tmp_path: Path) -> None:
     assert (entry["outcome"], found["over_threshold"]) == ("faster", [])
 
 
-def test_odd_files_are_no_harm(tmp_path: Path) -> None:
-    """What `read_ceilings` takes may hold anything beside ids, values and units."""
-    odd: list[dict[str, Any]] = [
-        {"values": [1, {"value": "x"}, {}], "clock": 3},
-        {"ci95": ["a", None], "between_session_cv": "x", "power_w": "much"},
-        {"ci95": 7, "per_sm_and_cycle": True, "clock": {"sm_mhz_mean": "x"}},
-    ]
-    for change in odd:
-        found = compared(tmp_path, 0.9, changed(fp64_fma={"ci95": None, "between_session_cv": None, **change}))
-        assert outcomes(found)["fp64.fma"] == "spread unknown"
-    gpus = compared(tmp_path, 0.9, lambda content: content["device"].update(gpus=3, sm_count="many", ecc="on"))
-    assert outcomes(gpus)["dram.read"] == "slower"
+@pytest.mark.parametrize("change", [{"values": [{}]}, {"ci95": [None, None]}, {"ci95": [1.0]}, {"ci95": []}, {}])
+def test_a_spread_that_is_not_told_is_unknown(tmp_path: Path, change: dict[str, Any]) -> None:
+    found = compared(tmp_path, 0.9, changed(fp64_fma={"ci95": None, "between_session_cv": None, **change}))
+    assert outcomes(found)["fp64.fma"] == "spread unknown"
+
+
+def test_threads_and_cores_of_a_cpu_are_conditions(run: Command, tmp_path: Path) -> None:
+    def cpu(threads: int, cores: int) -> Change:
+        return lambda content: content["device"].update(kind="cpu", threads=threads, cores=cores)
+
+    files = write(tmp_path / "a.json", 1, change=cpu(8, 16)), write(tmp_path / "b.json", 1, change=cpu(4, 12))
+    out = run("bench", "compare", *files).out
+    assert "CPU threads differ: A 8, B 4" in out
+    assert "CPU cores differ: A 16, B 12" in out
+
+
+@pytest.mark.parametrize("command", ["compare", "merge"])
+def test_many_ceilings_take_no_time(run: Command, tmp_path: Path, command: str) -> None:
+    def many(content: dict[str, Any]) -> None:
+        content["ceilings"] = [{"id": f"k{i}.fma", "value": 1e12, "unit": "FLOP/s"} for i in range(20_000)]
+
+    files = write(tmp_path / "a.json", 1, change=many), write(tmp_path / "b.json", 2, change=many)
+    began = time.process_time()
+    assert run("bench", command, *files, "--json").code == 0
+    assert time.process_time() - began < 8  # where each ceiling looks through all others: a minute
 
 
 def test_refusals(run: Command, tmp_path: Path) -> None:

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.bench.document import summary_line
 from ncu_roofline.bench.measuring import after_warm_up, timers_agree
 from ncu_roofline.bench.runner import Trial
+from ncu_roofline.bench.tables import measured
 from ncu_roofline.bench.telemetry import NoTelemetry
+from ncu_roofline.ceilings import CPU, GPU
 from tests.bench.fakes import FakeTelemetry, kind, scenario
-from tests.bench.rig import FAST, HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE, POWER_CAP, SW_THERMAL, Rig
+from tests.bench.rig import FAST, HW_SLOWDOWN, HW_THERMAL, ONCE, POWER_BRAKE, POWER_CAP, SW_THERMAL, Rig
+
+FMA = kind("fp64.fma")
 
 
 def test_a_clean_run_is_accepted_with_median_and_interval() -> None:
@@ -77,6 +82,39 @@ def test_few_outliers_are_counted_and_do_no_harm() -> None:
 def test_many_outliers_do_harm() -> None:
     record = Rig(scenario(fp64_fma={"calls": [{"outliers": FAST.spare + 2}]})).session("fp64.fma")
     assert record.rejections == ["unstable: 2 outliers in 15 trials"]
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3])
+def test_fewer_than_three_trials_tell_no_spread(trials: int) -> None:
+    entry = Rig(scenario(), settings=replace(FAST, trials=trials)).entry("fp64.fma")
+    assert entry["value"] == pytest.approx(33.0e12, rel=1e-3)
+    assert entry["accepted"] == (trials == 3)
+    assert entry["trials"] == 3 * trials
+    if trials < 3:
+        reason = {1: "unstable: 1 trial tells no spread", 2: "unstable: 2 trials tell no spread"}[trials]
+        assert (entry["verdict"], entry["reasons"]) == ("unstable", [reason])
+    assert (entry["cv"] is None) == (trials == 1)
+
+
+def test_one_session_has_no_spread_between_sessions() -> None:
+    entry = Rig(scenario(), settings=ONCE).entry("fp64.fma")
+    assert entry["accepted"]
+    assert (entry["between_session_cv"], entry["between_session_cv_per_cycle"]) == (None, None)
+    assert entry["cv"] < 1e-3
+    content = {"device": {"name": "x", "cc": "9.0"}, "ceilings": [entry]}
+    assert summary_line(content) == "1 ceilings"
+    assert "sessions" not in measured(content)  # a column of "-" is left out
+
+
+# Programs beside the benchmark
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.521, True), (0.011, True), (0.01, False), (0.0, False), ("much", False)])
+def test_what_others_took_of_the_cpu_is_told(share: object, told: bool) -> None:
+    rig = Rig(scenario(fp64_fma={"calls": [{"launch": {"disturbed": share}}]}))
+    (of_cpu, of_gpu) = (replace(rig.bench, device=kind).measure(FMA, "best", 0, None).notes for kind in (CPU, GPU))
+    assert of_gpu == []
+    assert of_cpu == ([f"other programs took {share:.0%} of the CPU"] if told else [])
 
 
 # Two clocks
@@ -281,7 +319,7 @@ def test_more_than_theory_is_a_wrong_count() -> None:
 
 
 def test_more_than_an_uncertain_theory_disproves_it() -> None:
-    entry = Rig(scenario(int32_mad={"rate": 66e12})).entry("int32.mad")
+    entry = Rig(scenario(fp16_nofma={"rate": 70e12})).entry("fp16.nofma")
     assert entry["accepted"]
     assert entry["verdict"] == "high"
     assert "disproves" in entry["reasons"][0]

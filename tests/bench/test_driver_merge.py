@@ -116,6 +116,48 @@ def test_other_models_are_refused(run: Command, tmp_path: Path, key: str, value:
     assert_refused(run("bench", "merge", *paths), paths[1])
 
 
+def test_threads_of_a_cpu_are_told(run: Command, tmp_path: Path) -> None:
+    """A CPU has one identity whatever the number of threads: both files count, and the difference is said."""
+
+    def cpu(threads: int) -> Change:
+        return lambda content: content["device"].update(kind="cpu", threads=threads, cores=8, uuid="CPU-1")
+
+    paths = [write(tmp_path / f"{n}.json", n, change=cpu(n)) for n in (4, 8)]
+    content = json.loads(run("bench", "merge", *paths, "--json").out)
+    assert (len(content["device"]["gpus"]), content["warnings"]) == (2, ["CPU threads differ: 4, 8"])
+    again = json.loads(run("bench", "merge", *paths, write(tmp_path / "late.json", 4, change=cpu(4)), "--json").out)
+    assert len(again["device"]["gpus"]) == 2
+    assert "left out" in again["warnings"][0]
+
+
+def test_a_file_that_names_no_gpu_is_not_merged(run: Command, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", 1, change=lambda content: content["device"].pop("name"))
+    assert_refused(run("bench", "merge", path), path)
+
+
+def refuse_all(content: dict[str, Any]) -> None:
+    content["ceilings"][0].update(value=None, accepted=False, reasons=["not measured: out of time"])
+    for entry in content["ceilings"][1:]:
+        entry.update(accepted=False, reasons=["unstable: 9 % variation"])
+
+
+def test_a_file_in_which_nothing_stands(run: Command, tmp_path: Path) -> None:
+    """It is what `bench run` wrote; verify tells why each was refused, the others what to do."""
+    path = write(tmp_path / "a.json", 1, change=refuse_all)
+    outcome = run("bench", "verify", path)
+    assert (outcome.code, outcome.err) == (1, "")
+    for text in (
+        "note: dram.read: no value: not measured: out of time",
+        "note: fp64.fma: not accepted: unstable: 9 % variation",
+        "error: no ceiling was accepted. Measure again where nothing else uses the device.",
+    ):
+        assert text in outcome.out.splitlines()
+    for words in (("merge", path), ("compare", path, path)):
+        outcome = run("bench", *words)
+        assert_refused(outcome, path)
+        assert "none of its ceilings was accepted. Measure again where nothing else uses the device." in outcome.err
+
+
 def test_files_that_are_none(run: Command, files: list[Path], tmp_path: Path) -> None:
     text = tmp_path / "text.json"
     text.write_text("hello")
@@ -161,6 +203,7 @@ def test_verify_finds(run: Command, tmp_path: Path, change: dict[str, Any], text
     ("change", "text"),
     [
         ({"between_session_cv": 0.03}, "sessions differ by 3.0%"),
+        ({"between_session_cv": None, "between_session_cv_per_cycle": None, "sessions": 1}, "can be used"),
         ({"accepted": False, "reasons": ["unstable: 5 % variation"]}, "not accepted: unstable"),
         ({"value": 20e12, "ci95": [19e12, 21e12], "reasons": ["the crossbar"]}, "can be used"),
     ],

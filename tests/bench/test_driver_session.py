@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,8 +16,11 @@ from typing import Any
 import pytest
 
 from ncu_roofline.bench import nvml
+from ncu_roofline.bench import runner as runner_module
+from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed, Session, Trial, _Process
-from ncu_roofline.bench.session import find_devices
+from ncu_roofline.bench.session import find_devices, list_variants
+from ncu_roofline.ceilings import CPU
 from ncu_roofline.errors import RooflineError
 from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
 
@@ -214,7 +220,145 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
             run(session)
 
 
+# Programs that want to keep us
+
+
+def program(machine: Machine, text: str) -> Runner:
+    """A program of our own."""
+    machine.program.write_text(f"#!{sys.executable} -S\nimport os, subprocess, sys, time\n{text}\n")
+    return Runner(machine.program)
+
+
+ROW = json.dumps({"ceiling": "fp64.fma", "variant": "a", "unit": "FLOP/s"})
+LEFT = "subprocess.Popen(['sleep', '30'])\n"
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "os.close(1)"])
+def test_what_it_started_does_not_keep_its_pipes_open(machine: Machine, end: str) -> None:
+    runner = program(machine, f"{LEFT}print({ROW!r}, flush=True)\n{end}")
+    begin = time.monotonic()
+    if end == "sys.exit(3)":
+        with pytest.raises(RunnerFailed, match="it ended with code 3"):
+            runner.variants()
+    else:
+        assert [one.ceiling for one in runner.variants()] == ["fp64.fma"]
+    assert time.monotonic() - begin < 1.5
+
+
+def test_what_it_started_ends_with_it(machine: Machine) -> None:
+    place = machine.folder / "child"
+    text = f"child = subprocess.Popen(['sleep', '30'])\nprint(child.pid, file=open({str(place)!r}, 'w'), flush=True)"
+    runner = program(machine, f"{text}\ntime.sleep(30)")
+    with pytest.raises(RunnerFailed, match="it said nothing"):
+        run(Session(runner, 0, start=0.0), timeout=1.5)
+    child = int(place.read_text())
+    deadline = time.monotonic() + 5
+    while alive(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; one that only waits for somebody to ask for its end does not."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_what_leaves_its_group_delays_little(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "_GRACE", 0.3)
+    runner = program(
+        machine, f"print(subprocess.Popen(['sleep', '30'], start_new_session=True).pid, flush=True)\nprint({ROW!r})"
+    )
+    process = _Process(runner.path, [])
+    begin = time.monotonic()
+    left = int(process._lines.get(timeout=10.0) or b"")
+    try:
+        assert process.line(10.0) == json.loads(ROW)
+        assert process.line(10.0) is None
+        process.end()
+        assert time.monotonic() - begin < 3
+    finally:
+        os.kill(left, signal.SIGKILL)
+        for reader in process._readers:
+            reader.join(5.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("while True: os.write(1, b'x' * 65536)", "it printed a line of more than 1 MB"),
+        (f"print('[' * 900000)\nprint({ROW!r})", "it printed no JSON"),
+        ("print('{\"a\":' * 50000 + '1' + '}' * 50000)", "it printed no JSON"),
+        ('print(\'{"a": {"b": 1}}\')', "it printed objects within objects"),
+        (f"while True: os.write(1, {(ROW + chr(10)).encode()!r} * 100)", "its answer to `list` has more than 20000 lines"),
+        (f"print({json.dumps({'ceiling': 'x' * 1000, 'variant': 'a', 'unit': 'B/s'})!r})", "a name of more than 200"),
+        ("print('{\"error\": \"' + 'x' * 9000 + '\"}')", "^x{50,130}[.]{3}x{50,130}$"),
+    ],
+)
+def test_endless_and_hostile_output(machine: Machine, text: str, reason: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(RunnerFailed, match=reason) as caught:
+        program(machine, text).variants()
+    assert time.monotonic() - begin < 30
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["while True: print('{}', flush=True); time.sleep(0.1)", "while True: print(flush=True)"])
+def test_an_answer_has_to_end(machine: Machine, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(runner_module, "_QUICK_CALL", 1.0)
+    begin = time.monotonic()
+    with pytest.raises(RunnerFailed, match="it said nothing for"):
+        program(machine, text).devices()
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("line", ['{"x": 1}', '{"trial": 0, "seconds": 1, "work": 1, "sm_mhz": 1, "begin": 1, "end": 2}'])
+def test_more_than_was_asked_for(machine: Machine, line: str) -> None:
+    runner = program(machine, f"while True: print({line!r}, flush=True)")
+    with pytest.raises(RunnerFailed, match="it printed more than 4 times the trials that were asked for"):
+        run(Session(runner, 0))
+
+
+@pytest.mark.parametrize("number", ["1e400", "NaN", "1" + "0" * 400, '"7"', "true", "[]", "1e200"])
+@pytest.mark.parametrize("key", ["seconds", "work", "begin", "end"])
+def test_numbers_that_are_none(machine: Machine, number: str, key: str) -> None:
+    fields = {"trial": "0", "seconds": "1", "work": "1", "sm_mhz": "1", "begin": "1", "end": "2", key: number}
+    line = ", ".join(f'"{name}": {value}' for name, value in fields.items())
+    runner = program(machine, f"print('{{{line}}}', flush=True)\ntime.sleep(30)")
+    with pytest.raises(RunnerFailed, match="a trial"):
+        run(Session(runner, 0))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, "7", True, [], -1])
+def test_numbers_of_a_device_that_are_none(value: Any) -> None:
+    assert parse_device({**H200, "sm_count": value, "sm_clock_max_mhz": value}).sm_count == 0
+    with pytest.raises(ValueError, match="a device has no index"):
+        parse_device({**H200, "index": value})
+
+
+def test_a_name_without_end_is_none() -> None:
+    with pytest.raises(ValueError, match="name or uuid of more than 200 characters"):
+        parse_device({**H200, "name": "x" * 201})
+
+
 # Discovery
+
+
+def test_a_program_without_ceilings_says_so(machine: Machine) -> None:
+    machine.play({**scenario(), "rows": []})
+    with pytest.raises(RooflineError, match="its list of ceilings is empty"):
+        list_variants(Runner(machine.program))
+
+
+@pytest.mark.parametrize("text", ['print(\'{"error": "no cores"}\')', "print('{\"uuid\": 7}')", "print('nonsense')"])
+def test_nobody_is_sent_to_the_driver_of_gpus_for_a_cpu(machine: Machine, text: str) -> None:
+    path = program(machine, text).path
+    for call in (find_devices, list_variants):
+        with pytest.raises(RooflineError) as caught:
+            call(Runner(path, CPU))
+        assert not [word for word in ("nvidia-smi", "GPU", "bench build") if word in str(caught.value)]
 
 
 def test_all_gpus_are_found_by_one_process(machine: Machine, started: list[_Process]) -> None:

@@ -52,7 +52,7 @@ def test_equal_values_are_no_outliers_of_each_other() -> None:
 
 
 def test_variation_and_quantile() -> None:
-    assert variation([1.0]) == 0
+    assert math.isnan(variation([1.0]))
     assert variation([9.0, 10.0, 11.0]) == pytest.approx(0.1)
     assert quantile([0.0, 10.0], 0.25) == 2.5
     assert quantile([7.0], 0.95) == 7.0

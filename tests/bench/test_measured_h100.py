@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import statistics
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from ncu_roofline import roofline
 from ncu_roofline.bench import validation
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.document import scrubbed
+from ncu_roofline.bench.statistics import variation
 from ncu_roofline.bench.validation import OK, PROFILED, SKIP, Promise
 from ncu_roofline.cli import main
 from ncu_roofline.files import pack_folder
@@ -72,6 +75,52 @@ def test_counters_hold_the_promise_and_the_dot_lies_on_the_roof(
     if not PROFILED[ceiling].level:
         assert checks[0].value == pytest.approx(1, abs=2e-4)
     assert checks[1].value == pytest.approx(1, abs=0.011)
+
+
+def test_what_the_readme_says_is_what_the_files_say() -> None:
+    text = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
+    refused = [entry["id"] for entry in MEASURED["ceilings"] if entry["value"] is not None and not entry["accepted"]]
+    assert len(refused) == 10
+    assert f"({', '.join(f'`{name}`' for name in refused)})" in text
+    sessions = [
+        (entry["id"], one["values"], one["sm_mhz"])
+        for entry in MEASURED["ceilings"]
+        for one in entry["variants"]
+        if one["role"] == "session"
+    ]
+    assert f"vary by {statistics.median(variation(values) for _, values, _ in sessions):.2%} ".replace("%", " %") in text
+    clocks = [clocks for name, _, clocks in sessions if "wgmma" in name]
+    assert f"is up to {max(map(variation, clocks)):.1%} and its range".replace("%", " %") in text
+    assert f"up to {max(max(one) / min(one) - 1 for one in clocks):.1%} of the lowest".replace("%", " %") in text
+    cycles = [
+        variation([value / clock for value, clock in zip(values, clocks, strict=True)])
+        for name, values, clocks in sessions
+        if "wgmma" in name
+    ]
+    assert f"by {100 * min(cycles):.2f} to {100 * max(cycles):.2f} %" in text
+    graph = next(entry for entry in MEASURED["ceilings"] if entry["id"] == "launch.graph")
+    assert f"variation {100 * graph['between_session_cv']:.0f} %" in text
+
+
+def test_the_kept_results_are_those_that_the_readme_tells_and_name_no_machine() -> None:
+    content = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+    states = [check["state"] for check in content["checks"]]
+    told = f"{states.count('ok')} ok, {states.count('FAIL')} FAIL"
+    assert (told, states.count("skip")) == ("89 ok, 17 FAIL", 4)
+    for name in ("README.md", "summary.md"):
+        assert told in (FOLDER / name).read_text(encoding="utf-8")
+    for name in ("results.json", "summary.md"):
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        assert not re.search(
+            r"GPU-[0-9a-f]{8}|uuid|pci_bus_id|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}|/(tmp|home|root|work|usr)\b", text
+        )
+
+
+@pytest.mark.parametrize("name", ["machine.png", "gpp.png"])
+def test_the_pictures_are_small(name: str) -> None:
+    content = (FOLDER / name).read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert 20_000 < len(content) < 200_000
 
 
 def test_the_ceilings_stand_today() -> None:
@@ -178,7 +227,7 @@ def test_a_measured_roof_stands_at_the_clock_of_the_launch(reports: Path) -> Non
     clock = float(result.kernels["clock_profiled"].median())
     assert roof["clock"] == pytest.approx(clock)
     assert roof["value"] == pytest.approx(entry["value"] * clock / (entry["clock"]["sm_mhz_mean"] * 1e6), rel=1e-6)
-    assert "stands at the clock of the launches" in roof["notes"]
+    assert "stand at the clock of the launches" in roof["notes"]
     assert roofs.loc["dram", "value"] == max(
         measured[name]["value"] for name in ("dram.read", "dram.write", "dram.copy", "dram.triad")
     )

@@ -21,7 +21,7 @@ from ncu_roofline.bench.drawing import figure
 from ncu_roofline.bench.merging import Source, merge
 from ncu_roofline.bench.picture import FORMATS, draw, render
 from ncu_roofline.bench.roofs import machine_roofs
-from ncu_roofline.bench.tables import live_header, live_line
+from ncu_roofline.bench.tables import live_header, live_line, measured
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.errors import RooflineError
@@ -295,6 +295,49 @@ def test_live_lines_stand_below_their_header() -> None:
     ]  # fmt: skip
     bare = {"id": "tensor.fp8.mma", "unit": "FLOP/s", "value": None, "verdict": "emulated", "reasons": ["emulated"]}
     assert live_line(bare).split() == ["tensor.fp8.mma", "-", "-", "-", "-", "-", "emulated"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "not a number": (document("A", [entry("dram.read", math.nan, "B/s")]), "value must be a positive number"),
+    "beyond machines": (document("A", [entry("dram.read", 1e308, "B/s")]), "must lie between 1 and 1e+21 B/s"),
+    "of no machine": (document("A", [entry("fp64.fma", 5e-324, "FLOP/s")]), "must lie between 1 and 1e+21 FLOP/s"),
+    "a burst beyond machines": (document("A", [entry("fp64.fma", 1e12, "FLOP/s", burst={"value": 1e308})]), "burst.value must"),
+    "one id twice": (document("A", [entry("dram.read", 1e12, "B/s")] * 2), "two accepted ceilings of one id"),
+    "published by nobody": ({**document("A", [entry("dram.read", 1e12, "B/s")]), "status": "published"}, 'has no "source"'),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bench_draw_refuses_what_other_commands_refuse(run: Command, tmp_path: Path, name: str) -> None:
+    content, reason = REFUSED[name]
+    path = tmp_path / "ceilings.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    for words in (("draw", path, "-o", tmp_path / "roof.svg"), ("verify", path), ("merge", path), ("compare", path, path)):
+        outcome = run("bench", *words)
+        assert_refused(outcome, path)
+        assert reason in outcome.err
+
+
+@pytest.mark.parametrize("value", [1.0, 1e21])
+def test_whatever_a_machine_may_have_is_drawn(run: Command, tmp_path: Path, value: float) -> None:
+    extremes = {"burst": {"value": 1e-12}, "power_w": 1e-30, "clock": {"sm_mhz_mean": 1.0}, "theory": {"value": 1e21}}
+    entries = [entry("dram.read", value, "B/s", **extremes), entry("fp64.fma", 1e12, "FLOP/s", **extremes)]
+    path = tmp_path / "ceilings.json"
+    path.write_text(json.dumps(document("A", entries)), encoding="utf-8")
+    for suffix in FORMATS:
+        outcome = run("bench", "draw", path, "-o", tmp_path / f"roof.{suffix}")
+        assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "two\nlines"])
+def test_a_table_says_nothing_that_a_terminal_obeys(text: str) -> None:
+    """Of `bench run`, whose content comes from the program and the driver, not from a file that was read."""
+    content = document(
+        text, [entry("dram.read", 1e12, "B/s", reasons=[text], verdict=text, variant={"kernel": text})], uuid=text
+    )
+    shown = measured({**content, "warnings": [text], "host": {"name": text}})
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert not any(line.startswith("lines") for line in shown.split("\n"))
 
 
 @pytest.mark.parametrize("text", HOSTILE)

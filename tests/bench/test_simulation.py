@@ -55,7 +55,7 @@ class Result:
                 continue
             assert entry["value"], (name, entry["reasons"])
             assert math.isfinite(entry["cv"]), name
-            assert math.isfinite(entry["between_session_cv"]), name
+            assert (entry["between_session_cv"] is None) == (entry["sessions"] == 1), name
             low, high = entry["ci95"]
             assert low <= entry["value"] <= high, name
 

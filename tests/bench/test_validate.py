@@ -23,6 +23,11 @@ from tests.bench.fake_gpu_machine import launch, make_gpu_machine, scenario
 from tests.bench.fakes import H200, Machine, device
 from tests.sharing import made_once
 
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "validate-on-gpu"
 OPTIONS = {"device": "0", "ncu": "ncu", "nvcc": "", "quick": False, "budget": 0.0, "no_profiles": False}
 
@@ -75,7 +80,7 @@ def test_an_honest_machine_passes(honest: Path) -> None:
     for name in PROFILED:
         assert found[f"profiles {name} counters / promise"]["value"] == pytest.approx(1, abs=1e-6)
         assert found[f"profiles {name} dot / measured roof"]["value"] == pytest.approx(1, abs=1e-6)
-    assert "theory is not a published figure" in found["ceilings int32.mad / theory"]["reason"]
+    assert found["ceilings l2.read / theory"]["reason"] == "no theory is known of NVIDIA H200"
     assert found["ceilings tensor.fp8.mma"]["state"] == "skip"
 
 
@@ -283,13 +288,71 @@ def test_ceilings_of_an_earlier_run_are_not_judged(machine: Machine, honest: Pat
     assert not list((tmp_path / "out" / "reports").iterdir())
 
 
-def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
-    kept = tmp_path / "reports" / "mine.txt"
-    kept.parent.mkdir()
-    kept.write_text("mine", encoding="utf-8")
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Everything in a folder, files with their bytes."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+MINE = {
+    "names as of a run": ("ceilings.json", "log.txt", "reports/mine.ncu-rep"),
+    "one report": ("reports/gpp-nw1.ncu-rep",),
+    "a mark of somebody else": (".validate-on-gpu", "ceilings.json"),
+    "something else": ("mine.txt",),
+}
+
+
+@pytest.mark.parametrize("name", MINE)
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_was(name: str, tmp_path: Path) -> None:
+    for one in MINE[name]:
+        (tmp_path / one).parent.mkdir(exist_ok=True)
+        (tmp_path / one).write_text("mine", encoding="utf-8")
+    before = contents(tmp_path)
     done = validate(tmp_path)
-    assert (done.returncode, kept.read_text(encoding="utf-8")) == (2, "mine")
-    assert "did not write: reports/mine.txt. Name another folder." in done.stderr
+    assert (done.returncode, done.stdout, contents(tmp_path)) == (2, "", before)
+    reason = "it is not empty, and no earlier run wrote it: it has no .validate-on-gpu"
+    assert done.stderr == f"Cannot use {tmp_path}: {reason}. Name another folder.\n"
+
+
+@pytest.mark.parametrize("one", ["mine.txt", "reports/mine.ncu-rep", "reports/mine/report.ncu-rep"])
+def test_what_was_put_into_the_folder_of_a_run_is_kept(one: str, script: Any, tmp_path: Path) -> None:
+    assert script.prepare(tmp_path / "out") == ""
+    (tmp_path / "out" / one).parent.mkdir(exist_ok=True)
+    for name in (one, "ceilings.json"):
+        (tmp_path / "out" / name).write_text("mine", encoding="utf-8")
+    before = contents(tmp_path)
+    told = "mine.txt" if one == "mine.txt" else "reports/mine"
+    assert script.prepare(tmp_path / "out").startswith(f"it holds what this program did not write: {told}")
+    assert contents(tmp_path) == before
+
+
+def test_links_are_not_followed(script: Any, tmp_path: Path) -> None:
+    assert script.prepare(tmp_path / "out") == ""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out" / "reports").rmdir()
+    (tmp_path / "out" / "reports").symlink_to(tmp_path / "elsewhere")
+    assert script.prepare(tmp_path / "out").endswith("did not write: reports")
+
+
+def test_places_that_are_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for place in (tmp_path / "file", Path("/dev/full"), Path("/proc/x"), tmp_path / "file" / "below"):
+        done = validate(place)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"Cannot use {place}: ")
+        assert done.stderr.count("\n") == 1
+    assert contents(tmp_path) == {"file": b"mine"}
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize(("room", "left"), [(0, set()), (200, {".validate-on-gpu", "reports"})])
+def test_a_full_disk(room: int, left: set[str], tmp_path: Path) -> None:
+    """A limit on the size of files is met as a full disk is: a write fails in the middle."""
+    words = [sys.executable, "-c", LIMITED, str(room), str(SCRIPT), str(tmp_path / "out"), "--no-profiles"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith("Cannot ")
+    assert "Traceback" not in done.stderr
+    assert contents(tmp_path / "out").keys() - {"log.txt"} == left
 
 
 @pytest.mark.usefixtures("machine")

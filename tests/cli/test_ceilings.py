@@ -69,11 +69,9 @@ def test_what_may_be_absent(tmp_path: Path) -> None:
     assert found.by_id["l2.read"].variant == ""
 
 
-@pytest.mark.parametrize(
-    "clock", [None, 3, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": "x"}, {"sm_mhz_mean": 0}, {"sm_mhz_mean": True}]
-)
-def test_odd_clocks_are_unknown(tmp_path: Path, clock: Any) -> None:
-    assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock, variant=clock)).by_id["l2.read"].clock)
+@pytest.mark.parametrize("clock", [None, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": 0}])
+def test_clocks_that_are_not_told_are_unknown(tmp_path: Path, clock: Any) -> None:
+    assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock)).by_id["l2.read"].clock)
 
 
 def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
@@ -96,7 +94,7 @@ def test_what_is_no_roof(tmp_path: Path, entry: dict[str, Any]) -> None:
     found = read(tmp_path, entry, ceiling("dram.read"))
     assert set(found.by_id) == {"dram.read"}
     assert found.bandwidth("l2") is None
-    with pytest.raises(RooflineError, match="holds no accepted ceiling"):
+    with pytest.raises(RooflineError, match=r"none of its ceilings was accepted\. Measure again where nothing else uses"):
         read(tmp_path, entry)
 
 
@@ -114,7 +112,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a device by name": (document(device="A100"), '"device" must be an object'),
     "no ceilings": (document(ceilings=None), '"ceilings" a list'),
     "ceilings by id": (document(ceilings={}), '"ceilings" a list'),
-    "empty": (document(ceilings=[]), "holds no accepted ceiling"),
+    "empty": (document(ceilings=[]), "it holds no ceiling"),
+    "another kind of device": (document(device={"cc": "9.0", "kind": "tpu"}), "\"device.kind\" must be gpu or cpu, not 'tpu'"),
+    "another status": (document(status="guessed"), '"status" must be measured or published'),
+    "published by nobody": (document(status="published"), 'dram.read has no "source"'),
+    "value beyond machines": (document(ceiling("l2.read", 1e308)), "value must lie between 1 and 1e[+]21 B/s, not 1e[+]308"),
+    "value of no machine": (document(ceiling("l2.read", 5e-324)), "value must lie between 1 and 1e[+]21 B/s, not 5e-324"),
+    "a latency of hours": (document(ceiling("launch.sync", 1e5, "s")), "value must lie between 1e-12 and 10000 s"),
+    "a latency of nothing": (document(ceiling("launch.sync", 1e-13, "s")), "value must lie between 1e-12 and 10000 s"),
+    "unit of what was refused": (document(ceiling("l2.read", unit="GB/s", accepted=False)), "unit must be B/s, not 'GB/s'"),
     "no capability": (document(device={"name": "x"}), '"device.cc" must read like "9.0", not None'),
     "another capability": (document(device={"cc": "sm_90"}), "must read like"),
     "capability in other digits": (document(device={"cc": "\u00b2.0"}), "must read like"),
@@ -136,8 +142,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "bandwidth in FLOP/s": (document(ceiling("dram.read", unit="FLOP/s")), "unit must be B/s"),
     "work in B/s": (document(ceiling("fp64.fma", unit="B/s")), "unit must be FLOP/s"),
     "tensor work in B/s": (document(ceiling("tensor.fp16.mma", unit="B/s")), "unit must be FLOP/s or OP/s"),
-    "reasons as text": (document(ceiling("l2.read", reasons="not emulated")), "reasons must be a list"),
+    "reasons as text": (document(ceiling("l2.read", reasons="not emulated")), r"\(l2.read\): reasons must be a list, not 'not"),
     "reasons as number": (document(ceiling("l2.read", reasons=5)), "reasons must be a list"),
+    "a reason as number": (document(ceiling("l2.read", reasons=["x", 5])), r"reasons\[1\] must be a text, not 5"),
     "one id twice": (document(ceiling("l2.read"), ceiling("l2.read", 2e12)), "two accepted ceilings of one id"),
 }
 
@@ -150,6 +157,90 @@ def test_validation(tmp_path: Path, wrong: str) -> None:
         read_ceilings(path)
     assert str(caught.value).startswith(f"Cannot read ceilings {path}: ")
     assert str(caught.value).isprintable()
+
+
+_HUGE = 10**400
+FIELDS: dict[str, list[Any]] = {
+    "host.name": [7, []],
+    "host.time_utc": [7, {}],
+    "tool.build": ["nvcc"],
+    "settings.data": [{}],
+    "warnings": ["hot", [3], [None]],
+    "device.name": [["x"]],
+    "device.driver": [580.65],
+    "device.power_limit_w": [[700], {}, "700", _HUGE, math.nan],
+    "device.ecc": ["on", {"current": []}],
+    "device.gpus": [3, [3], [None]],
+    "device.sm_count": ["many", _HUGE, 1e300],
+    "device.threads": ["8", _HUGE],
+    "device.mem_clock_max_mhz": ["2619", _HUGE, 5e-324],
+}
+ENTRY_FIELDS: dict[str, list[Any]] = {
+    "accepted": ["yes"],
+    "clock": [3, {"sm_mhz_mean": "x"}, {"sm_mhz_mean": True}, {"sm_mhz_mean": _HUGE}, {"sm_mhz_mean": 5e-324}, {"mem_mhz": []}],
+    "reasons": [[None]],
+    "throttle": [3, {"reasons": 3}, {"reasons": [3]}, {"reasons": [[]]}],
+    "ci95": [7, [1, _HUGE], ["a", None]],
+    "cv": ["0.1", math.inf],
+    "between_session_cv": [[]],
+    "power_w": ["much", 5e-324],
+    "per_sm_and_cycle": [True, _HUGE],
+    "variant": ["fma", {"kernel": 3}],
+    "theory": [3, {"at_measured_clock": _HUGE}],
+    "burst": [7, {"value": 1e300}],
+    "verified": [True, {"checksum": "ok"}],
+    "values": [7, [1], [None], [{"value": "x"}]],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((name, value) for name, values in FIELDS.items() for value in values),
+        *((f"ceilings[1].{name}", value) for name, values in ENTRY_FIELDS.items() for value in values),
+    ],
+)
+def test_no_command_meets_a_field_of_another_type(
+    field: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = document(ceiling("dram.read"), ceiling("fp64.fma"))
+    place, _, key = field.rpartition(".")
+    (content["ceilings"][1] if place == "ceilings[1]" else content if not place else content.setdefault(place, {}))[key] = value
+    path, run = write(tmp_path, content), Command(capsys)
+    told = key if place == "ceilings[1]" else field
+    for words in (("verify",), ("merge",), ("compare", path), ("draw", "-o", tmp_path / "c.svg")):
+        outcome = run("bench", words[0], path, *words[1:])
+        assert_refused(outcome, path)
+        assert told in outcome.err
+
+
+def test_null_is_a_field_that_is_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = document(ceiling("dram.read", **dict.fromkeys(ENTRY_FIELDS)))
+    content.update(dict.fromkeys(("host", "tool", "settings", "warnings", "status")))
+    content["device"].update(dict.fromkeys(name.partition(".")[2] for name in FIELDS if name.startswith("device.")))
+    content["device"]["name"] = "NVIDIA A100-SXM4-40GB"
+    path, run = write(tmp_path, content), Command(capsys)
+    for words in (("verify",), ("merge",), ("compare", path), ("draw", "-o", tmp_path / "c.svg")):
+        outcome = run("bench", words[0], path, *words[1:])
+        assert outcome.code == 0
+
+
+EVIL = "\33[31mred\33]0;x\7 \u202e\nsecond line"
+
+
+@pytest.mark.parametrize("command", ["verify", "merge", "compare"])
+def test_what_a_terminal_obeys_is_taken_out(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = ceiling(f"fp64.{EVIL}", 1e12, "FLOP/s", accepted=False, reasons=[EVIL], verdict=EVIL, variant={"kernel": EVIL})
+    content = document(ceiling("dram.read"), bad, warnings=[EVIL], host={"name": EVIL, "time_utc": EVIL})
+    content["device"].update(name=EVIL, driver=EVIL, uuid=EVIL)
+    path = write(tmp_path, content)
+    content["device"]["driver"] = f"{EVIL} later"
+    (other := tmp_path / "other.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    outcome = Command(capsys)("bench", command, path, *([other] if command == "compare" else []))
+    assert outcome.code == 0
+    assert "red" in outcome.out
+    assert all(line.isprintable() for line in outcome.out.split("\n"))
+    assert not any(line.startswith("second line") for line in outcome.out.splitlines())
 
 
 @pytest.mark.parametrize(
