@@ -12,6 +12,7 @@ from ncu_roofline.facts import Level, Precision, Spec, load_spec
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import with_levels_that_matter
+from ncu_roofline.model.roofs import at_clock
 from ncu_roofline.report import Value
 from ncu_roofline.units import format_value
 from ncu_roofline.version import __version__
@@ -183,8 +184,10 @@ class _Planner:
         ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None
         measured = None
         if ceiling and file:
+            value = float(at_clock(ceiling, self._m.clock[i : i + 1])[0])
             clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
-            measured = Measured(ceiling.value, f"{ceiling.id} of {file.provenance}{clock}")
+            scaled = ", scaled to this launch's clock" if value != ceiling.value else ""
+            measured = Measured(value, f"{ceiling.id} of {file.provenance}{clock}{scaled}")
         return RoofPlan(roof, self._labels[roof], theory, measured)
 
     def _chart(

@@ -209,14 +209,13 @@ def build_apps(
     arch: str = "native",
     nvcc: str = "",
     *,
-    folder: Path | None = None,
     cache: Path | None = None,
     force: bool = False,
     strict: bool = False,
     say: Callable[[str], None] = lambda _text: None,
 ) -> tuple[Built, ...]:
     """The applications to try a roofline on, each a program of one source; otherwise as `build`."""
-    task = _task(arch, nvcc, folder, strict)
+    task = _task(arch, nvcc, None, strict)
     recipes = [replace(task.recipe, output=name, sources=(source,)) for name, source in task.recipe.apps.items()]
     return tuple(build_once(replace(task, recipe=recipe), cache, force=force, say=say) for recipe in recipes)
 

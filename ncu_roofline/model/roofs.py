@@ -94,7 +94,7 @@ class Roofs:
         for number, ceiling in enumerate(ceilings):
             here = self._file == number
             if ceiling is not None and here.any():
-                measured[here] = _at_clock(ceiling, self._m.clock[here])
+                measured[here] = at_clock(ceiling, self._m.clock[here])
         is_measured = np.isfinite(measured)
         return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
 
@@ -213,7 +213,7 @@ class _Where:
         if quantity is not None and ceiling is None and np.isfinite(stated).any():
             rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
         if ceiling is not None and file is not None:
-            values = _at_clock(ceiling, self.clocks)
+            values = at_clock(ceiling, self.clocks)
             notes = [ceiling.source, _SCALED if (values != ceiling.value).any() else ""]
             rows.append(
                 {
@@ -233,7 +233,7 @@ class _Where:
         return rows
 
 
-def _at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
+def at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
     """A measured roof for launches at SM clocks (Hz): the same work per cycle; as measured where a clock is unknown.
 
     Profilers lock clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,24 @@ def test_measured_roofs_are_constants_beside_the_theoretical_ones(tmp_path: Path
         share = opened.kernels[0].metrics["rl__attained_fp64.pct"]
     points = roofline(source, given).points
     assert share == pytest.approx(100 * points.binding_fraction[0])
+
+
+def test_a_measured_roof_stands_at_the_clock_of_the_launch(tmp_path: Path) -> None:
+    """In the chart as in the share that is written beside it."""
+    source, target = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "out.ncu-rep"
+    clock = float(roofline(source).kernels.clock_profiled[0])
+    known = ceilings(tmp_path, fp64_fma=8e12, dram_read=1.2e12)
+    faster = {name: replace(one, clock=1.25 * clock) for name, one in known.by_id.items()}
+    given = replace(known, by_id=faster)
+    annotated(source, target, [given])
+    measured = [one for one in chart_of(target, "fp64").roofs if one.label.startswith("measured: ")]
+    assert max(one.peak_work for one in measured) == pytest.approx(8e12 / 1.25)
+    assert min(one.peak_traffic for one in measured) == 1.2e12  # device memory has a clock of its own
+    with read_report(target) as opened:
+        section = added(opened.kernels[0]).sections[identifier("fp64")]
+        assert "scaled to this launch's clock" in section.description
+        share = opened.kernels[0].metrics["rl__attained_fp64.pct"]
+    assert share == pytest.approx(100 * roofline(source, given).points.binding_fraction[0])
 
 
 def test_partly_measured(tmp_path: Path) -> None:
