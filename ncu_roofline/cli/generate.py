@@ -24,6 +24,9 @@ class Request:
     tensor: str = option(
         "source type of the tensor section with few passes (default: %(default)s)", "TYPE", default=DEFAULT_TYPE
     )
+    level: tuple[str, ...] = option(
+        "also draw the dots of this memory level, which stands aside: system (host memory)", "LEVEL", action="append"
+    )
     check: bool = flag("write nothing; exit 1 and name every file that differs")
     force: bool = flag("overwrite files that were not generated")
 
@@ -56,11 +59,24 @@ def _folder(request: Request) -> Path:
     if request.out:
         return Path(request.out)
     general = pack_folder("sections").parent
-    special = request.ncu or request.ceilings or request.tensor != DEFAULT_TYPE
+    special = request.ncu or request.ceilings or request.level or request.tensor != DEFAULT_TYPE
     if special or (general.name == "data" and not request.check):
         reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"
         raise UsageError("Cannot generate into", general, reason, "Name a folder with --out.")
     return general
+
+
+def _aside(request: Request) -> tuple[str, ...]:
+    """Ids of the levels asked for.  Raises UsageError for one that is not drawn on request."""
+    from ncu_roofline.facts import load_spec
+
+    known = [level.id for level in load_spec().levels if level.on_request]
+    for name in request.level:
+        if name not in known:
+            raise UsageError(
+                "Cannot draw the level", name, f"those that stand aside are {', '.join(known)}", "Name one of them."
+            )
+    return tuple(request.level)
 
 
 def _render(request: Request) -> dict[str, dict[str, str]]:
@@ -80,5 +96,7 @@ def _render(request: Request) -> dict[str, dict[str, str]]:
     ceilings = read_ceilings(request.ceilings) if request.ceilings else None
     if ceilings and ceilings.kind == CPU:
         say(f"ncu-roofline: {ceilings.path} holds ceilings of a CPU, which sections and rules for GPUs do not draw")
-    sections = render_sections(dialect, ceilings, clock_consistent=request.clock_consistent, light_type=request.tensor)
+    sections = render_sections(
+        dialect, ceilings, clock_consistent=request.clock_consistent, light_type=request.tensor, aside=_aside(request)
+    )
     return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ncu_roofline.facts.fields import Capability, Release
 from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.palette import WALL, Color
+from ncu_roofline.facts.palette import TENSOR, WALL, Color
 
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
@@ -77,7 +77,8 @@ class Precision:
     roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
     ``section`` is the identifier of its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in
     whose chart it is drawn, too; ``replacements`` are tensor types that could take over its matrix products, closest first.
-    ``standard``: the tensor type that stands for all where one has to be chosen.  ``aliases``: what else people call it.
+    ``standard``: the tensor type that stands for all where one has to be chosen.  ``color`` is that of a tensor type among
+    others.  ``aliases``: what else people call it.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Precision:
     beside: str = ""
     replacements: tuple[str, ...] = ()
     standard: bool = False
+    color: Color = TENSOR
     aliases: tuple[str, ...] = ()
 
     @property

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from ncu_roofline.facts.fields import Capability, Fields
+from ncu_roofline.facts.fields import LAST_RELEASE, Capability, Fields, Release
 from ncu_roofline.facts.loading import read_fields
 
 if TYPE_CHECKING:
@@ -59,9 +59,10 @@ class Rate(OnSome):
 
 @dataclass(frozen=True)
 class TensorInstructions(OnSome):
-    """A metric that counts one kind of instruction of the tensor pipe."""
+    """A metric that counts one kind of instruction of the tensor pipe; ``releases`` of Nsight Compute know its name."""
 
     label: str
+    releases: tuple[Release, Release]
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def _rate(fields: Fields) -> Rate:
 
 
 def _instructions(fields: Fields) -> TensorInstructions:
-    kind = TensorInstructions(fields.text("metric"), fields.ranges("capabilities"), fields.text("label"))
+    releases = fields.releases("releases") if fields.has("releases") else ((0, 0), LAST_RELEASE)
+    kind = TensorInstructions(fields.text("metric"), fields.ranges("capabilities"), fields.text("label"), releases)
     fields.finish()
     return kind
 

@@ -22,7 +22,7 @@ from ncu_roofline.facts.description import (
     Spec,
 )
 from ncu_roofline.facts.fields import ANY_MINOR, LAST, Capability, Fields, Release, bad, capability_text, parse_capability
-from ncu_roofline.facts.palette import WALL, Color
+from ncu_roofline.facts.palette import TENSOR, WALL, Color
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -244,6 +244,7 @@ def _precisions(file: Fields, chips: Chips, origin: Origin) -> Iterator[Precisio
             beside=fields.text("beside", ""),
             replacements=fields.texts("replacements", required=False),
             standard=fields.flag("standard"),
+            color=_color(fields.table("color")) if fields.has("color") else TENSOR,
             aliases=fields.texts("aliases", required=False),
         )
         fields.finish()

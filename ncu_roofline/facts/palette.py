@@ -19,6 +19,6 @@ class Color(NamedTuple):
 WALL = Color("#8A6D00", "#E6B800")
 PLAIN = Color("#6B6B6B", "#A8A8A8")
 """Of what has no hue of its own: roofs without FMA, kernels whose roof is unknown."""
-TENSOR = Color("#7A4FBF", "#B79BEF")
+TENSOR = Color("#9966FF", "#CDB8FF")
 SPARE = (WALL, PLAIN, TENSOR)
 """For levels that no file describes, such as another machine's L3."""

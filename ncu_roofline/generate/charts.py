@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ncu_roofline.facts import Level, Precision, load_instructions
 from ncu_roofline.facts.palette import PLAIN, TENSOR, WALL
-from ncu_roofline.generate.lower import Chips, Lowering, Reading
+from ncu_roofline.generate.choice import Chips
+from ncu_roofline.generate.lower import Lowering, Reading
 from ncu_roofline.generate.measured import Measured
 from ncu_roofline.sectionfile.section import (
     Axis,
@@ -25,9 +26,10 @@ from ncu_roofline.sectionfile.section import (
 class ChartMaker:
     """Makes the charts of one section."""
 
-    def __init__(self, lowering: Lowering, measured: Measured) -> None:
+    def __init__(self, lowering: Lowering, measured: Measured, aside: Sequence[str] = ()) -> None:
         self.lowering, self.measured = lowering, measured
-        self.levels = lowering.spec.levels
+        # A dot of a level that hardly matters stands far out, and stretches the axis for all others.
+        self.levels = tuple(level for level in lowering.spec.levels if not level.on_request or level.id in aside)
 
     def core(self, precision: Precision, tensor: Precision | None) -> SectionChart:
         """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
@@ -37,23 +39,31 @@ class ChartMaker:
         points = self._points(precision, self.levels)
         if tensor:
             roofs += self._flat_roofs(tensor, tensor.id, tensor.label, TENSOR.light)
-            points += self._points(tensor, self.levels, lighter=True)
+            points += self._points(tensor, self.levels, TENSOR.light)
         patched = [level for level in self.levels if self.lowering.patched(level)]
         roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
         return _chart(label, "FLOP", roofs, points)
 
     def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> SectionChart:
-        """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it."""
+        """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
+
+        With several types, dots have the colour of theirs: which level they are of is told by their order, outwards from L1.
+        """
+        several = len([one for one in precisions if not one.part_of]) > 1
+        color = {one.id: one.color for one in precisions}
         levels = _without_patching(self.lowering, self.levels)
         roofs: tuple[SectionRoof, ...] = ()
         points: tuple[SectionPoint, ...] = ()
         for precision in sorted(precisions, key=lambda one: not one.part_of):
             if precision.part_of:
-                roofs += self._flat_roofs(precision, precision.id, precision.label, TENSOR.dark)
+                shown = color.get(precision.part_of, precision.color).dark
+                roofs += self._flat_roofs(precision, precision.id, precision.label, shown)
             else:
                 roofs += self._level_roofs(precision, levels, precision.label)
-            if not precision.part_of or (precision.disjoint and self.lowering.dialect.exact):
-                points += self._points(precision, levels)
+            told_apart = precision.disjoint and self.lowering.dialect.exact
+            if not precision.part_of or told_apart or self.lowering.choice.stands_in(precision):
+                own = color.get(precision.part_of, precision.color).light
+                points += self._points(precision, levels, own if several else "")
         return _chart(label, "OP", roofs, points)
 
     def instructions(self) -> SectionChart:
@@ -129,19 +139,20 @@ class ChartMaker:
         if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and not precision.standard:
             conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
         return [
-            SectionRoof(work.value, traffic.value, _style(label, color), condition)
+            SectionRoof(work.value, traffic.value, _style(f"{label}{traffic.note}", color), condition)
             for work in works
             for traffic in traffics
             for condition, chips in conditions
             if work.chips & traffic.chips & chips
         ]
 
-    def _points(self, precision: Precision, levels: Iterable[Level], *, lighter: bool = False) -> tuple[SectionPoint, ...]:
+    def _points(self, precision: Precision, levels: Iterable[Level], color: str = "") -> tuple[SectionPoint, ...]:
+        """Dots of a precision in one colour, or each in its level's."""
         points: list[SectionPoint] = []
         for level in levels:
-            color = level.color[lighter]
             for work in self.lowering.work(precision):
-                points += self._cross(work, self.lowering.traffic(level), f"{precision.label} at {level.label}", color)
+                label = f"{precision.label} at {level.label}"
+                points += self._cross(work, self.lowering.traffic(level), label, color or level.color.light)
         return tuple(points)
 
     @staticmethod

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from ncu_roofline.facts import Binding, Level, Precision, Spec
 from ncu_roofline.facts.description import ROOF_FACTORS
-from ncu_roofline.facts.fields import LAST, Capability
+from ncu_roofline.facts.fields import Capability
 from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.generate.choice import Chips, Choice
 from ncu_roofline.generate.dialects import Dialect
 from ncu_roofline.sectionfile.section import (
     ArchFilter,
@@ -25,8 +26,6 @@ from ncu_roofline.sectionfile.section import (
     SectionMetric,
 )
 
-Chips = frozenset[Capability]
-
 DERIVED = "derived__rl_"
 """How the names of our derived metrics begin."""
 
@@ -38,10 +37,10 @@ _ONE_PER_SM = "l1tex__lsu_writeback_active"
 _NOMINAL_CLOCK = {"dram": ("device__attribute_max_mem_frequency_khz", 1000.0)}
 # Clocks that every chip has: they need no filter.
 _CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "l1tex", "lts")}
-_OPS_PATH = "sm__ops_path_tensor_"
+_SECTOR = 32  # bytes
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """A constant of an expression: digits, with a point where it needs one; seven of them count."""
     return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
 
@@ -69,38 +68,46 @@ class Part:
     terms: tuple[str, ...]
     clock: str = ""
 
+    @property
+    def nominal(self) -> bool:
+        """Whether its clock is the GPU's maximum, not the one of the run."""
+        return any(self.clock == clock for clock, _ in _NOMINAL_CLOCK.values())
+
 
 @dataclass(frozen=True)
 class Reading:
-    """A value of a chart and the chips that have it."""
+    """A value of a chart and the chips that have it; ``note`` goes behind the label of a roof that it makes."""
 
     value: ChartValue
     chips: Chips
+    note: str = ""
 
 
 class Lowering:
     """Gathers the derived metrics and the inputs of one section while its charts are made.
 
     Nsight Compute keeps one filter for each name in a section.  ``ambiguous`` are names that charts need with several: every
-    such use gets a derived metric of its own.
+    such use gets a derived metric of its own.  ``dense``: sparse products, which cost a replay pass more, are not counted.
     """
 
-    def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset()) -> None:
+    def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset(), *, dense: bool = False) -> None:
         self.spec, self.dialect, self._ambiguous = spec, dialect, ambiguous
+        self.choice = Choice(spec, dialect, dense=dense)
+        self.chips = self.choice.chips
         self._uses: dict[str, list[tuple[tuple[str, Chips], ...]]] = {}
-        self.chips: Chips = frozenset([*(a.compute_capability for a in spec.architectures), LAST])
         self._definitions: dict[str, tuple[str, set[Capability]]] = {}
-        self._chosen: dict[tuple[str, Capability], Binding | None] = {}
         self._collected: dict[str, set[Capability]] = {}
 
     # What the section ends up with
 
-    def definitions(self) -> tuple[Definition, ...]:
-        """Derived metrics, restricted to the chips that have their inputs where the dialect can."""
+    def definitions(self, shown: Iterable[SectionMetric]) -> tuple[Definition, ...]:
+        """Derived metrics that are ``shown``, restricted to the chips that have their inputs where the dialect can."""
         filtered = self.dialect.definition_filter
+        used = {one.name for metric in shown for one in (metric.base, *metric.options)}
         return tuple(
             Definition(name, expression, _filter(self.ranges(chips if filtered else self.chips)))
             for name, (expression, chips) in self._definitions.items()
+            if name in used
         )
 
     def collected(self, shown: Iterable[SectionMetric]) -> tuple[SectionMetric, ...]:
@@ -164,9 +171,11 @@ class Lowering:
         if weight == 1:
             return metric
         divided = weight < 1 and (1 / weight).is_integer()
-        number = _number(1 / weight if divided else weight)
-        name = f"{metric}_{'per' if divided else 'x'}{number}".replace(".", "_")
-        return self.define(name, f"{metric} {'/' if divided else '*'} {number}", [metric], chips)
+        factor = number(1 / weight if divided else weight)
+        name = f"{metric}_{'per' if divided else 'x'}{factor}".replace(".", "_")
+        if weight == _SECTOR and "sectors" in metric:  # ncu reads units off names
+            name = name.removesuffix(f"_x{factor}").replace("sectors", "bytes")
+        return self.define(name, f"{metric} {'/' if divided else '*'} {factor}", [metric], chips)
 
     # Work and traffic, achieved
 
@@ -188,8 +197,10 @@ class Lowering:
     def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
         """What is counted, and where."""
         found: dict[WeightedSum, set[Capability]] = {}
-        for chip, binding in self._bindings(item, None):
-            found.setdefault(binding.counters, set()).add(chip)
+        for chip, binding in self._bindings(item):
+            counters = self.choice.dense_work(item, chip) if self.choice.counts_dense(item) else binding.counters
+            if counters:
+                found.setdefault(counters, set()).add(chip)
         return {sums: frozenset(chips) for sums, chips in found.items()}
 
     def _rate(self, sums: WeightedSum, factor: float, chips: Chips) -> Part:
@@ -229,10 +240,10 @@ class Lowering:
                 self._add_peak(parts, chip, [(counter, weight * scale) for counter, weight in peak], binding.clock)
         return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
 
-    def _bindings(self, item: Precision | Level, chips: Chips | None) -> Iterator[tuple[Capability, Binding]]:
+    def _bindings(self, item: Precision | Level, chips: Chips | None = None) -> Iterator[tuple[Capability, Binding]]:
         """How an item is counted on each chip that the dialect's release profiles."""
         for chip in sorted(self.chips if chips is None else chips):
-            binding = self.binding(item, chip)
+            binding = self.choice.binding(item, chip)
             if binding and self.ranges([chip]):
                 yield chip, binding
 
@@ -260,43 +271,12 @@ class Lowering:
         if terms:
             parts.setdefault((terms, clock), set()).add(chip)
 
-    # Which binding
-
-    def binding(self, item: Precision | Level, chip: Capability) -> Binding | None:
-        """How an item is counted on a chip in this dialect; None if it is not, or only at a price."""
-        key = (item.id, chip)
-        if key not in self._chosen:
-            self._chosen[key] = self._choose(item, chip)
-        return self._chosen[key]
-
-    def _choose(self, item: Precision | Level, chip: Capability) -> Binding | None:
-        bindings = self._usable(item, chip)
-        if not self.dialect.exact:
-            # Chips that can't be told apart count what they have in common; sparse and dense work then come together.
-            common = {one.counters for one in self._usable(item, LAST)} if self.dialect.number(chip) is None else set()
-            bindings = sorted(bindings, key=lambda one: one.counters not in common)
-            bindings = sorted(bindings, key=lambda one: not one.includes)
-        return next((binding for binding in bindings if binding.collect), bindings[0] if bindings else None)
-
-    def _usable(self, item: Precision | Level, chip: Capability) -> list[Binding]:
-        architecture = self.spec.architecture(chip)
-        lacking = architecture is not None and item.id in architecture.lacks
-        if self._left_out(item.id, chip) or (lacking and not self.dialect.exact):
-            return []
-        return [binding for binding in self.spec.bindings(item, chip) if self._may_use(binding, chip)]
-
-    def _left_out(self, item: str, chip: Capability) -> bool:
-        """Whether counting it would cost a replay pass of its own (asked of the metric library)."""
-        architecture = self.spec.architecture(chip)
-        return architecture is not None and item in architecture.left_out
-
-    def _may_use(self, binding: Binding, chip: Capability) -> bool:
-        alike = [chip] if self.dialect.number(chip) else [one for one in self.chips if not self.dialect.number(one)]
-        if binding.source == "embedded" or any(self._left_out(part, one) for part in binding.includes for one in alike):
-            return False
-        return self.dialect.ops_path or not any(_OPS_PATH in name for name in binding.counters.counters())
-
     # Values
+
+    def apart(self, chips_of: Mapping[str, Chips]) -> list[tuple[SectionMetric, Chips]]:
+        """Metrics of one quantity, in few metrics with alternatives: those that may hold on the same chip stay apart."""
+        found = self._readings(Part(chips, (name,)) for name, chips in chips_of.items())
+        return [(one.value.metric, one.chips) for one in found if isinstance(one.value, MetricValue)]
 
     def _readings(self, parts: Iterable[Part]) -> list[Reading]:
         """Parts of one form on different chips become one value; what may hold on the same chip stays apart."""
@@ -308,7 +288,13 @@ class Lowering:
                     break
             else:
                 groups.append([part])
-        return [Reading(self._value(group), frozenset().union(*(part.chips for part in group))) for group in groups]
+        return [self._reading(group) for group in groups]
+
+    def _reading(self, group: list[Part]) -> Reading:
+        nominal = sorted(chip for part in group for chip in part.chips if part.nominal)
+        which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
+        note = f" (on {which} at the maximum memory clock)" if nominal else ""
+        return Reading(self._value(group), frozenset().union(*(part.chips for part in group)), note)
 
     def _joins(self, part: Part, group: list[Part]) -> bool:
         first = group[0]

@@ -11,7 +11,8 @@ from pathlib import Path
 from ncu_roofline.ceilings import CPU, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Level, Precision
-from ncu_roofline.generate.lower import Chips, Lowering, Reading
+from ncu_roofline.generate.choice import Chips
+from ncu_roofline.generate.lower import Lowering, Reading
 from ncu_roofline.sectionfile.section import ConstantValue
 from ncu_roofline.units import format_value
 
@@ -46,7 +47,7 @@ class Measured:
         if not found or not self.ceilings:
             return []
         chip = self.ceilings.compute_capability
-        if not lowering.ranges([chip]) or not lowering.binding(item, chip):
+        if not lowering.ranges([chip]) or not lowering.choice.binding(item, chip):
             return []
         share = self._share(found)
         if share is None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ncu_roofline.facts import Level, Precision, load_units
+from ncu_roofline.facts.fields import LAST, capability_text
 from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.generate.lower import Chips, Lowering
+from ncu_roofline.generate.choice import Chips
+from ncu_roofline.generate.lower import Lowering, number
 from ncu_roofline.sectionfile.section import MetricValue, SectionMetric, SectionTable
 
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
+GIGA = 10**9
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
 
 
@@ -20,7 +23,8 @@ def pipe_table(lowering: Lowering) -> SectionTable:
     rows = [lowering.metric({busy: lowering.chips}, "Tensor pipe busy, all kinds [% of cycles]")]
     for kind in tensor.instructions:
         chips = frozenset(filter(kind.applies, lowering.chips))
-        if lowering.ranges(chips):
+        since, until = kind.releases
+        if lowering.ranges(chips) and since <= lowering.dialect.metrics <= until:
             rows.append(lowering.metric({kind.metric: chips}, kind.label))
     return SectionTable("Tensor instructions", tuple(rows))
 
@@ -36,68 +40,98 @@ def time_and_clock(lowering: Lowering) -> tuple[SectionMetric, ...]:
     return tuple(lowering.metric({name: lowering.chips}, label) for label, name in rows)
 
 
-def clock_ratio(lowering: Lowering) -> SectionMetric:
-    """The profiled clock against the maximum; without nested expressions in per mille: the one is in Hz, the other in kHz."""
-    divisor, unit = (f"({_MAX_KILOHERTZ} * 10)", "%") if lowering.dialect.nested_expressions else (_MAX_KILOHERTZ, "per mille")
-    name = lowering.define("sm_clock_share", f"{_CLOCK} / {divisor}", [_CLOCK, _MAX_KILOHERTZ])
-    return lowering.metric({name: lowering.chips}, f"SM clock / maximum clock [{unit}]")
+def clock_share(lowering: Lowering) -> SectionMetric:
+    """The profiled SM clock as a share of the maximum; one operator can't do that (Hz over kHz), so the maximum itself."""
+    if not lowering.dialect.nested_expressions:
+        return lowering.metric({_MAX_KILOHERTZ: lowering.chips}, "Maximum SM Frequency [kHz]")
+    name = lowering.define("sm_clock_share", f"{_CLOCK} / ({_MAX_KILOHERTZ} * 10)", [_CLOCK, _MAX_KILOHERTZ])
+    return lowering.metric({name: lowering.chips}, "SM clock / maximum clock [%]")
 
 
 def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[SectionMetric, ...]:
-    """Bytes per second of each level; without ``patched`` only what hardware counts."""
-    return tuple(
-        SectionMetric(replace(reading.value.metric.base, label=f"{level.label} [byte/s]"), reading.value.metric.options)
-        for level in lowering.spec.levels
-        if patched or not lowering.patched(level)
-        for reading in lowering.traffic(level)
-        if isinstance(reading.value, MetricValue)
-    )
+    """Bytes per second of each level; without ``patched`` only what hardware counts.  ncu shows their unit by itself.
+
+    A level that chips count differently which the dialect can't tell apart has no row: one of two would be empty on each chip.
+    """
+    levels = [level for level in lowering.spec.levels if patched or not lowering.patched(level)]
+    values = [(level, [reading.value for reading in lowering.traffic(level)]) for level in levels]
+    metrics = [(level, [one.metric for one in found if isinstance(one, MetricValue)]) for level, found in values]
+    return tuple(_labelled(found[0], f"{level.label} traffic") for level, found in metrics if len(found) == 1)
 
 
 def performance(lowering: Lowering, precision: Precision) -> tuple[SectionMetric, ...]:
-    """Operations per second."""
+    """Operations per second, thousand millions of them where the dialect's expressions can divide, too.
+
+    Where one operator can't give the sum those of the instruction families that it is of, where they can't either none.  Rows
+    that stay empty on chips that can't be told apart are left out, but for the type that stands for all: there each way of
+    counting has a row that says whose it is.
+    """
+    found: dict[str, Chips] = {}
+    left: Chips = frozenset()
+    sums = lowering.sums(precision)
+    giga = lowering.dialect.nested_expressions or all(len(work.terms) == 1 for work in sums)
+    for variant, (work, counted) in enumerate(sums.items()):
+        chips = counted if _standard(lowering, precision) else lowering.choice.told(counted)
+        name = _rate(lowering, precision, work, chips, variant, giga) if chips else ""
+        if name:
+            found[name] = chips
+        else:
+            left |= chips
+    unit = f"{'G' if giga else ''}{precision.unit.upper()}/s"
+    rows = []
+    for position, (metric, chips) in enumerate(lowering.apart(found)):
+        whose = f", compute capability {_capabilities(chips)}" if position else ""
+        rows.append(_labelled(metric, f"{precision.label}{whose} [{unit}]"))
+    parts = [part for part in lowering.spec.precisions if part.part_of == precision.id and not part.disjoint]
+    choice = lowering.choice
+    families = [part for part in parts if choice.stands_in(part) or any(choice.binding(part, chip) for chip in left)]
+    return (*rows, *(row for part in families for row in performance(lowering, part)))
+
+
+def _standard(lowering: Lowering, precision: Precision) -> bool:
+    return precision.standard or (bool(precision.part_of) and _standard(lowering, lowering.spec.precision(precision.part_of)))
+
+
+def _capabilities(chips: Chips) -> str:
+    return ", ".join(capability_text(chip) for chip in sorted(chips) if chip != LAST)
+
+
+def _labelled(metric: SectionMetric, label: str) -> SectionMetric:
+    return SectionMetric(replace(metric.base, label=label), metric.options)
+
+
+def _rate(lowering: Lowering, precision: Precision, work: WeightedSum, chips: Chips, variant: int, giga: bool) -> str:
+    """A metric of (``giga``: thousand million) operations per second, "" where the dialect's expressions can't say it."""
+    kind = "_dense" if lowering.choice.counts_dense(precision) else ""  # names are global in a report: one sum, one name
+    # ncu reads units off names: "per_second" would give operations one of their own, beside that of the label.
+    name = f"{precision.id}{kind}_{variant}_{'giga_' if giga else ''}rate".replace(".", "_")
     if lowering.dialect.nested_expressions:
-        names = {}
-        for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
-            name = f"{precision.id}_{variant}_flop_per_second"
-            names[lowering.define(name, _expression(work), _inputs(work), chips)] = chips
-        return (lowering.metric(names, f"{precision.label} [FLOP/s]"),)
-    if not precision.together:
-        return ()
-    # The library counts add, multiply and fused instructions together: with the fused ones once more it is operations.
-    together, fused = _together_and_fused(precision)
-    name = lowering.define(f"{precision.id}_flop_per_second", f"{together} + {fused}", [together, fused])
-    unit = "FLOP/s, to be doubled: packed" if precision.packed else "FLOP/s"
-    return (lowering.metric({name: lowering.chips}, f"{precision.label} [{unit}]"),)
+        return lowering.define(name, f"({_expression(work)}) / {GIGA}", _inputs(work), chips)
+    if giga:
+        ((counter, weight),) = work.terms
+        factor = f"/ {GIGA}" if weight == 1 else f"* {number(weight / GIGA)}"
+        return lowering.define(name, f"{counter}.sum.per_second {factor}", _inputs(work), chips)
+    work = _together(precision) if precision.together else work
+    if len(work.terms) > 2 or any(weight != 1 for _, weight in work.terms):
+        return ""
+    names = _inputs(work)
+    return lowering.define(name, " + ".join(names) if len(names) > 1 else f"{names[0]} * 1", names, chips)
 
 
 def fused_share(lowering: Lowering, precision: Precision) -> SectionMetric:
     """Fused multiply-adds as a share of add, multiply and fused instructions."""
-    together, fused = _together_and_fused(precision)
+    together, fused = _inputs(_together(precision))
     name = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
     return lowering.metric({name: lowering.chips}, f"{precision.label} fused share of add, multiply and FMA instructions")
 
 
-def intensities(lowering: Lowering, precision: Precision) -> SectionTable:
-    """Operations per byte at each level with a roof; without nested expressions instructions, and per sector at L2."""
-    row = _intensity if lowering.dialect.nested_expressions else _instructions_per_traffic
+def intensities(lowering: Lowering, precision: Precision) -> tuple[SectionTable, ...]:
+    """Operations per byte at each level with a roof; no table where expressions have one operator, which can't say it."""
+    if not lowering.dialect.nested_expressions:
+        return ()
     levels = [level for level in lowering.spec.levels if level.bindings[0].clock and not lowering.patched(level)]
-    return SectionTable(
-        f"{precision.label} intensity", tuple(metric for level in levels for metric in row(lowering, precision, level))
-    )
-
-
-def _instructions_per_traffic(lowering: Lowering, precision: Precision, level: Level) -> list[SectionMetric]:
-    together, _ = _together_and_fused(precision)
-    rows = []
-    for sums, chips in lowering.sums(level).items():
-        (counter, weight), *more = sums.terms
-        if not more:
-            rate = f"{counter}.sum.per_second"
-            name = lowering.define(f"{precision.id}_per_{counter}", f"{together} / {rate}", [together, rate], chips)
-            unit = "byte" if weight == 1 else f"{weight:g} bytes"
-            rows.append(lowering.metric({name: chips}, f"{precision.label} instructions per {unit} at {level.label}"))
-    return rows
+    rows = (metric for level in levels for metric in _intensity(lowering, precision, level))
+    return (SectionTable(f"{precision.label} intensity", tuple(rows)),)
 
 
 def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[SectionMetric]:
@@ -112,10 +146,9 @@ def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[S
     return [lowering.metric(found, label)] if found else []
 
 
-def _together_and_fused(precision: Precision) -> list[str]:
-    """Adds, multiplies and FMAs per second, each one, and the FMAs alone: the one binding that has the former has both."""
-    binding = next(one for one in precision.bindings if precision.together in one.counters.counters())
-    return _inputs(binding.counters)
+def _together(precision: Precision) -> WeightedSum:
+    """Adds, multiplies and FMAs, counted together, and the FMAs once more."""
+    return next(one.counters for one in precision.bindings if precision.together in one.counters.counters())
 
 
 def _inputs(sums: WeightedSum) -> list[str]:

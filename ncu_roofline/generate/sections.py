@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
-from ncu_roofline.facts import Spec, load_spec
+from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.clocks import BY_RELEASE
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, TENSOR_SECTION
 from ncu_roofline.generate.charts import ChartMaker
@@ -16,7 +16,7 @@ from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.lower import Lowering
 from ncu_roofline.generate.measured import Measured, measured
 from ncu_roofline.generate.overview import (
-    clock_ratio,
+    clock_share,
     core_precisions,
     fused_share,
     intensities,
@@ -27,7 +27,11 @@ from ncu_roofline.generate.overview import (
 )
 from ncu_roofline.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable
 
-SETS = ("ncu_roofline", "roofline")
+# Beside the stock rooflines, which have 11 and 12; the next stock section has 15.
+_ORDER = (11, 12)
+SET, LIGHT_SET = "ncu_roofline", "ncu_roofline_light"
+"""The sets of our sections: with all types of the tensor cores, and with one type in few passes.  None joins a set of Nsight
+Compute's own, whose cost is not for us to change."""
 _TRAFFIC = (
     "Traffic is everything that moves, loads, stores and atomics alike: global, local and texture memory at L1/TEX, what the "
     "SMs ask of L2 and of system memory, all of DRAM."
@@ -35,26 +39,38 @@ _TRAFFIC = (
 _DOTS = (
     "One dot per memory level, all at the height of the achieved performance; a dot on a roof of its own colour is bound by it."
 )
+_TYPES = (
+    "Lines have the colour of their memory level, dots and lower roofs that of their type. The dots of a type are at the "
+    "height of its performance, one per level, L1/TEX first and DRAM last."
+)
 _CLOCKS = f"Roofs are at the clocks of the profiled run: {BY_RELEASE}."
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to generate for: a dialect, measured ceilings, and the type that the light tensor section counts."""
+    """What to generate for: a dialect, measured ceilings, the type that the light tensor section counts, and which levels of
+    those that are drawn on request only."""
 
     dialect: Dialect = BASE
     measured: Measured = field(default_factory=Measured)
     light_type: str = ""
+    aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a section is made: its names, its maker, and the precision that the maker needs to know."""
+    """How a section is made: its names, its maker, the precision that the maker needs to know, and the sets it is in."""
 
     identifier: str
     title: str
     make: Callable[[Recipe, Lowering, Options], Parts]
     precision: str = ""
+    sets: tuple[str, ...] = (SET, LIGHT_SET)
+
+    @property
+    def light(self) -> bool:
+        """Whether it is to cost few passes above all."""
+        return SET not in self.sets
 
 
 @dataclass(frozen=True)
@@ -73,19 +89,21 @@ def render_sections(
     *,
     clock_consistent: bool = False,
     light_type: str = "",
+    aside: tuple[str, ...] = (),
     spec: Spec | None = None,
 ) -> dict[str, str]:
     """The text of every section file by file name.
 
     With ``ceilings`` measured roofs stand beside the theoretical ones, as constants or, ``clock_consistent``, as the measured
     share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes, "" for the one that
-    every chip has.  Raises RooflineError for ceilings that can't be used so, an unknown type, and broken templates.
+    every chip has; ``aside`` are levels to draw that stand aside otherwise (``system``).  Raises RooflineError for ceilings
+    that can't be used so, an unknown type, and broken templates.
     """
     spec = spec or load_spec()
     light_type = light_type or spec.standard_type
     _check_light_type(light_type, spec)
-    options = Options(dialect, measured(ceilings, clock_consistent), light_type)
-    made = [_section(recipe, 20 + position, spec, options) for position, recipe in enumerate(recipes(spec))]
+    options = Options(dialect, measured(ceilings, clock_consistent), light_type, aside)
+    made = [_section(recipe, _ORDER[position > 0], spec, options) for position, recipe in enumerate(recipes(spec))]
     shared = {"dialect": dialect, "header": _header(options)}
     return {f"{one.identifier}.section": render("sections/section.j2", section=one, **shared) for one in made}
 
@@ -111,14 +129,14 @@ def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Sectio
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
-        lowering = Lowering(spec, options.dialect, ambiguous)
+        lowering = Lowering(spec, options.dialect, ambiguous, dense=recipe.light)
         parts = recipe.make(recipe, lowering, options)
         section = Section(
             recipe.identifier,
             recipe.title,
             order,
             parts.description,
-            sets=SETS,
+            sets=recipe.sets,
             header=parts.header,
             tables=tuple(replace(table, body=recipe.title) for table in parts.tables),
             charts=tuple(replace(chart, body=recipe.title) for chart in parts.charts),
@@ -126,7 +144,7 @@ def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Sectio
         shown = list(section.shown())
         found = lowering.conflicts(shown) - ambiguous
         if not found:
-            return replace(section, metrics=lowering.collected(shown), definitions=lowering.definitions())
+            return replace(section, metrics=lowering.collected(shown), definitions=lowering.definitions(shown))
         ambiguous |= found
 
 
@@ -137,7 +155,7 @@ def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
     work = f"Work is {label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
     packed = ", a packed half instruction twice that" if precision.packed else ""
     matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
-    chart = ChartMaker(lowering, options.measured).core(precision, tensor)
+    chart = ChartMaker(lowering, options.measured, options.aside).core(precision, tensor)
     header = (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering))
     return Parts(f"{work}{packed}{matrix}. {_TRAFFIC} {_DOTS} {_CLOCKS}", header, (chart,))
 
@@ -148,10 +166,14 @@ def _tensor(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # n
     work = (
         f"Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types).{sparse}"
     )
-    chart = ChartMaker(lowering, options.measured).tensor(precisions)
-    return Parts(
-        f"{work} {_TRAFFIC} {_DOTS} {_CLOCKS}", (*time_and_clock(lowering), *traffic(lowering, patched=False)), (chart,)
-    )
+    chart = ChartMaker(lowering, options.measured, options.aside).tensor(precisions)
+    counted = [p for p in precisions if not p.part_of or (p.disjoint and lowering.dialect.exact)]
+    return Parts(f"{work} {_TRAFFIC} {_TYPES} {_CLOCKS}", _tensor_header(lowering, counted), (chart,))
+
+
+def _tensor_header(lowering: Lowering, precisions: Iterable[Precision]) -> tuple[SectionMetric, ...]:
+    rows = (row for precision in precisions for row in performance(lowering, precision))
+    return (*time_and_clock(lowering), *rows, *traffic(lowering, patched=False))
 
 
 def _light(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
@@ -159,9 +181,9 @@ def _light(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # no
     # Sparse work would cost one more pass.
     shown = [p for p in lowering.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
     work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
-    chart = ChartMaker(lowering, options.measured).tensor(shown, wanted.label)
-    header = (*time_and_clock(lowering), *traffic(lowering, patched=False))
-    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", header, (chart,), (pipe_table(lowering),))
+    work += " Sparse products are not counted."
+    chart = ChartMaker(lowering, options.measured, options.aside).tensor(shown, wanted.label)
+    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", _tensor_header(lowering, [wanted]), (chart,), (pipe_table(lowering),))
 
 
 def _instructions(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
@@ -169,17 +191,17 @@ def _instructions(recipe: Recipe, lowering: Lowering, options: Options) -> Parts
         "Work is executed warp instructions, traffic is transactions of 32 bytes. The walls are patterns of global loads: the "
         "dot of the global loads stands at the wall of theirs; the farther left, the more transactions one instruction needs."
     )
-    chart = ChartMaker(lowering, Measured()).instructions()
+    chart = ChartMaker(lowering, Measured(), options.aside).instructions()
     return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", time_and_clock(lowering), (chart,))
 
 
 def _overview(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
     text = "Operations, share of fused ones, traffic per memory level, and the clock against the GPU's maximum, in numbers."
     precisions = core_precisions(lowering)
-    header = [*time_and_clock(lowering), clock_ratio(lowering)]
+    header = [*time_and_clock(lowering), clock_share(lowering)]
     for precision in precisions:
         header += [*performance(lowering, precision), fused_share(lowering, precision)]
-    tables = tuple(intensities(lowering, precision) for precision in precisions)
+    tables = tuple(table for precision in precisions for table in intensities(lowering, precision))
     return Parts(f"{text} {_TRAFFIC}", (*header, *traffic(lowering)), tables=tables)
 
 
@@ -189,7 +211,7 @@ def recipes(spec: Spec) -> tuple[Recipe, ...]:
     return (
         Recipe("RooflineOverview", "Roofline Overview", _overview),
         *core,
-        Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor),
-        Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light),
-        Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions),
+        Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor, sets=(SET,)),
+        Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light, sets=(LIGHT_SET,)),
+        Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions, sets=(SET,)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable
 from functools import cache
@@ -87,10 +88,18 @@ def _counters(capability: tuple[int, int] | None) -> frozenset[str]:
     return frozenset(counter for part in sums for counter in part.counters())
 
 
+def _count(counter: str) -> float:
+    """Any count; that of several operations together is their sum."""
+    together = re.fullmatch(r"(.*)_ops_(\w+)_pred_on", counter)
+    if together:
+        return sum(_count(f"{together[1]}_op_{operation}_pred_on") for operation in together[2].split("_"))
+    return float(zlib.crc32(counter.encode()) % 900 + 100) * 1e6
+
+
 def _value(name: str) -> float:
     counter, _, rest = name.partition(".")
     unit = counter.partition("__")[0]
-    count = float(zlib.crc32(counter.encode()) % 900 + 100) * 1e6
+    count = _count(counter)
     if name == "gpu__time_duration.sum":
         return SECONDS * 1e9
     if rest == "avg.per_second":

@@ -51,11 +51,27 @@ def test_points(version: str, identifier: str, capability: tuple[int, int], tmp_
         assert row["source"] == ("derived" if _derived(point.metrics) else "binding")
     drawn = {point.label for point in chart.points}
     parts = {p.id for p in spec.precisions if p.part_of and not p.disjoint}
-    assert {row.label for row in rows.itertuples() if row.precision not in parts} <= drawn
+    aside = {level.id for level in spec.levels if level.on_request}
+    assert {row.label for row in rows.itertuples() if row.precision not in parts and row.level not in aside} <= drawn
+    assert not any(label.endswith(spec.level(level).label) for label in drawn for level in aside)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize(("version", "capability"), [(v, c) for v in ("base", "2024.2", "2025.4") for c in profiled(v)])
+def test_the_light_tensor_section(version: str, capability: tuple[int, int], tmp_path: Path) -> None:
+    """Its dots are the model's, or the one instruction family of chips that its dialect can't tell from others."""
+    chart, model = both(version, "HierarchicalTensorLightRooflineChart", capability, tmp_path)
+    label = {p.id: p.label for p in load_spec().precisions}
+    told = {label[row.precision]: row.performance for row in model.points.itertuples() if row.precision in label}
+    standard = told.get("Tensor FP16", 0.0)
+    assert bool(chart.points) == bool(standard)
+    for point in chart.points:
+        assert point.work == pytest.approx(told.get(point.label.partition(" at ")[0], standard), rel=1e-9), point.label
+    assert not standard or any(point.work == pytest.approx(standard, rel=1e-9) for point in chart.points)
 
 
 def _derived(names: tuple[str, ...]) -> bool:
-    return any("inst_executed_pipe_tensor" in name or "d_sectors_fill" in name for name in names)
+    return any("inst_executed_pipe_tensor" in name or "d_bytes_fill" in name for name in names)
 
 
 @pytest.mark.sampled

@@ -68,7 +68,7 @@ def test_constants_stand_beside_theory(tmp_path: Path) -> None:
 def test_some_roof_is_always_theoretical(tmp_path: Path) -> None:
     names = ("l1.read", "smem.read", "l2.read", "dram.read", "host.bidir")
     everything = [entry(name, 1e12, "B/s") for name in names] + [FMA, entry("fp64.nofma", 4.5e12, "FLOP/s")]
-    found = chart(render_sections(BASE, ceilings(tmp_path, *everything))[DOUBLE])
+    found = chart(render_sections(BASE, ceilings(tmp_path, *everything), aside=("system",))[DOUBLE])
     theoretical = [roof for roof in found.roofs if "cycles_elapsed" in " ".join(roof.traffic_metrics)]
     assert len(theoretical) >= 5
     assert any(roof.label.startswith("System memory bandwidth") for roof in found.roofs)

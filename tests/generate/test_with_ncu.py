@@ -13,6 +13,7 @@ from ncu_roofline.files import pack_folder
 from ncu_roofline.generate import dialect_of, render_sections
 from ncu_roofline.sectionfile import evaluate_charts
 from ncu_roofline.sectionfile.definitions import parse_expression
+from ncu_roofline.sectionfile.section import arch_number
 from ncu_roofline.sectionfile.text import parse_document
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts
@@ -57,7 +58,7 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
     listed = ncu(binary, home, "--section-folder", folder, "--list-sections")
     assert set(re.findall(r"^(\w+)\s.*section\s*$", listed, re.MULTILINE)) == set(IDENTIFIERS)
     sets = ncu(binary, home, "--section-folder", folder, "--list-sets")
-    assert set(re.findall(r"^([a-z_]+) ", sets, re.MULTILINE)) == {"ncu_roofline", "roofline"}
+    assert set(re.findall(r"^([a-z_]+) ", sets, re.MULTILINE)) == {"ncu_roofline", "ncu_roofline_light"}
     for identifier in IDENTIFIERS:
         metrics = ncu(binary, home, "--section-folder", folder, "--section", identifier, "--list-metrics")
         assert "sm__cycles_elapsed.avg.per_second" in metrics
@@ -68,9 +69,18 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
 def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     binary = ncu_releases[release]
     stock = binary.parents[2] / "sections"
-    listed = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack_folder("sections"), "--list-sets")
-    assert "SpeedOfLight" in listed
-    assert "ncu_roofline" in listed
+    alone = ncu(binary, tmp_path, "--section-folder", stock, "--list-sets")
+    both = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack_folder("sections"), "--list-sets")
+    theirs, all_sets = _sets(alone), _sets(both)
+    assert {"full", "Identifier"} < set(theirs)
+    assert {name: text for name, text in all_sets.items() if not name.startswith("ncu_roofline")} == theirs
+    assert set(all_sets) - set(theirs) == {"ncu_roofline", "ncu_roofline_light"}
+
+
+def _sets(listed: str) -> dict[str, str]:
+    """Set -> its sections, whether it is enabled and how many metrics it has, without the wrapping of the columns."""
+    rows = re.findall(r"^(\w+) +(.*(?:\n .*)*)", listed, re.MULTILINE)
+    return {name: "".join(text.split()) for name, text in rows}
 
 
 @pytest.mark.parametrize("version", ["2024.1", "2024.2"])
@@ -97,6 +107,33 @@ def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path
         shown = {(line.label, _names(line)) for line in lines}
         for one in (*chart.roofs, *chart.points):
             assert (one.label, frozenset(one.metrics)) in shown, one
+
+
+def test_traffic_in_headers_is_in_bytes(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    """ncu reads units off the names of metrics, those of derived ones included."""
+    capability = (8, 0)
+    made = [section("base", identifier) for identifier in IDENTIFIERS]
+    metrics = kernel_metrics({name for one in made for name in collected(one, capability)}, capability)
+    metrics["device__attribute_architecture"] = 0x170  # without, ncu shows no units at all
+    for definition in (definition for one in made for definition in one.definitions):
+        value = parse_expression(definition.expression).evaluate(metrics.get)
+        metrics |= {definition.name: value} if value is not None else {}
+    sections = [parse_document(text).data for text in texts("base").values()]
+    report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
+    page = ncu(ncu_releases[release], tmp_path, "--import", report, "--page", "details", "--print-units", "base")
+    shown = {
+        one.base.label: name.name
+        for header in (one.header for one in made)
+        for one in header
+        if one.base.label.endswith(" traffic") and (name := one.resolve(arch_number(capability)))
+    }
+    assert len(shown) == 4
+    for label, name in shown.items():
+        rows = set(re.findall(rf"^ +{label} +(\S+) +([\d.,]+)", page, re.MULTILINE))
+        assert {unit.replace("second", "s") for unit, _ in rows} == {"byte/s"}, label
+        for _, value in rows:
+            assert float(value.replace(",", "")) == pytest.approx(float(metrics[name]), rel=1e-3), label
+    assert "byte/s]" not in page
 
 
 def _names(line: PrintedLine) -> frozenset[str]:

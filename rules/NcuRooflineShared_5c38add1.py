@@ -107,10 +107,8 @@ COLLECTED = {
             'smsp__sass_thread_inst_executed_op_hadd_pred_on.sum.per_cycle_elapsed',
             'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum',
             'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_cycle_elapsed',
-            'smsp__sass_thread_inst_executed_op_hfma_pred_on.sum.per_second',
             'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum',
             'smsp__sass_thread_inst_executed_op_hmul_pred_on.sum.per_cycle_elapsed',
-            'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
@@ -170,10 +168,7 @@ COLLECTED = {
             'smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second',
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
-        (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
-            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
-        ),
+        (75, 999): ('dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second'),
         (80, 999): ('dram__cycles_elapsed.avg.per_second',),
     },
 }
