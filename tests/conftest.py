@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.sampling import leave_to_the_exhaustive_run
+from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -39,6 +41,20 @@ def real_reports() -> dict[str, Path]:
     if not found:
         pytest.skip("no collection of real reports (set NCU_ROOFLINE_REPORTS to a folder of .ncu-rep files)")
     return found
+
+
+@pytest.fixture(scope="session")
+def h100_reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with reports that ncu made on an H100 with our sections and rules, unpacked once."""
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(ROOT / "tests" / "bench" / "measured_h100" / "reports.tar.xz") as archive:
+            for member in archive.getmembers():
+                content = archive.extractfile(member)
+                if content is not None:
+                    (folder / Path(member.name).name).write_bytes(content.read())
+
+    return made_once(tmp_path_factory, "h100", unpack)
 
 
 @pytest.fixture(scope="session")

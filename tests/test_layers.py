@@ -51,8 +51,9 @@ OPENING = {
     "check": "section files",
     "machine": "what is installed",
     "annotate": "a folder for the time being",
+    "nvrules": "rules that were rendered, in a folder for the time being",
     "bench": "sources, programs, ceilings files",
-    "cli": "the demo's sample, temporary rules, a scheduler's address",
+    "cli": "the demo's sample, a scheduler's address",
 }
 # The lazy names of the package, the tables of commands, analyses and importers, and packages that may be missing.
 LOOKING_UP = {

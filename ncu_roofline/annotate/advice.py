@@ -1,61 +1,74 @@
-"""The results of our rules in the form in which a report stores them, fit for the release that made it."""
+"""The results of our rules in the form in which a report stores them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from os import PathLike
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import parse_release
 from ncu_roofline.model import Measurements
-from ncu_roofline.nvrules import Lender, RuleOutcome, RuleSet, collectable, load_rules, section_identifier
+from ncu_roofline.nvrules import Lender, RuleSet, collectable, section_identifier
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
-
-# The first release that opens reports with messages of type "optimization" for certain; 2022.3 refuses them.
-OPTIMIZATION_SINCE = (2024, 1)
 
 _NOT_COLLECTED = "none"  # how our rules name metrics that the report lacks: nothing to be done about that now
 _RULE_PREFIX = "NcuRoofline"
 _LINK = re.compile(r"@section:([^:@]*):")
 
 
-class Adviser:
-    """Rules, loaded once for all kernels of a report, whose measurements are ``m``."""
+@dataclass(frozen=True)
+class Advice:
+    """What a launch gets, and the identifiers of its own rule results that this replaces."""
 
-    def __init__(self, folders: Iterable[str | PathLike[str]], ncu_version: str, m: Measurements) -> None:
-        self._rules: RuleSet = load_rules(folders)
+    results: tuple[RuleResult, ...]
+    replaced: frozenset[str]
+
+
+class Adviser:
+    """Rules for all kernels of a report, whose measurements are ``m``; without any, results of ours are kept."""
+
+    def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
+        self._rules = rules
         self._lender = Lender(m)
         self._ncu_version = ncu_version
-        self._optimization = (parse_release(ncu_version) or (0, 0)) >= OPTIMIZATION_SINCE
 
-    def results(self, kernel: Kernel, own_sections: Sequence[str]) -> tuple[RuleResult, ...]:
-        """What the rules say about a kernel, but for rules whose results the report has already.
+    def advice(self, kernel: Kernel, own: Sequence[str], replaced: Collection[str]) -> Advice:
+        """What the rules say about a kernel that gets sections of the identifiers ``own`` in place of those ``replaced``.
 
-        ``own_sections`` are the identifiers of the sections that the kernel gets: results show in these.
+        Results of rules of ours that the report has are replaced by what the same rule says now; where it says nothing, and
+        they stood in a section that is replaced, they move.  Of other rules, those that have spoken are not asked again.
         """
-        known = {rule.identifier for rule in kernel.rule_results}
-        present = {section_identifier(data) for data in kernel.sections} | set(own_sections)
-        said = self._rules.run(kernel, known=self._lender.of(kernel.index))
-        outcomes = (collectable(one, self._ncu_version) for one in said if one.identifier not in known)
-        return tuple(result for outcome in outcomes if (result := self._result(outcome, present)).messages)
+        present = ({section_identifier(data) for data in kernel.sections} - set(replaced)) | set(own)
+        had = {result.identifier: result for result in kernel.rule_results}
+        mine = {name for name in had if name.startswith(_RULE_PREFIX)}
+        said = [one for one in self._said(kernel) if one.messages and (one.identifier in mine or one.identifier not in had)]
+        again = {one.identifier for one in said}
+        moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
+        results = tuple(_adapted(one, present) for one in (*said, *moved))
+        return Advice(results, frozenset(mine & (again | {one.identifier for one in moved})))
 
-    def _result(self, outcome: RuleOutcome, present: set[str]) -> RuleResult:
-        return RuleResult(
-            identifier=OWN_IDENTIFIER.decode() + outcome.identifier.removeprefix(_RULE_PREFIX),
-            name=outcome.name,
-            section=_home(outcome.section, present),
-            messages=tuple(self._message(message, present) for message in outcome.messages if message.type != _NOT_COLLECTED),
-        )
+    def _said(self, kernel: Kernel) -> list[RuleResult]:
+        if self._rules is None:
+            return []
+        outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index))
+        return [
+            RuleResult(
+                one.identifier, one.name, one.section, tuple(said for said in one.messages if said.type != _NOT_COLLECTED)
+            )
+            for one in (collectable(outcome, self._ncu_version) for outcome in outcomes)
+        ]
 
-    def _message(self, said: RuleMessage, present: set[str]) -> RuleMessage:
-        text = _LINK.sub(lambda link: f"@section:{_home(link.group(1), present)}:", said.text)
-        if said.type == "optimization" and not self._optimization:
-            return replace(said, type="warning", text=text)
-        return replace(said, text=text)
+
+def _adapted(result: RuleResult, present: set[str]) -> RuleResult:
+    """The result under an identifier of our own, in sections that are there."""
+
+    def there(said: RuleMessage) -> RuleMessage:
+        return replace(said, text=_LINK.sub(lambda link: f"@section:{_home(link.group(1), present)}:", said.text))
+
+    name = OWN_IDENTIFIER.decode() + result.identifier.removeprefix(_RULE_PREFIX)
+    return RuleResult(name, result.name, _home(result.section, present), tuple(map(there, result.messages)))
 
 
 def _home(section: str, present: set[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,14 +15,17 @@ import numpy as np
 from ncu_roofline.annotate.advice import Adviser
 from ncu_roofline.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.annotate.plan import LaunchPlan, plans
-from ncu_roofline.annotate.sections import OVERVIEW, identifier, sections
+from ncu_roofline.annotate.sections import OVERVIEW, identifier, replaced, sections
+from ncu_roofline.annotate.unused import Use
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
-from ncu_roofline.files import write_atomically
+from ncu_roofline.files import pack_folder, write_atomically
+from ncu_roofline.generate.rules import render_rules
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.points import with_levels_that_matter
+from ncu_roofline.nvrules import RuleSet, load_rules, rendered_rules
 from ncu_roofline.report import Kernel, Report, RuleResult
 from ncu_roofline.report.framing import RawFile, open_raw
 
@@ -31,7 +34,8 @@ PathName = str | os.PathLike[str]
 
 @dataclass
 class Account:
-    """What was written: how many launches got a chart of which precision (id), which rule said how many messages.
+    """What was written: how many launches got a chart of which precision (id), which rule said how many messages,
+    in how many launches a chart has a dot of which level (id), and which of the given ceilings no chart shows.
 
     ``explanation`` says which work and traffic could be derived, and from what; ``worked`` counts the launches with work of a
     precision, ``early`` the results in which ncu-ui will show n/a, because the file names some of its metrics only behind them.
@@ -42,11 +46,15 @@ class Account:
     worked: Counter[str] = field(default_factory=Counter)
     charts: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
+    dots: Counter[str] = field(default_factory=Counter)
+    unused: str = ""
 
     def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
         """One more launch."""
         self.worked.update(chart.id for chart in plan.charts)
-        self.charts.update(chart.id for chart in plan.charts if chart.drawn)
+        drawn = [chart for chart in plan.charts if chart.drawn]
+        self.charts.update(chart.id for chart in drawn)
+        self.dots.update({level.id for chart in drawn for level in chart.levels if level.moved})
         for rule in rules:
             self.messages[rule.name] += len(rule.messages)
 
@@ -55,13 +63,15 @@ def annotate(
     path: PathName,
     write: Callable[[Iterator[bytes]], None],
     ceilings: Sequence[Ceilings] = (),
-    rules: Sequence[PathName] = (),
+    rules: Sequence[PathName] | None = None,
     watch: Callable[[Iterable[Kernel], int], Iterable[Kernel]] = lambda kernels, _: kernels,
 ) -> Account:
     """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
 
-    ``rules`` are folders or files of rules, whose code runs.  ``watch`` gets the kernels and their number and gives them back
-    one by one, so it can show how far the work is.  An earlier annotation is replaced.  Raises RooflineError for
+    ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
+    the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back
+    one by one, so it can show how far the work is.  An earlier annotation is replaced, and so is what ncu collected with our
+    sections and rules, of which nothing is lost: `append.stripped` brings it back.  Raises RooflineError for
     what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
     """
     with ExitStack() as stack:
@@ -70,11 +80,25 @@ def annotate(
         _check(report)
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
-        adviser = Adviser(rules, report.ncu_version, m) if rules else None
+        adviser = Adviser(stack.enter_context(_loaded(rules, ceilings)), report.ncu_version, m)
         with np.errstate(all="ignore"):
             names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
-            write(appended(raw, names, _additions(watch(report.kernels, len(report)), plans(m, ceilings), adviser, account)))
+            use = Use(ceilings)
+            planned = _watched(plans(m, ceilings), use)
+            write(appended(raw, names, _additions(watch(report.kernels, len(report)), planned, adviser, account)))
+            account.unused = use.unused()
     return account
+
+
+@contextmanager
+def _loaded(folders: Sequence[PathName] | None, ceilings: Sequence[Ceilings]) -> Iterator[RuleSet | None]:
+    """The rules, usable while the context lasts; None for no folders."""
+    if folders is None and ceilings:
+        with rendered_rules(render_rules(ceilings=ceilings).items()) as rules:
+            yield rules
+    else:
+        given = [pack_folder("rules")] if folders is None else folders
+        yield load_rules(given) if given else None
 
 
 def _without_annotation(path: PathName, stack: ExitStack) -> RawFile:
@@ -111,11 +135,18 @@ def _explained(report: Report, m: Measurements) -> Explanation:
     return explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
 
 
+def _watched(planned: Iterator[LaunchPlan], use: Use) -> Iterator[LaunchPlan]:
+    for plan in planned:
+        use.add(plan)
+        yield plan
+
+
 def _additions(
-    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser | None, account: Account
+    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser, account: Account
 ) -> Iterator[Addition]:
     for kernel, plan in zip(kernels, planned, strict=True):
         own = [OVERVIEW, *(identifier(chart.id) for chart in plan.charts)]
-        rules = adviser.results(kernel, own) if adviser else ()
-        account.add(plan, rules)
-        yield Addition(plan.metrics, sections(plan), rules)
+        stood = replaced(plan)
+        advice = adviser.advice(kernel, own, stood)
+        account.add(plan, advice.results)
+        yield Addition(plan.metrics, sections(plan), advice.results, stood, advice.replaced)

@@ -1,16 +1,18 @@
 """Metrics, sections and rule results appended to the results of a report; all that was there keeps its bytes and its place.
 
 They go to the end of a result's message, where protobuf merges repeated fields, and the names of the metrics behind the last
-name that the file has, so that no other name's number changes.  Of the headers the payload size is renewed; nothing else of a
-file differs.
+name that the file has, so that no other name's number changes.  What is replaced (sections and rule results of ours that were
+collected) stays under a field number that no reader knows, and `stripped` brings it back.  Of the headers the payload size
+is renewed; nothing else of a file differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ncu_roofline.facts.own_metrics import PREFIX
 from ncu_roofline.report import RuleResult, Value
 from ncu_roofline.report.framing import Block, RawFile, frame, scan
 from ncu_roofline.report.rules import encode_rule
@@ -18,14 +20,14 @@ from ncu_roofline.report.schema import KINDS, Kind, message
 
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 _FIXED = {FIXED64: 8, FIXED32: 4}
-METRIC_PREFIX = b"rl__"
-"""Metrics of such names are ours and nobody else's."""
+METRIC_PREFIX = PREFIX.encode()
 OWN_IDENTIFIER = b"NcuRooflineAnnotated"
 """Sections and rule results whose identifiers begin so are ours."""
 # Field numbers: of the block header, and of its table of names.
 _STRINGS, _PAYLOAD_SIZE = 4, 5
 _STRING = 1
 _IDENTIFIER = 1  # field number in a section and in a rule result
+_REPLACED = 1_000_000  # what is added to the number of a field that is replaced
 
 
 class Field(NamedTuple):
@@ -183,7 +185,8 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
 
 
 def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[int]) -> bytes:
-    numbers = {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+    numbers = _numbers(kind)
+    replaced = {_REPLACED + number: number for name, number in numbers.items() if name in ("sections", "rules")}
     checks: dict[int, Callable[[bytes], bool]] = {
         numbers["metrics"]: lambda data: raw.decode("MetricScalar", data, offset).name_id in own,
         numbers["sections"]: _has_own_identifier,
@@ -191,9 +194,21 @@ def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[
     if "rules" in numbers:
         checks[numbers["rules"]] = _has_own_identifier
     try:
-        return b"".join(record[one.start : one.end] for one in split(record) if not _is_own(record, one, checks))
+        kept = [one for one in split(record) if not _is_own(record, one, checks)]
+        return b"".join(_renumbered(record, one, replaced.get(one.number, one.number)) for one in kept)
     except ValueError as error:
         raise raw.damaged(offset, str(error)) from error
+
+
+def _numbers(kind: Kind) -> dict[str, int]:
+    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+
+
+def _renumbered(record: bytes, one: Field, number: int) -> bytes:
+    """The bytes of a field under another number."""
+    if number == one.number:
+        return record[one.start : one.end]
+    return varint(number << 3 | one.wire_type) + record[_varint(record, one.start)[1] : one.end]
 
 
 def _is_own(record: bytes, one: Field, checks: dict[int, Callable[[bytes], bool]]) -> bool:
@@ -202,17 +217,27 @@ def _is_own(record: bytes, one: Field, checks: dict[int, Callable[[bytes], bool]
 
 
 def _has_own_identifier(data: bytes) -> bool:
+    return _identifier(data).startswith(OWN_IDENTIFIER)
+
+
+def _identifier(data: bytes) -> bytes:
+    """The identifier of a section or a rule result."""
     first = next((one for one in split(data) if one.number == _IDENTIFIER), None)
-    return first is not None and data[first.content : first.end].startswith(OWN_IDENTIFIER)
+    return b"" if first is None else data[first.content : first.end]
 
 
 @dataclass(frozen=True)
 class Addition:
-    """What one result gets; ``sections`` are serialized ProfilerSection messages."""
+    """What one result gets, and the identifiers of sections and of rule results that this replaces.
+
+    ``sections`` are serialized ProfilerSection messages.
+    """
 
     metrics: Sequence[tuple[str, Value]] = ()
     sections: Sequence[bytes] = ()
     rules: Sequence[RuleResult] = ()
+    replaced_sections: Collection[str] = ()
+    replaced_rules: Collection[str] = ()
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
@@ -228,8 +253,30 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     remaining = iter(additions)
     yield raw.data[: blocks[0].start]
     for block in blocks:
-        changed = [data + _encoded(kind, next(remaining), ids) if kind else data for kind, _offset, data in records(raw, block)]
+        changed = [
+            _without_replaced(raw, kind, offset, data, addition := next(remaining)) + _encoded(kind, addition, ids)
+            if kind
+            else data
+            for kind, offset, data in records(raw, block)
+        ]
         yield packed(raw, block, changed, (lambda table: more_names(table, new)) if block is place and new else None)
+
+
+def _without_replaced(raw: RawFile, kind: Kind, offset: int, record: bytes, addition: Addition) -> bytes:
+    numbers = _numbers(kind)
+    given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
+    replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
+    if not replaced:
+        return record  # its fields are many
+
+    def is_replaced(one: Field) -> bool:
+        wanted = replaced.get(one.number)
+        return wanted is not None and one.wire_type == BYTES and _identifier(record[one.content : one.end]) in wanted
+
+    try:
+        return b"".join(_renumbered(record, one, one.number + _REPLACED * is_replaced(one)) for one in split(record))
+    except ValueError as error:
+        raise raw.damaged(offset, str(error)) from error
 
 
 def _numbered(strings: Sequence[bytes], names: Iterable[str]) -> tuple[dict[str, int], list[bytes]]:

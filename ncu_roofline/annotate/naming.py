@@ -1,7 +1,7 @@
 """Names of the metrics that are written into reports, and in words how each came about.
 
-Nsight Compute guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle and inst would mislead, and
-2024.2 sees no bytes in names that contain "l1".  It takes braces out of labels.
+Nsight Compute guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle and inst would mislead.  It
+takes braces out of labels.
 """
 
 from __future__ import annotations
@@ -11,70 +11,65 @@ from collections.abc import Sequence
 from ncu_roofline.facts import Binding, Level, Precision, Spec
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.metric_names import braced
+from ncu_roofline.facts.own_metrics import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, slug
 from ncu_roofline.model.measurements import Origin
 from ncu_roofline.model.opcodes import OPCODES
 
-MARK = "rl__annotated_by"
-CLOCK = "rl__clock"
+MARK = f"{PREFIX}annotated_by"
+CLOCK = f"{PREFIX}clock"
 # Forms of a counter, the longest first, and how each becomes the number of the whole launch or GPU.
 _COUNTS = {
     ".sum.per_cycle_elapsed": " x cycles of the run",
     ".sum.per_second": " x run time",
     ".sum": "",
 }
-_LEVELS = {"l1": "tex"}
 _MARKS = ("[", "|", "]")
 _PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
 
 
-def slug(identifier: str) -> str:
-    """An id of the spec as part of a metric name: tensor.fp16.wgmma is tensor_fp16_wgmma, l1 is tex."""
-    return _LEVELS.get(identifier, identifier).replace(".", "_")
-
-
 def work(precision: str) -> str:
     """Operations of the launch."""
-    return f"rl__work_{slug(precision)}"
+    return f"{PREFIX}work_{slug(precision)}"
 
 
 def work_rate(precision: str) -> str:
     """Operations per second."""
-    return f"rl__work_rate_{slug(precision)}"
+    return f"{PREFIX}{WORK_RATE}{slug(precision)}"
 
 
 def giga_rate(precision: str) -> str:
     """Thousand million operations per second, for people."""
-    return f"rl__performance_{slug(precision)}"
+    return f"{PREFIX}performance_{slug(precision)}"
 
 
 def traffic(level: str) -> str:
     """Bytes of the launch."""
-    return f"rl__bytes_{slug(level)}"
+    return f"{PREFIX}bytes_{slug(level)}"
 
 
 def traffic_rate(level: str) -> str:
     """Bytes per second."""
-    return f"rl__bytes_rate_{slug(level)}"
+    return f"{PREFIX}{TRAFFIC_RATE}{slug(level)}"
 
 
 def peak(roof: str) -> str:
     """A roof (compute roof id or level id) in operations or bytes per cycle of `CLOCK`."""
-    return f"rl__peak_{slug(roof)}"
+    return f"{PREFIX}{PEAK}{slug(roof)}"
 
 
 def intensity(precision: str, level: str) -> str:
     """Operations per byte."""
-    return f"rl__intensity_{slug(precision)}_{slug(level)}"
+    return f"{PREFIX}intensity_{slug(precision)}_{slug(level)}"
 
 
 def attained(precision: str) -> str:
     """Performance in percent of what the lowest roof allows."""
-    return f"rl__attained_{slug(precision)}.pct"
+    return f"{PREFIX}attained_{slug(precision)}.pct"
 
 
 def bound_by(precision: str) -> str:
     """The roof that binds, as text."""
-    return f"rl__bound_by_{slug(precision)}"
+    return f"{PREFIX}bound_by_{slug(precision)}"
 
 
 def count_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], origin: Origin) -> str:

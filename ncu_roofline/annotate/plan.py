@@ -24,10 +24,11 @@ _FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cyc
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured roof in operations or bytes per second, and whose it is."""
+    """A measured roof in operations or bytes per second, whose it is, and the id of its ceiling."""
 
     value: float
     provenance: str
+    ceiling: str
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,13 @@ class ChartPlan:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """All charts of one launch, the levels and works that were counted, and the metrics that go with it."""
+    """All charts of one launch, the levels and works that were counted, the metrics that go with it, and its GPU's ceilings."""
 
     charts: tuple[ChartPlan, ...]
     works: tuple[WorkPlan, ...]
     levels: tuple[LevelPlan, ...]
     metrics: tuple[tuple[str, Value], ...]
+    ceilings: Ceilings | None
 
 
 def plans(m: Measurements, ceilings: Sequence[Ceilings]) -> Iterator[LaunchPlan]:
@@ -133,6 +135,7 @@ class _Planner:
             works=tuple(WorkPlan(p.id, p.label, p.unit, self._derivation(p, self._m.work, i)) for p in works),
             levels=levels,
             metrics=tuple((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value)),
+            ceilings=file,
         )
 
     def _clock(self, i: int) -> tuple[float, str]:
@@ -187,7 +190,7 @@ class _Planner:
             value = float(at_clock(ceiling, self._m.clock[i : i + 1])[0])
             clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
             scaled = ", scaled to this launch's clock" if value != ceiling.value else ""
-            measured = Measured(value, f"{ceiling.id} of {file.provenance}{clock}{scaled}")
+            measured = Measured(value, f"{ceiling.id} of {file.provenance}{clock}{scaled}", ceiling.id)
         return RoofPlan(roof, self._labels[roof], theory, measured)
 
     def _chart(

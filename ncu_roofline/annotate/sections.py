@@ -12,6 +12,7 @@ from ncu_roofline.annotate import naming
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, Measured, RoofPlan, WorkPlan
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.palette import PLAIN, Color
 from ncu_roofline.sectionfile import Section, encode_section
 from ncu_roofline.sectionfile.section import (
@@ -41,6 +42,20 @@ def identifier(precision: str) -> str:
     """The identifier of a precision's section: tensor.fp16.wgmma is NcuRooflineAnnotatedTensorFP16Wgmma."""
     words = (word.upper() if word[-1:].isdigit() else word.capitalize() for word in precision.split("."))
     return OWN_IDENTIFIER.decode() + "".join(words)
+
+
+def replaced(plan: LaunchPlan) -> frozenset[str]:
+    """The identifiers of our collected sections in whose place those of one launch stand."""
+    return _replaced(frozenset(chart.id for chart in plan.charts if chart.drawn))
+
+
+@lru_cache(maxsize=256)
+def _replaced(drawn: frozenset[str]) -> frozenset[str]:
+    precisions = load_spec().precisions
+    charts = {p.id: p.section for p in precisions if p.section}
+    mine = {charts[one] for p in precisions if p.id in drawn for one in (p.id, p.beside) if one in charts}
+    tensor = {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if any(p.kind == "tensor" for p in precisions if p.id in drawn) else set()
+    return frozenset({OVERVIEW_SECTION, *mine, *tensor})
 
 
 def sections(plan: LaunchPlan) -> tuple[bytes, ...]:

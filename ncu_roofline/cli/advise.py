@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -92,16 +91,14 @@ class _Rules:
     @contextlib.contextmanager
     def loaded(self) -> Iterator[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
-        from ncu_roofline.nvrules import load_rules
+        from ncu_roofline.nvrules import rendered_rules
 
         if not self.rendered:
             folders = self.given or (str(pack_folder("rules")),)
             yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
             return
-        with tempfile.TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
-            for name, text in self.rendered:
-                (Path(folder) / name).write_text(text, encoding="utf-8")
-            yield load_rules((folder,))
+        with rendered_rules(self.rendered) as rules:
+            yield rules
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
 from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.files import pack_folder, write_atomically
+from ncu_roofline.files import write_atomically
 
 if TYPE_CHECKING:
     from ncu_roofline.annotate import Account
@@ -44,7 +44,7 @@ def run(request: Request) -> int:
         report,
         lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
         ceilings,
-        [] if request.no_rules else [pack_folder("rules")],
+        [] if request.no_rules else None,
         lambda kernels, total: progress(kernels, "annotating launches", total),
     )
     say(f"Wrote {output}")
@@ -72,9 +72,11 @@ def _text(path: str, account: Account) -> str:
     devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
     lines = [f"{path}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
     lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
-    lines += [f"  {row.label:14} {_level(row, one.launches)}" for row in one.levels]
+    lines += [f"  {row.label:14} {_level(row, account)}" for row in one.levels]
     messages = sum(account.messages.values())
     lines += [f"  {'advice':14} {messages} messages of {len(account.messages)} rules"]
+    if account.unused:
+        lines.append(f"  {'ceilings':14} not used: {account.unused}")
     lines += [f"  {'note':14} {note}" for note in one.notes]
     if account.early:
         text = f"ncu-ui may show n/a in the first {account.early} results: the report names some metrics only behind them"
@@ -95,10 +97,14 @@ def _work(row: Availability, account: Account) -> str:
     return f"chart in {of}{lacking} ({_origin(row)})"
 
 
-def _level(row: Availability, launches: int) -> str:
+def _level(row: Availability, account: Account) -> str:
     if not row.launches:
         return "not derived: the report has no counters for it"
-    return f"dots in {row.launches} of {launches} launches ({_origin(row)})"
+    launches, dots = account.explanation.launches, account.dots[row.id]
+    counted = f"counted in {row.launches} of {launches} launches"
+    if not dots:
+        return f"{counted}, none with a dot in a chart ({_origin(row)})"
+    return f"dots in {dots} of {launches} launches{f', {counted}' if dots != row.launches else ''} ({_origin(row)})"
 
 
 def _origin(row: Availability) -> str:

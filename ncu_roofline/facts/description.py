@@ -19,6 +19,8 @@ TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "Hiera
 """The section of all types of the tensor cores, and that of one type in few passes; precisions of CUDA cores name their own."""
 INSTRUCTION_SECTION = "InstructionRooflineChart"
 """The section of the instruction roofline."""
+OVERVIEW_SECTION = "RooflineOverview"
+"""The section with the table of all precisions and levels."""
 
 _UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"
 

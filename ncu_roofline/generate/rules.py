@@ -19,6 +19,7 @@ from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, SAME
 from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
+from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
 from ncu_roofline.facts.thresholds import CLOCK_WARNING, COMPLETE, GROUP_LESS, MIXED_SHARE, MOST, ROOFLESS_SHARE, SHORT_LAUNCH
@@ -161,7 +162,6 @@ class _Ceilings(NamedTuple):
     origin: str = MEASURED
 
 
-_OVERVIEW = "RooflineOverview"
 # Identifier without prefix, name, description, section, template.
 _GENERAL_RULES = (
     ("Verdict", "Roofline Verdict", "What limits the kernel as a whole, and how much faster it could be", _OVERVIEW, "verdict"),

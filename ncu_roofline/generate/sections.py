@@ -9,7 +9,7 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.clocks import BY_RELEASE
-from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, TENSOR_SECTION
+from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
 from ncu_roofline.generate.environment import GENERATED, render
@@ -209,7 +209,7 @@ def recipes(spec: Spec) -> tuple[Recipe, ...]:
     """All sections, in the order in which they stand."""
     core = (Recipe(p.section, f"Hierarchical Roofline, {p.label}", _core, p.id) for p in spec.precisions if p.section)
     return (
-        Recipe("RooflineOverview", "Roofline Overview", _overview),
+        Recipe(OVERVIEW_SECTION, "Roofline Overview", _overview),
         *core,
         Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor, sets=(SET,)),
         Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light, sets=(LIGHT_SET,)),

@@ -6,21 +6,28 @@ own bindings don't cover (third-party sections), and, drawn exactly as Nsight Co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts import Spec
+from ncu_roofline.ceilings import MEASURED
+from ncu_roofline.facts import Spec, load_spec
+from ncu_roofline.facts.own_metrics import subject
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
 from ncu_roofline.model.selection import Grouping, Selection
 from ncu_roofline.report import Kernel, Report
 from ncu_roofline.sectionfile import (
     Chart,
     Point,
+    Roof,
     Wall,
+    counts_instructions,
     evaluate_charts,
+    is_unfused,
+    levels_of,
     meaning,
     parse_section,
     peaks_of,
@@ -32,32 +39,57 @@ Row = dict[str, Any]
 
 
 def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> list[Row]:
-    """Rows of the points frame, one per dot that the viewer draws."""
+    """Rows of the points frame, one per dot that the viewer draws in a chart of operations."""
     rows = []
     for launch, chart in _charts(m):
-        for point in chart.points:
-            row = _point_row(m, launch, chart, point)
+        found = [_point_row(m, launch, chart, point) for point in chart.points]
+        _add_binding(found)
+        for row in found:
             row["kernel"] = grouping.label[launch]
             if select.wants(row["precision"], row["level"]):
                 rows.append(row)
     return rows
 
 
+def _add_binding(rows: Sequence[Row]) -> None:
+    """What binds each precision of a chart: the lowest roof over all of its levels."""
+    for one in rows:
+        alike = [row for row in rows if row["precision"] == one["precision"] and np.isfinite(row["attainable"])]
+        if alike:
+            lowest = min(alike, key=lambda row: row["attainable"])
+            memory = lowest["intensity"] * lowest["bandwidth_roof"] < lowest["compute_roof"]
+            one["binds"] = lowest["level"] if memory else _highest_roof(one["precision"])
+            one["binding_fraction"] = one["performance"] / lowest["attainable"]
+
+
 def _charts(m: Measurements) -> Iterator[tuple[int, Chart]]:
+    """The charts of each launch whose work is operations."""
     for launch in range(len(m)):
         for chart in m.charts[launch] or ():
-            yield launch, chart
+            if not _is_of_instructions(chart):
+                yield launch, chart
+
+
+def _is_of_instructions(chart: Chart) -> bool:
+    lines = [point.work_metrics for point in chart.points] + [roof.work_metrics for roof in chart.roofs]
+    return bool(lines) and all(map(counts_instructions, lines))
+
+
+def charts_left_out(m: Measurements, launch: int) -> str:
+    """Which charts of a launch are in no frame, and why; "" if all are."""
+    names = dict.fromkeys(chart.section for chart in m.charts[launch] or () if _is_of_instructions(chart))
+    return "; ".join(f"the report's chart {name} counts instructions: --view instruction draws these" for name in names)
 
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
     precision, level = _meaning(point.work_metrics, point.traffic_metrics)
     seconds = m.seconds[launch]
     peak, bandwidth = peaks_of(chart, point)
-    slope = point.intensity * bandwidth
-    attainable = float(np.minimum(slope, peak))  # NaN where either is unknown
+    attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
     half = stock_half_factor(chart, m.ncu_version[launch]).sentence
     tensor = tensor_caveat(point.work_metrics, m.capability[launch])
     computed = f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else ""
+    lacking = f"drawn too low, as the viewer does: the report lacks {', '.join(point.lacking)}" if point.lacking else ""
     clock, clock_max = m.clock[launch], m.clock_max[launch]
     return {
         **_where(m, launch),
@@ -84,8 +116,8 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "attainable_theoretical": attainable,
         "fraction_theoretical": point.work / attainable,
         "roof_origin": "theoretical",
-        "binds": "" if np.isnan(attainable) else level if slope < peak else f"{precision}.peak",
-        "binding_fraction": point.work / attainable,
+        "binds": "",
+        "binding_fraction": np.nan,
         "locality": np.nan,
         "locality_to": "",
         "clock_profiled": clock,
@@ -94,7 +126,7 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "coverage": 1.0,
         "source": "embedded",
         "metrics": "; ".join(", ".join(names) for names in (point.work_metrics, point.traffic_metrics)),
-        "notes": "; ".join(text for text in (f"{chart.section}: {point.label}", tensor, half, computed) if text),
+        "notes": "; ".join(text for text in (f"{chart.section}: {point.label}", tensor, half, computed, lacking) if text),
     }
 
 
@@ -119,7 +151,7 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
         for row in _lines(chart, m.capability[launch]):
             if not select.wants(row["precision"], row["level"]):
                 continue
-            key = (str(m.device[launch]), row["kind"], row["roof"], row["metrics"])
+            key = (str(m.device[launch]), row["kind"], row["roof"], row["origin"], row["metrics"])
             facts.setdefault(key, {**_where(m, launch), **row})
             found.setdefault(key, []).append(row["value"])
             clocks.setdefault(key, []).append(m.clock[launch])
@@ -129,7 +161,6 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
             "value": float(np.median(values)),
             "value_min": min(values),
             "value_max": max(values),
-            "origin": "theoretical",
             "clock": float(np.median(clocks[key])),
             "clock_basis": "profiled",
             "source": "embedded",
@@ -139,41 +170,95 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
 
 
 def _lines(chart: Chart, capability: tuple[int, int]) -> list[Row]:
+    dots = {meaning(point.traffic_metrics)[1] for point in chart.points}
     rows: list[Row] = []
     for roof in chart.roofs:
-        precision, level = _meaning(roof.work_metrics, roof.traffic_metrics)
-        note = f"{chart.section}: {roof.label}" if roof.metrics else f"{chart.section}: {roof.label} (a constant)"
-        tensor = tensor_caveat(roof.work_metrics, capability)
-        compute = {"kind": "compute", "roof": f"{precision or chart.section}.peak", "precision": precision, "level": ""}
-        slope = {"kind": "bandwidth", "roof": level or roof.label, "precision": "", "level": level}
-        rows.append(
-            {
-                **compute,
-                "label": precision.upper() or roof.label,
-                "value": roof.peak_work,
-                "unit": f"{_unit(precision)}/s",
-                "metrics": ", ".join(roof.work_metrics),
-                "notes": f"{note}; {tensor}" if tensor else note,
-            }
-        )
-        rows.append(
-            {
-                **slope,
-                "label": level.upper() or roof.label,
-                "value": roof.peak_traffic,
-                "unit": "byte/s",
-                "metrics": ", ".join(roof.traffic_metrics),
-                "notes": note,
-            }
-        )
+        rows.append(_compute_line(chart, roof, capability))
+        first, *others = levels_of(roof) or (_level_in(roof.label) if roof.is_measured else "",)
+        rows += [_bandwidth_line(chart, roof, level) for level in (first, *(one for one in others if one in dots))]
     rows += [_wall(chart, wall) for wall in chart.walls]
     return rows
+
+
+def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
+    precision = meaning(roof.work_metrics)[0]
+    name = _highest_roof(precision or chart.section)
+    origin = _origin(roof, roof.work_metrics, [one.work_metrics for one in chart.roofs if not one.is_measured])
+    if origin == MEASURED and not precision:
+        precision, name = _roof_in(roof.label) or (precision, name)
+    known = next((one for one in load_spec().precisions if one.id == precision), None)
+    if known and len(known.roof_ids()) > 1 and is_unfused(roof.work_metrics):
+        name = known.roof_ids()[1]
+    return {
+        **_line(chart, roof, origin, tensor_caveat(roof.work_metrics, capability)),
+        "kind": "compute",
+        "roof": name,
+        "precision": precision,
+        "level": "",
+        "label": known.roof_label(name) if known else precision.upper() or roof.label,
+        "value": roof.peak_work,
+        "unit": f"{_unit(precision)}/s",
+        "metrics": ", ".join(roof.work_metrics),
+    }
+
+
+def _bandwidth_line(chart: Chart, roof: Roof, level: str) -> Row:
+    origin = _origin(roof, roof.traffic_metrics, [one.traffic_metrics for one in chart.roofs if not one.is_measured])
+    return {
+        **_line(chart, roof, origin),
+        "kind": "bandwidth",
+        "roof": level or roof.label,
+        "precision": "",
+        "level": level,
+        "label": next((one.label for one in load_spec().levels if one.id == level), roof.label),
+        "value": roof.peak_traffic,
+        "unit": "byte/s",
+        "metrics": ", ".join(roof.traffic_metrics),
+    }
+
+
+def _origin(roof: Roof, mine: tuple[str, ...], theoretical: Sequence[tuple[str, ...]]) -> str:
+    """Of one line of a roof: where the other one was measured, it may be the same as in theory."""
+    return MEASURED if roof.is_measured and mine not in theoretical else "theoretical"
+
+
+def _line(chart: Chart, roof: Roof, origin: str, caveat: str = "") -> Row:
+    note = f"{chart.section}: {roof.label}{'' if roof.metrics else ' (a constant)'}"
+    lacking = f"too low: the report lacks {', '.join(roof.lacking)}" if roof.lacking else ""
+    return {
+        "origin": origin,
+        "notes": "; ".join(text for text in (note, caveat, lacking) if text),
+    }
+
+
+def _parts(label: str) -> list[str]:
+    """What our labels of measured roofs name: "measured: DRAM ...; FP64 FMA ...", "DRAM bandwidth, FP64 FMA peak, ..."."""
+    return [f"{part} " for part in re.split(r"; | bandwidth, ", label.removeprefix("measured: "))]
+
+
+def _level_in(label: str) -> str:
+    """The level that a label of ours names; "" if none."""
+    found = (one.id for one in load_spec().levels if any(part.startswith(f"{one.label} ") for part in _parts(label)))
+    return next(found, "")
+
+
+def _roof_in(label: str) -> tuple[str, str] | None:
+    """The precision and the compute roof that a label of ours names."""
+    named = ((one.id, roof, f"{one.roof_label(roof)} ") for one in load_spec().precisions for roof in one.roof_ids())
+    found = [(precision, roof, name) for precision, roof, name in named if any(part.startswith(name) for part in _parts(label))]
+    return max(found, key=lambda one: len(one[2]))[:2] if found else None
+
+
+def _highest_roof(precision: str) -> str:
+    """The id of the highest roof of a precision, whether or not the spec knows it."""
+    return next((one.roof_ids()[0] for one in load_spec().precisions if one.id == precision), f"{precision}.peak")
 
 
 def _wall(chart: Chart, wall: Wall) -> Row:
     return {
         "kind": "wall",
         "roof": wall.label,
+        "origin": "theoretical",
         "precision": "",
         "level": "",
         "label": wall.label,
@@ -228,8 +313,12 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
     levels = {level.id for level in spec.levels}
     for row in rows:
         for chart in charts_of(report.kernels[int(m.launch[row])], m.capability[row]):
+            if _is_of_instructions(chart):
+                continue
             half = stock_half_factor(chart, m.ncu_version[row])
             for point in chart.points:
+                if point.lacking or any(map(subject, point.work_metrics)):
+                    continue  # no count of the work, or what `annotate` derived from the same report
                 precision, level = _known(meaning(point.work_metrics)[0], precisions), meaning(point.traffic_metrics)[1]
                 wrong = tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
                 note = f"from the report's own chart {chart.section}"

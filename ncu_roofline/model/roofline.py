@@ -17,7 +17,7 @@ from ncu_roofline.facts import Spec, load_instructions, load_spec
 from ncu_roofline.inputs import MetricTable, PointTable, joined, open_ceilings, open_input
 from ncu_roofline.model import columns
 from ncu_roofline.model.columns import Displayed
-from ncu_roofline.model.embedded import embedded_points, embedded_roofs, filled_from_charts, with_charts
+from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
 from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
@@ -269,6 +269,7 @@ def _embedded(m: Measurements, select: Selection) -> Roofline:
     kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts)
     shown = {(row["report"], row["launch"]) for row in points}
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
+        kernels["notes"][i] = "; ".join(filter(None, (kernels["notes"][i], charts_left_out(m, i))))
         if key in shown:
             kernels["status"][i] = "ok"
         elif kernels["status"][i] == "ok":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ncu_roofline.nvrules.advice import WORTH, KernelAdvice, Lender, advice_rows, advise, collectable, plain_text, worth_telling
 from ncu_roofline.nvrules.context import RuleOutcome, RuleTable
 from ncu_roofline.nvrules.loading import RuleProblem
-from ncu_roofline.nvrules.runner import RuleSet, load_rules, run_rules, section_identifier
+from ncu_roofline.nvrules.runner import RuleSet, load_rules, rendered_rules, run_rules, section_identifier
 
 __all__ = [
     "WORTH",
@@ -20,6 +20,7 @@ __all__ = [
     "collectable",
     "load_rules",
     "plain_text",
+    "rendered_rules",
     "run_rules",
     "section_identifier",
     "worth_telling",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ncu_roofline.nvrules.action import IAction
 from ncu_roofline.nvrules.context import DONE, ERROR, SKIPPED, IContext, IMessageVault, Recorder, RuleOutcome
@@ -106,6 +108,15 @@ def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
     """
     rules, problems = load([Path(folder) for folder in folders])
     return RuleSet(tuple(_parents_first(rules)), tuple(problems))
+
+
+@contextmanager
+def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
+    """Rules from the names and texts of their files, usable while the context lasts."""
+    with TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
+        for name, text in texts:
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        yield load_rules((folder,))
 
 
 def _parents_first(rules: Sequence[Rule]) -> list[Rule]:

@@ -8,6 +8,9 @@ from typing import Any
 from ncu_roofline.report.schema import message, text
 
 MESSAGE_TYPES = ("none", "ok", "warning", "error", "optimization")
+# Releases up to 2022.3 refuse the whole report for a type that they don't know.  Of several values of one field the last one
+# counts that a reader knows: this one is written first.
+_UNDERSTOOD = {"optimization": "warning"}
 SPEEDUP_TYPES = ("unknown", "local", "global")
 SEVERITIES = ("default", "low", "high")
 
@@ -64,7 +67,7 @@ def _read_item(item: Any) -> RuleMessage:
     said = item.message
     speedup = item.speedup if item.HasField("speedup") and item.speedup.HasField("value") else None
     return RuleMessage(
-        type=_word(MESSAGE_TYPES, said.type),
+        type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
         text=text(said.text),
         title=text(said.title),
         id=said.id if said.HasField("id") else None,
@@ -88,7 +91,7 @@ def _number(words: tuple[str, ...], word: str) -> int:
 
 
 def encode_rule(rule: RuleResult) -> bytes:
-    """``rule`` as a serialized RuleResult message.
+    """``rule`` as a serialized RuleResult message that all releases read.
 
     Raises ValueError for a type or severity that is neither a known word nor a number.
     """
@@ -103,7 +106,8 @@ def encode_rule(rule: RuleResult) -> bytes:
 
 def _add_item(item: Any, said: RuleMessage) -> None:
     item.message.text = said.text.encode()
-    item.message.type = _number(MESSAGE_TYPES, said.type)
+    words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
+    item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
     if said.title:
         item.message.title = said.title.encode()
     if said.id is not None:

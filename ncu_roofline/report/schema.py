@@ -8,6 +8,7 @@ One record is looked at through several messages, each naming only what its read
 skipped by protobuf at the speed of memory.  Three of them use that protobuf merges what occurs repeatedly: `NameIds` declares
 the repeated metric results as *one* message, which collects all name ids into one list, and `Column` does so for the values
 of one metric in many kernels, each serialized on its own and simply joined, `MetricInstances` for the instances of one metric.
+The type of a rule's message is repeated, as `rules.encode_rule` writes two.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ RuleBody: items=1 RuleItem*
 
 RuleItem: message=1 RuleMessage, focus=8 FocusMetric*, speedup=10 Speedup
 
-RuleMessage: text=1 bytes, type=2 int32, id=3 int32, title=4 bytes
+RuleMessage: text=1 bytes, type=2 int32*, id=3 int32, title=4 bytes
 
 FocusMetric: message_id=1 int32, name=2 bytes, value=3 double, severity=4 int32, info=5 bytes
 

@@ -1,9 +1,9 @@
 """A section's roofline charts, computed from a kernel's metrics the way Nsight Compute draws them.
 
-A roof, point or wall of which anything is missing is not drawn; `Chart.dropped` says so and why.  Three deliberate differences
-from what the windows of ncu-ui 2024.1 and 2024.2 show for hand-made sections:
+A roof, point or wall of which anything is missing is not drawn; `Chart.dropped` says so and why.  If only some of the
+summands of a sum are missing, the others are drawn, which is a wrong number: `lacking` names those.  Two deliberate
+differences from what the windows of ncu-ui 2024.1 and 2024.2 show for hand-made sections:
 
-* a summand of a sum that the report lacks: they draw the sum of the others, which is a wrong number; here it is dropped;
 * a summand whose filter excludes the chip: they draw nothing, here it is left out of the sum, as stock sections need since
   2025.4 (packed FP32, which few chips have);
 * a derived metric that the report lacks but the section defines: computed here, and named in `computed`.
@@ -12,9 +12,11 @@ from what the windows of ncu-ui 2024.1 and 2024.2 show for hand-made sections:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ncu_roofline.sectionfile.definitions import Expression, Value, parse_expression
 from ncu_roofline.sectionfile.section import (
@@ -41,6 +43,7 @@ HIDDEN = "the section hides it while a metric is zero"
 """Why something of a section is not drawn: `Dropped.reason` is one of these."""
 Metrics = Mapping[str, float | int | str]
 _MAX_DEPTH = 20  # derived metrics of derived metrics
+_MEASURED = re.compile(r"\bmeasured\b")
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Roof:
     """Peak work (horizontal line) and peak traffic (diagonal line).
 
     `computed` names derived metrics that the report lacks and that were computed here from the section's definitions;
-    NVIDIA's viewers, which compute them only while profiling, draw no such roof.
+    NVIDIA's viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks.
     """
 
     label: str
@@ -58,6 +61,7 @@ class Roof:
     traffic_metrics: tuple[str, ...]
     color: int | None = None
     computed: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -68,6 +72,11 @@ class Roof:
     def ridge(self) -> float:
         """Intensity where the two lines meet, FLOP/byte."""
         return self.peak_work / self.peak_traffic
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the section calls it measured; all others are theoretical."""
+        return _MEASURED.search(self.label) is not None
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,7 @@ class Point:
     traffic_metrics: tuple[str, ...]
     color: int | None = None
     computed: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -98,6 +108,7 @@ class Wall:
     metrics: tuple[str, ...] = ()
     color: int | None = None
     computed: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -268,6 +279,14 @@ def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tup
     return tuple(names)
 
 
+class _Read(NamedTuple):
+    """What became of a term: its value, why it has none, and the metrics that are at fault."""
+
+    value: float
+    reason: str
+    culprits: tuple[str, ...]
+
+
 class _Reader:
     """Values of one kernel, derived metrics included."""
 
@@ -289,21 +308,21 @@ class _Reader:
             self.depth -= 1
         return self.derived.get(name)
 
-    def term(self, term: Term) -> tuple[float, str, tuple[str, ...]]:
-        """The value, or NaN with the reason and the metrics at fault."""
+    def term(self, term: Term) -> _Read:
+        """The value, or NaN with the reason; at fault besides a value are the summands that it lacks."""
         if term.problem or not term.names:
-            return term.constant, term.problem, term.names
+            return _Read(term.constant, term.problem, term.names if term.problem else ())
         values = {name: self.value(name) for name in term.all_names}
         missing = tuple(name for name, value in values.items() if value is None)
-        if missing:
-            return math.nan, MISSING, missing
-        numbers = {name: _number(value) for name, value in values.items()}
+        if term.clock in missing or not set(term.names) - set(missing):
+            return _Read(math.nan, MISSING, missing)
+        numbers = {name: _number(value) for name, value in values.items() if value is not None}
         bad = tuple(name for name, number in numbers.items() if not math.isfinite(number))
         if bad:
-            return math.nan, NOT_A_NUMBER, bad
+            return _Read(math.nan, NOT_A_NUMBER, bad)
         # summed by position: old sections list a metric twice to count an FMA as two
-        total = sum(numbers[name] for name in term.names) * (numbers[term.clock] if term.clock else 1.0)
-        return (total, "", ()) if math.isfinite(total) else (math.nan, NOT_A_NUMBER, term.all_names)
+        total = sum(numbers[name] for name in term.names if name in numbers) * (numbers[term.clock] if term.clock else 1.0)
+        return _Read(total, "", missing) if math.isfinite(total) else _Read(math.nan, NOT_A_NUMBER, term.all_names)
 
 
 def _number(value: Value) -> float:
@@ -332,27 +351,30 @@ def _chart(section: Section, plan: SectionChart, lines: tuple[Line, ...], reader
 def _draw(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
     """A line with numbers, or why it is not drawn."""
     if line.condition:
-        value, reason, culprits = reader.term(line.condition)
-        if reason or value == 0:
-            return Dropped(line.kind, line.style.label, "condition", reason or HIDDEN, culprits or line.condition.all_names)
-    values = []
+        read = reader.term(line.condition)
+        if read.reason or read.value == 0:
+            culprits = read.culprits or line.condition.all_names
+            return Dropped(line.kind, line.style.label, "condition", read.reason or HIDDEN, culprits)
+    reads = []
     for part, term in line.parts:
-        value, reason, culprits = reader.term(term)
-        if reason or value <= 0:
-            return Dropped(line.kind, line.style.label, part, reason or NOT_POSITIVE, culprits or term.all_names)
-        values.append(value)
-    return _drawn(line, values, reader)
+        read = reader.term(term)
+        if read.reason or read.value <= 0:
+            return Dropped(line.kind, line.style.label, part, read.reason or NOT_POSITIVE, read.culprits or term.all_names)
+        reads.append(read)
+    return _drawn(line, reads, reader)
 
 
-def _drawn(line: Line, values: list[float], reader: _Reader) -> Roof | Point | Wall | Dropped:
+def _drawn(line: Line, reads: list[_Read], reader: _Reader) -> Roof | Point | Wall | Dropped:
     label, color = line.style.label, line.style.color
-    names = [term.all_names for _, term in line.parts]
+    values = [read.value for read in reads]
+    lacking = tuple(dict.fromkeys(name for read in reads for name in read.culprits))
+    names = [tuple(name for name in term.all_names if name not in lacking) for _, term in line.parts]
     computed = tuple(dict.fromkeys(name for part in names for name in part if name in reader.derived))
     if line.kind == "wall":
-        return Wall(label, values[0], names[0], color, computed)
+        return Wall(label, values[0], names[0], color, computed, lacking)
     quotient = values[0] / values[1]
     if not 0 < quotient < math.inf:
         return Dropped(line.kind, label, "value", NOT_A_NUMBER, names[0] + names[1])
     if line.kind == "roof":
-        return Roof(label, values[0], values[1], names[0], names[1], color, computed)
-    return Point(label, values[0], values[1], quotient, names[0], names[1], color, computed)
+        return Roof(label, values[0], values[1], names[0], names[1], color, computed, lacking)
+    return Point(label, values[0], values[1], quotient, names[0], names[1], color, computed, lacking)

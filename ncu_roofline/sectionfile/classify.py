@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.description import ROOF_NAMES
+from ncu_roofline.facts.own_metrics import subject
 from ncu_roofline.sectionfile.charts import Chart, Point, Roof
 
 # First match wins.  Names are without "derived__"; clocks are no evidence: every level has one.
@@ -57,6 +60,11 @@ _UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
 _SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*$|_x\d+$")
 _CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
 _SAME = 1e-9  # of a peak: the same line, computed twice
+_FMA = re.compile(r"__sass_thread_inst_executed_op_(?P<type>[dfh])fma(?P<packed>2?)_pred_on")
+_WEIGHT = re.compile(r"_x(\d+)$")
+_INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w+)?(\.|$)")
+# The path of what loads return to registers, of L1 and of shared memory alike.
+_BOTH_L1_AND_SHARED = re.compile(r"^(derived__)?(rl_)?l1tex__(lsu_writeback_active|data_pipe_lsu_wavefronts)(\.|_sum)")
 
 
 def classify(metrics: Iterable[str]) -> tuple[str, str]:
@@ -65,19 +73,28 @@ def classify(metrics: Iterable[str]) -> tuple[str, str]:
     Either is "" where the names do not tell.  Several types of the tensor pipe together give what they share ("tensor.fp16",
     "tensor"); anything else that mixes precisions or levels gives "".  Sparse counters end in ".sparse".
     """
-    names = [name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
+    names = [name if subject(name) else name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
     precisions = {precision for name in names if (precision := _precision(name))}
     levels = {level for name in names if (level := _level(name)) is not None}
     return _shared(precisions), levels.pop() if len(levels) == 1 else ""
 
 
 def _level(name: str) -> str | None:
+    if own := subject(name):
+        return own if own in _level_ids() else None
     if _CLOCK.search(name) and "lts2xbar_cycles_active" not in name and "xbar2lts_cycles_active" not in name:
         return None
     return next((level for pattern, level in _LEVELS if pattern.search(name)), None)
 
 
+@lru_cache(maxsize=1)
+def _level_ids() -> frozenset[str]:
+    return frozenset(level.id for level in load_spec().levels)
+
+
 def _precision(name: str) -> str:
+    if own := subject(name):
+        return "" if own in _level_ids() else _without_roof(own)
     core = _CORE.search(name)
     if core:
         return _CORE_TYPES[core["type"]]
@@ -107,6 +124,34 @@ def _shared(ids: set[str]) -> str:
     return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")
 
 
+def _without_roof(identifier: str) -> str:
+    """The precision of a compute roof: fp64 of fp64.nofma."""
+    head, _, last = identifier.rpartition(".")
+    return head if last in ROOF_NAMES else identifier
+
+
+@lru_cache(maxsize=4096)
+def is_unfused(metrics: tuple[str, ...]) -> bool:
+    """Whether a compute roof of these metrics is that of operations that are not fused: one in each lane of an FMA instruction.
+
+    Stock sections have none; until 2024 they count packed half-precision instructions as one lane.
+    """
+    if any(subject(name).endswith(".nofma") for name in metrics):
+        return True
+    fused = [(found, name) for name in metrics if (found := _FMA.search(name))]
+    weights = sum(int(match[1]) if (match := _WEIGHT.search(name)) else 1 for _, name in fused)
+    packed = any(found["type"] == "h" or found["packed"] for found, _ in fused)
+    stock = any(name.startswith("derived__") and not name.startswith("derived__rl_") for _, name in fused)
+    return bool(fused) and not stock and weights == (2 if packed else 1)
+
+
+@lru_cache(maxsize=4096)
+def counts_instructions(metrics: tuple[str, ...]) -> bool:
+    """Whether work of these metrics is instructions, of whatever kind, and not operations."""
+    counted = [name for name in metrics if not _CLOCK.search(name)]
+    return bool(counted) and not meaning(metrics)[0] and all(map(_INSTRUCTIONS.search, counted))
+
+
 @lru_cache(maxsize=4096)
 def meaning(metrics: tuple[str, ...]) -> tuple[str, str]:
     """`classify` of a line's metrics, which are the same in every launch."""
@@ -120,15 +165,24 @@ def _counters(metrics: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name for name in names if not _CLOCKS_OF_RATES.match(name))
 
 
+def levels_of(roof: Roof) -> tuple[str, ...]:
+    """The levels that the diagonal line of a roof limits, the first one by its name; () where the names don't tell."""
+    level = meaning(roof.traffic_metrics)[1]
+    shared = ("shared",) if level == "l1" and any(map(_BOTH_L1_AND_SHARED.search, roof.traffic_metrics)) else ()
+    return (level, *shared) if level else ()
+
+
 def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
-    """Peak work and peak traffic that a dot stands under, per second; NaN where the chart draws none for it.
+    """Peak work and peak traffic that a dot stands under, per second, in theory; NaN where the chart draws none for it.
 
     The horizontal line and the diagonal may come from different roofs: some charts draw the line of a second precision at one
     level only.  Where several lines could be meant and none is the dot's own, there is no telling: NaN.
     """
     level = meaning(point.traffic_metrics)[1]
-    own = _of_work(chart.roofs, point)
-    here = [roof for roof in chart.roofs if meaning(roof.traffic_metrics)[1] == level]
+    roofs = [roof for roof in chart.roofs if not roof.is_measured] or chart.roofs
+    own = _of_work(roofs, point)
+    here = [roof for roof in roofs if meaning(roof.traffic_metrics)[1] == level]
+    here = here or [roof for roof in roofs if level in levels_of(roof)]
     both = [roof for roof in own if roof in here]
     work = max((roof.peak_work for roof in own), default=math.nan)
     return work, _only([roof.peak_traffic for roof in both or here])

@@ -9,7 +9,7 @@ from pathlib import Path
 from ncu_roofline.annotate import Account, annotate
 from ncu_roofline.annotate.append import METRIC_PREFIX, OWN_IDENTIFIER
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.files import pack_folder, write_atomically
+from ncu_roofline.files import write_atomically
 from ncu_roofline.report import Kernel, RuleResult, Value
 from ncu_roofline.report.framing import open_raw, scan
 from ncu_roofline.sectionfile import Section, parse_section
@@ -19,8 +19,7 @@ PREFIX, OWN = METRIC_PREFIX.decode(), OWN_IDENTIFIER.decode()
 
 def annotated(source: Path, target: Path, ceilings: Sequence[Ceilings] = (), rules: Sequence[Path] | None = None) -> Account:
     """Annotate ``source`` into ``target`` with these rules, ours if not said."""
-    chosen = [pack_folder("rules")] if rules is None else rules
-    return annotate(source, lambda chunks: write_atomically(target, chunks, overwrite=True), ceilings, chosen)
+    return annotate(source, lambda chunks: write_atomically(target, chunks, overwrite=True), ceilings, rules)
 
 
 @dataclass(frozen=True)

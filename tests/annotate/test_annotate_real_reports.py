@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.annotate.append import stripped
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.description import OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.model import roofline
+from ncu_roofline.nvrules import section_identifier
 from ncu_roofline.report import read_report
 from ncu_roofline.report.framing import open_raw
 from ncu_roofline.sectionfile import evaluate_charts
@@ -30,6 +33,31 @@ def test_all_real_reports(real_reports: dict[str, Path], tmp_path: Path) -> None
         assert b"".join(stripped(open_raw(once))) == source.read_bytes(), name
         check_reader(source, once)
     assert charts >= 36
+
+
+@pytest.mark.sampled("gsrb", "bench.fp64.fma", "bench.*.triad", "bench.*.int8.*")
+@pytest.mark.parametrize("names", ["gsrb", "bench.fp64.fma", "bench.*.triad", "bench.*.int8.*", "*"])
+def test_reports_that_hold_our_sections(names: str, h100_reports: Path, tmp_path: Path) -> None:
+    """Nothing is there twice, annotating again changes nothing, and the report as collected comes back."""
+    sources = sorted(h100_reports.glob(f"{names}.ncu-rep"))
+    assert sources
+    for source in sources:
+        check_replaced(source, tmp_path / "once.ncu-rep", tmp_path / "twice.ncu-rep")
+
+
+def check_replaced(source: Path, once: Path, twice: Path) -> None:
+    account = annotated(source, once)
+    annotated(once, twice)
+    assert once.read_bytes() == twice.read_bytes()
+    assert b"".join(stripped(open_raw(once))) == source.read_bytes()
+    drawn = {load_spec().sections.get(one, TENSOR_SECTION) for one in account.charts}
+    with read_report(source) as old, read_report(once) as new:
+        for before, after in zip(old.kernels, new.kernels, strict=True):
+            had, has = ({section_identifier(data) for data in one.sections} for one in (before, after))
+            assert had - has == had & {*drawn, OVERVIEW_SECTION}
+            spoken = [rule.identifier.removeprefix(OWN).removeprefix("NcuRoofline") for rule in after.rule_results]
+            assert len(spoken) == len(set(spoken))
+            assert {rule.identifier.removeprefix("NcuRoofline") for rule in before.rule_results} <= set(spoken)
 
 
 def check_reader(source: Path, target: Path) -> None:

@@ -110,6 +110,25 @@ def test_details_page_keeps_what_it_had(
         assert all(line in rest for line in before.splitlines() if "---" not in line), name  # in the same order
 
 
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", ["bench.fp64.fma", "bench.dram.triad", "bench.tensor.int8.wgmma", "gpp-nw3"])
+def test_copies_of_newer_reports_open_where_these_do(
+    name: str, release: str, h100_reports: Path, ncu_releases: dict[str, Path], tmp_path: Path
+) -> None:
+    """Of 2025.3, with our sections and rules; those of `gpp` hold messages of a kind that old releases refuse."""
+    if release not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {release}")
+    source, target = h100_reports / f"{name}.ncu-rep", tmp_path / "out.ncu-rep"
+    annotated(source, target)
+    words = ["--page", "details", *DETAILS.get(release, ["--print-details", "all"])]
+    assert ncu(ncu_releases[release], tmp_path, "--import", source, *words)[0] == (name == "gpp-nw3" and release < "2024")
+    code, after = ncu(ncu_releases[release], tmp_path, "--import", target, *words)
+    assert code == 0, after[-500:]
+    assert "Section: Roofline overview (ncu-roofline, added later)" in after
+    kept = name == "bench.dram.triad"  # without FP64 work, so nothing stands for its FP64 chart
+    assert ("Section: Hierarchical Roofline" in after) == kept
+
+
 @pytest.mark.parametrize("release", ["2024.1", "2024.2"])
 @pytest.mark.parametrize(
     "name", ["a100-ncu2020.3-full-1", "a100-ncu2021.2-full-1", "a10g-ncu2023.1-roofline-1", "rtx4060-ncu2024.2-custom-4"]

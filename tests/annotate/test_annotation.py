@@ -11,17 +11,22 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.annotate.append import split, stripped
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import roofline
 from ncu_roofline.report import RuleMessage, RuleResult, read_report
-from ncu_roofline.sectionfile import Chart, evaluate_charts
+from ncu_roofline.report.framing import open_raw
+from ncu_roofline.report.rules import MESSAGE_TYPES, encode_rule
+from ncu_roofline.sectionfile import Chart, evaluate_charts, parse_section
 from ncu_roofline.sectionfile.schema import RELEASES, FieldType, messages, schema
 from ncu_roofline.sectionfile.section import ConstantValue
+from ncu_roofline.wire import build_messages
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
+from tests.sectionfile.section_factory import section
 
 RULE = """
 import NvRules
@@ -276,22 +281,79 @@ def test_odd_numbers_are_left_out(tmp_path: Path, value: float) -> None:
     assert all(map(math.isfinite, numbers))
 
 
-@pytest.mark.parametrize(
-    ("release", "kind"), [("2020.3.0.0", "warning"), ("2022.3.0.0", "warning"), ("2024.1.0.0", "optimization"), ("", "warning")]
-)
-def test_rules(tmp_path: Path, rule: Path, release: str, kind: str) -> None:
-    source = report(tmp_path / "in.ncu-rep", kernel(complete()), kernel({**A100, **timing()}), ncu_version=release)
+def test_rules(tmp_path: Path, rule: Path) -> None:
+    source = report(tmp_path / "in.ncu-rep", kernel(complete()), kernel({**A100, **timing()}))
     account = annotated(source, tmp_path / "out.ncu-rep", rules=[rule])
     with read_report(tmp_path / "out.ncu-rep") as opened:
         (first,), (second,) = (added(one).rules for one in opened.kernels)
     assert (first.identifier, first.name, first.section) == (f"{OWN}Says", "Says", f"{OWN}FP64")
-    assert [(one.type, one.text) for one in first.messages] == [(kind, f"See @section:{OWN}FP64:this@.")]
+    assert [(one.type, one.text) for one in first.messages] == [("optimization", f"See @section:{OWN}FP64:this@.")]
     assert second.section == OVERVIEW  # it has no FP64 section
     assert account.messages == {"Says": 2}
 
 
-def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path) -> None:
-    before = RuleResult("NcuRooflineSays", "Says", "", (RuleMessage("ok", "I said so."),))
+def test_a_type_that_old_releases_know_stands_before_one_that_they_refuse() -> None:
+    """Up to 2022.3 "optimization" is unknown, and a message needs a type."""
+    reader = build_messages("reader", "Said: text=1 bytes, type=2 int32")["Said"]
+    item = encode_rule(RuleResult("A", "A", "", (RuleMessage("ok", "x"), RuleMessage("optimization", "y"))))
+    bodies = [item[one.content : one.end] for one in split(item) if one.number == 3]
+    items = [body[one.content : one.end] for body in bodies for one in split(body)]
+    plain, said = (next(message[one.content : one.end] for one in split(message)) for message in items)
+    types = [[one[field.content] for field in split(one) if field.number == 2] for one in (plain, said)]
+    assert types == [[MESSAGE_TYPES.index("ok")], [MESSAGE_TYPES.index("warning"), MESSAGE_TYPES.index("optimization")]]
+    assert reader.FromString(said).type == MESSAGE_TYPES.index("optimization")  # who knows both takes the last
+
+
+OURS = ("HierarchicalDoubleRooflineChart", "RooflineOverview", "InstructionRooflineChart", "HierarchicalHalfRooflineChart")
+
+
+def collected(path: Path, *rules: RuleResult) -> Path:
+    """A report that ncu made with sections and rules of ours."""
+    made = tuple(section(Identifier=name.encode()) for name in ("Theirs", *OURS))
+    return report(path, kernel(complete(), sections=made, rule_results=rules))
+
+
+def names_of(path: Path) -> tuple[list[str], list[str]]:
+    """Identifiers of the sections and the rule results of the first launch."""
+    with read_report(path) as opened:
+        one = opened.kernels[0]
+        return [parse_section(data).identifier for data in one.sections], [rule.identifier for rule in one.rule_results]
+
+
+def test_what_ncu_collected_with_our_sections_is_replaced(tmp_path: Path) -> None:
+    """Not doubled: by the chart of the same work and the overview; what has no successor stays, and all comes back."""
+    source, names = collected(tmp_path / "in.ncu-rep"), [tmp_path / f"{number}.ncu-rep" for number in range(2)]
+    annotated(source, names[0], rules=[])
+    assert names_of(names[0])[0] == ["Theirs", *OURS[2:], OVERVIEW, identifier("fp64")]
+    annotated(names[0], names[1], rules=[])
+    assert names[0].read_bytes() == names[1].read_bytes()
+    assert b"".join(stripped(open_raw(names[0]))) == source.read_bytes()
+
+
+@pytest.mark.parametrize("other", ["Theirs", "NcuRooflineOfASectionThatStays"])
+def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path, other: str) -> None:
+    """Ours say it anew, or move to where their section went; others keep what they said."""
+    said = (RuleMessage("ok", "I said so: @section:RooflineOverview:there@."),)
+    old = (
+        RuleResult("NcuRooflineSays", "Says", "HierarchicalDoubleRooflineChart", said),
+        RuleResult("NcuRooflineGone", "Gone", "HierarchicalDoubleRooflineChart", said),
+        RuleResult(other, "Other", "InstructionRooflineChart", said),
+    )
+    source, target = collected(tmp_path / "in.ncu-rep", *old), tmp_path / "out.ncu-rep"
+    annotated(source, target, rules=[rule])
+    assert names_of(target)[1] == [other, f"{OWN}Says", f"{OWN}Gone"]
+    with read_report(target) as opened:
+        _, says, gone = opened.kernels[0].rule_results
+    assert [message.title for message in says.messages] == ["Title"]
+    assert (gone.section, gone.messages[0].text) == (identifier("fp64"), f"I said so: @section:{OVERVIEW}:there@.")
+    assert b"".join(stripped(open_raw(target))) == source.read_bytes()
+    annotated(source, target, rules=[])
+    assert names_of(target)[1] == [other, f"{OWN}Gone", f"{OWN}Says"]
+
+
+def test_a_rule_of_others_is_not_asked_again(tmp_path: Path, rule: Path) -> None:
+    (rule / "says.py").write_text(RULE.replace("NcuRooflineSays", "Theirs"))
+    before = RuleResult("Theirs", "Says", "", (RuleMessage("ok", "I said so."),))
     source = report(tmp_path / "in.ncu-rep", kernel(complete(), rule_results=(before,)))
     annotated(source, tmp_path / "out.ncu-rep", rules=[rule])
     with read_report(tmp_path / "out.ncu-rep") as opened:

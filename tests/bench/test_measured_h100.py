@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import statistics
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from ncu_roofline.cli import main
 from ncu_roofline.files import pack_folder
 from ncu_roofline.report import read_report
 from tests.bench.replay import rejudged
-from tests.sharing import made_once
 
 FOLDER = Path(__file__).parent / "measured_h100"
 PROMISES: dict[str, dict[str, Any]] = json.loads((FOLDER / "promises.json").read_text(encoding="utf-8"))
@@ -31,17 +29,9 @@ APPS = [*(f"gpp-nw{nw}" for nw in range(1, 7)), "gsrb", "lecture-a", "lecture-c"
 
 
 @pytest.fixture(scope="session")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the reports, unpacked once."""
-
-    def unpack(folder: Path) -> None:
-        with tarfile.open(FOLDER / "reports.tar.xz") as archive:
-            for member in archive.getmembers():
-                content = archive.extractfile(member)
-                if content is not None:
-                    (folder / Path(member.name).name).write_bytes(content.read())
-
-    return made_once(tmp_path_factory, "h100", unpack)
+def reports(h100_reports: Path) -> Path:
+    """The folder with the reports."""
+    return h100_reports
 
 
 @pytest.fixture(scope="module")

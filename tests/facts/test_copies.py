@@ -34,7 +34,6 @@ ON_PURPOSE = {
     "model/counters.py": {"dram"},
     "model/utilisation.py": {"dram"},
     "generate/lower.py": {"dram"},
-    "annotate/naming.py": {"l1"},  # the hardware's name for it begins its metrics
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared"},  # wavefronts and asynchronous copies
     "model/opcodes.py": {"fp16", "fp32"},  # HFMA2 loads constants; accumulators

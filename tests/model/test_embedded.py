@@ -9,6 +9,7 @@ import pytest
 
 from ncu_roofline import read_report, roofline
 from ncu_roofline.sectionfile import evaluate_charts, parse_section
+from tests.annotate.helpers import annotated
 from tests.factory import A100, NO_WORK, V100, Metrics, flops, kernel, report, timing, traffic
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
@@ -59,6 +60,9 @@ def test_a_third_partys_chart_fills_what_our_bindings_lack(tmp_path: Path) -> No
     assert row["intensity"] == pytest.approx(10.0)
     assert row["work"] == pytest.approx(2e9)
     assert "chart Test" in row["notes"]
+    annotated(path, tmp_path / "annotated.ncu-rep", rules=[])
+    again = roofline(tmp_path / "annotated.ncu-rep").points
+    assert again.drop(columns="report").equals(roofline(path).points.drop(columns="report"))
 
 
 def test_half_precision_is_corrected_in_ours_and_noted_in_the_chart(tmp_path: Path) -> None:

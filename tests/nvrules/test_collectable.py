@@ -10,7 +10,7 @@ import pytest
 from ncu_roofline.annotate.advice import Adviser
 from ncu_roofline.files import pack_folder
 from ncu_roofline.model import measurements_of
-from ncu_roofline.nvrules import RuleOutcome, collectable
+from ncu_roofline.nvrules import RuleOutcome, collectable, load_rules
 from ncu_roofline.report import ReportData, RuleMessage, Session, read_report, write_report
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, kernel, timing
@@ -93,8 +93,8 @@ def test_before_opcodes_were_counted() -> None:
 
 def test_annotated_reports_say_the_same(tmp_path: Path) -> None:
     with read_report(report(tmp_path / "r.ncu-rep", "2022.3.0.0")) as opened:
-        adviser = Adviser([pack_folder("rules")], opened.ncu_version, measurements_of(opened))
-        results = adviser.results(opened.kernels[0], ())
+        adviser = Adviser(load_rules([pack_folder("rules")]), opened.ncu_version, measurements_of(opened))
+        results = adviser.advice(opened.kernels[0], (), ()).results
     texts = [message.text for result in results for message in result.messages]
     assert any("counts per opcode" in text for text in texts)
     assert not any("HierarchicalTensor" in text for text in texts)

@@ -67,7 +67,7 @@ def test_session_details_split_over_blocks(tmp_path: Path) -> None:
 def test_unknown_fields_and_enum_values(tmp_path: Path) -> None:
     unknown = b"\xfa\x3f\x03abc"  # field 1023
     rule = message("RuleResult")(identifier=b"R", name=b"R")
-    rule.body.items.add().message.type = 101
+    rule.body.items.add().message.type.append(101)
     record = result([(0, 1)], rules=[rule.SerializeToString() + unknown]) + unknown
     with open_blocks(tmp_path, block([record], strings=["a"], kernels=1)) as report:
         assert dict(report.kernels[0].metrics) == {"a": 1}

@@ -104,7 +104,8 @@ def test_constants() -> None:
     ("value", "reason", "culprits"),
     [
         (one("gone"), MISSING, ("gone",)),
-        (per_second("add", "gone", "lost"), MISSING, ("gone", "lost")),
+        (per_second("gone", "lost"), MISSING, ("gone", "lost")),
+        (per_second("add", "lost", clock="gone"), MISSING, ("lost", "gone")),
         (per_second("add", clock="gone"), MISSING, ("gone",)),
         (per_second("add", clock=None), NO_CLOCK, ("add",)),
         (per_second(), NO_VALUE, ()),
@@ -146,8 +147,20 @@ def test_summands_for_other_chips_are_left_out() -> None:
     packed = metric("packed_x4", arch={"Items": [{"MinArch": 100, "MaxArch": 100}, {"MinArch": 103, "MaxArch": 103}]})
     item = chart(points=(point(per_second("add", packed), BYTES),))
     assert only(item, capability=(9, 0)).points[0].work == 3 * 1.5e9
+    assert only(item, capability=(9, 0)).points[0].lacking == ()
     for capability in ((10, 0), (10, 3)):
-        assert drop(item, capability=capability).metrics == ("packed_x4",)
+        assert only(item, capability=capability).points[0].lacking == ("packed_x4",)
+
+
+def test_a_sum_without_some_of_its_summands() -> None:
+    """The viewer draws the others; here it is told which are not there."""
+    value = per_second("add", "gone", "lost")
+    got = only(chart(roofs=(roof(value, BANDWIDTH),), points=(point(value, BYTES),), walls=({"Value": value},)))
+    (line,), (dot,), (wall,) = got.roofs, got.points, got.walls
+    assert line.peak_work == dot.work == wall.intensity == 3 * 1.5e9
+    assert line.work_metrics == dot.work_metrics == ("add", SM_CLOCK)
+    assert line.lacking == dot.lacking == wall.lacking == ("gone", "lost")
+    assert got.dropped == ()
 
 
 def test_alternatives_per_compute_capability() -> None:

@@ -2410,7 +2410,7 @@ def levels_of(kernel):
     for level in LEVELS:
         traffic = kernel.traffic(level)
         if traffic is not None and traffic.total > 0:
-            bandwidth, measured = roof_of(kernel, level.id, kernel.bandwidth_roof(level))
+            bandwidth, measured = bandwidth_of(kernel, level)
             found.append(MemoryRoof(level, traffic, bandwidth, measured))
     return found
 
@@ -2428,6 +2428,23 @@ def roof_of(kernel, name, theoretical):
 
 def peak_of(kernel, precision):
     return roof_of(kernel, precision.roof, kernel.compute_roof(precision))
+
+
+def bandwidth_of(kernel, level):
+    return roof_of(kernel, level.id, kernel.bandwidth_roof(level))
+
+
+def both_peaks(kernel, one, other):
+    """The compute roofs of two precisions, to be compared: both measured or both theoretical, and whether they are measured."""
+    (a, a_measured), (b, b_measured) = peak_of(kernel, one), peak_of(kernel, other)
+    if a_measured and b_measured:
+        return a, b, True
+    return kernel.compute_roof(one), kernel.compute_roof(other), False
+
+
+def by_whom(kernel, measured):
+    """What is said behind a number that comes from measured roofs."""
+    return " ({})".format(kernel.ceilings().origin) if measured else ""
 
 
 class Bound(object):
@@ -2586,7 +2603,7 @@ class PrecisionBound(object):
             intensity = work.total / bound.level.traffic.total
             roof = "the {} that {} allows at {:.3g} {}/B".format(si(bound.attainable, unit + "/s"), name, intensity, unit)
         text = "{} runs at {}, {} of {}{}.".format(
-            label, si(rate, unit + "/s"), as_percent(fraction), roof, " ({})".format(kernel.ceilings().origin) if measured else ""
+            label, si(rate, unit + "/s"), as_percent(fraction), roof, by_whom(kernel, measured)
         )
         if share < 1:
             text += " It is {} of the kernel's work, the rest is of other precisions.".format(as_percent(share))
