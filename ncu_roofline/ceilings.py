@@ -21,6 +21,7 @@ from typing import Any
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability
+from ncu_roofline.files import read_file
 from ncu_roofline.forms import Form, Number, inside, misfit, number, parse, short
 
 SCHEMA = "ert-ceilings"
@@ -35,6 +36,8 @@ NOT_COMPARABLE = "published, conditions not comparable"
 """What is told of published ceilings wherever they are used."""
 MEASURE_AGAIN = "Measure again where nothing else uses the device."
 
+MOST_BYTES = 200_000_000
+"""More than any ceilings file has, thousands of merged GPUs in it: a wrong file must not fill the memory."""
 _REGISTRY = Path(__file__).resolve().parent / "data" / "ceilings"
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
@@ -150,7 +153,7 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
     or of the type that `bench run` writes, every value lies within what a machine may have.  Raises RooflineError for others.
     """
     try:
-        return _checked(parse(Path(path).read_text(encoding="utf-8-sig")))
+        return _checked(parse(read_file(path, MOST_BYTES).decode("utf-8-sig")))
     except OSError as error:
         raise _error(path, error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:

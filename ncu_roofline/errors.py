@@ -43,3 +43,11 @@ class UsageError(RooflineError):
     """The command line itself is wrong: exit code 2."""
 
     exit_code = 2
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal asked the program to end: ``number``.  Whoever lets Ctrl-C through lets this through, too."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number

@@ -59,7 +59,7 @@ def test_a_failure_midway_leaves_what_was_there(tmp_path: Path, existing: bool) 
     assert not existing or target.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("where", ["replace", "chmod", "fdopen"])
+@pytest.mark.parametrize("where", ["replace", "link", "chmod", "fdopen"])
 def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def fail(handle: object, *_: object) -> None:
         if isinstance(handle, int):
@@ -68,7 +68,7 @@ def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(f"ncu_roofline.files.os.{where}", fail)
     with pytest.raises(RooflineError, match=r"No space left on device\. Choose a place"):
-        write_atomically(tmp_path / "out", [b"x"], overwrite=False)
+        write_atomically(tmp_path / "out", [b"x"], overwrite=where != "link")
     assert names(tmp_path) == []
 
 
@@ -134,6 +134,95 @@ def test_permissions_are_those_of_an_ordinary_new_file(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o664, 0o755])
+def test_what_is_overwritten_hands_on_its_permissions(tmp_path: Path, mode: int) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    target.chmod(mode)
+    write_atomically(target, [b"new"], overwrite=True)
+    assert target.read_bytes() == b"new"
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_is_overwritten_hands_on_its_owner(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    os.chown(target, 12345, 23456)
+    write_atomically(target, [b"new"], overwrite=True)
+    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_group_that_can_not_be_kept_hands_its_rights_to_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    os.chown(target, 12345, 23456)
+    target.chmod(0o664)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("ncu_roofline.files.os.chown", refuse)
+    write_atomically(target, [b"new"], overwrite=True)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+
+
+@pytest.fixture(params=["links", "none"])
+def hard_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system with hard links, and one without."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if request.param == "none":
+        monkeypatch.setattr("ncu_roofline.files.os.link", refuse)
+
+
+@POSIX
+@pytest.mark.usefixtures("hard_links")
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_what_appears_meanwhile_stays(tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "out"
+
+    def chunks() -> Iterator[bytes]:
+        yield b"ours"
+        if kind == "file":
+            target.write_bytes(b"theirs")
+        elif kind == "link":
+            target.symlink_to(tmp_path / "nowhere")
+        else:
+            target.mkdir()
+
+    with pytest.raises(RooflineError, match=r"the file exists\. .*--force"):
+        write_atomically(target, chunks(), overwrite=False)
+    assert names(tmp_path) == ["out"]
+    assert target.is_symlink() == (kind == "link")
+    assert kind != "file" or target.read_bytes() == b"theirs"
+
+
+@POSIX
+@pytest.mark.usefixtures("hard_links")
+def test_a_new_file_is_whole_and_has_one_name(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "out", [b"new"], overwrite=False)
+    assert (tmp_path / "out").read_bytes() == b"new"
+    assert (tmp_path / "out").stat().st_nlink == 1
+    assert names(tmp_path) == ["out"]
+
+
+@POSIX
+def test_a_name_reserved_in_vain_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int, text: str) -> None:
+        raise OSError(number, text)
+
+    monkeypatch.setattr("ncu_roofline.files.os.link", lambda *_: refuse(1, "Operation not permitted"))
+    monkeypatch.setattr("ncu_roofline.files.os.replace", lambda *_: refuse(5, "Input/output error"))
+    with pytest.raises(RooflineError, match="Input/output error"):
+        write_atomically(tmp_path / "out", [b"new"], overwrite=False)
+    assert names(tmp_path) == []
 
 
 class TestErrors:

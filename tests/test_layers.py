@@ -16,6 +16,7 @@ PACKAGE = "ncu_roofline"
 # Lowest first; what stands in one line is peers.  The files of the first line are used everywhere.
 LAYERS = (
     ("errors",),
+    ("temporary",),
     ("units", "files", "texts", "version", "wire"),
     ("forms",),
     ("facts",),
@@ -41,7 +42,8 @@ FORBIDDEN = {
 }
 # Who opens files: readers each the files of their own format, the package its own data, and whoever deals with the machine.
 OPENING = {
-    "files": "writes results",
+    "files": "opens inputs, writes results",
+    "temporary": "files and folders for the time being",
     "report": "reports",
     "inputs": "files of other tools",
     "ceilings": "ceilings files",
@@ -50,8 +52,6 @@ OPENING = {
     "generate": "generated files, compared or written; ceilings as they were given",
     "check": "section files",
     "machine": "what is installed",
-    "annotate": "a folder for the time being",
-    "nvrules": "rules that were rendered, in a folder for the time being",
     "bench": "sources, programs, ceilings files",
     "cli": "the demo's sample, a scheduler's address",
 }
@@ -70,7 +70,9 @@ _OPENS = {
     "TemporaryFile",
     "mmap",
     "open",
+    "open_file",
     "fdopen",
+    "read_file",
     "read_text",
     "write_text",
     "read_bytes",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -20,13 +18,14 @@ from ncu_roofline.annotate.unused import Use
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
-from ncu_roofline.files import pack_folder, write_atomically
+from ncu_roofline.files import pack_folder
 from ncu_roofline.generate.rules import render_rules
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.nvrules import RuleSet, load_rules, rendered_rules
 from ncu_roofline.report import Kernel, Report, RuleResult
+from ncu_roofline.report.compressed import copied
 from ncu_roofline.report.framing import RawFile, open_raw
 
 PathName = str | os.PathLike[str]
@@ -74,13 +73,12 @@ def annotate(
     sections and rules, of which nothing is lost: `append.stripped` brings it back.  Raises RooflineError for
     what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
     """
-    with ExitStack() as stack:
-        raw = stack.enter_context(closing(_without_annotation(path, stack)))
+    with closing(_without_annotation(path)) as raw, _loaded(rules, ceilings) as loaded:
         report = Report(raw)
         _check(report)
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
-        adviser = Adviser(stack.enter_context(_loaded(rules, ceilings)), report.ncu_version, m)
+        adviser = Adviser(loaded, report.ncu_version, m)
         with np.errstate(all="ignore"):
             names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
             use = Use(ceilings)
@@ -101,20 +99,18 @@ def _loaded(folders: Sequence[PathName] | None, ceilings: Sequence[Ceilings]) ->
         yield load_rules(given) if given else None
 
 
-def _without_annotation(path: PathName, stack: ExitStack) -> RawFile:
-    """The report as it was before an earlier run, in a file that lives as long as ``stack``."""
+def _without_annotation(path: PathName) -> RawFile:
+    """The report as it was before an earlier run."""
     raw = open_raw(path)
     try:
         if not is_annotated(raw):
             return raw
-        folder = stack.enter_context(TemporaryDirectory())
-        copy = Path(folder) / "report"
-        write_atomically(copy, stripped(raw), overwrite=False)
+        former = copied(path, stripped(raw), "copied without its annotation to")
     except BaseException:
         raw.close()
         raise
     raw.close()
-    return RawFile(os.fspath(path), open_raw(copy).data, raw.unpacked)
+    return RawFile(os.fspath(path), former, raw.unpacked)
 
 
 def _check(report: Report) -> None:

@@ -20,6 +20,7 @@ from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability, parse_target
 from ncu_roofline.files import pack_folder
+from ncu_roofline.temporary import temporary_folder, temporary_place
 
 OLDEST = (11, 8)
 _NO_BENCH = "`ncu-roofline bench theory` needs no compiler."
@@ -28,16 +29,19 @@ _SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
 
 
 def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
-    """The user's cache folder for this program; below the folder for temporary files where there is no home."""
+    """The user's cache folder for this program; below the folder for temporary files where there is no home.
+
+    Raises RooflineError where there is neither.
+    """
     values = os.environ if environment is None else environment
     if platform == "win32":
-        base = values.get("LOCALAPPDATA") or tempfile.gettempdir()
+        base = values.get("LOCALAPPDATA") or temporary_place()
         return Path(base) / "ncu-roofline" / "cache"
     home = values.get("HOME")
     if platform != "darwin" and values.get("XDG_CACHE_HOME"):
         return Path(values["XDG_CACHE_HOME"]) / "ncu-roofline"
     if not home:
-        return Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid() if hasattr(os, 'getuid') else 0}"
+        return temporary_place() / f"ncu-roofline-{os.getuid() if hasattr(os, 'getuid') else 0}"
     if platform == "darwin":
         return Path(home) / "Library" / "Caches" / "ncu-roofline"
     return Path(home) / ".cache" / "ncu-roofline"
@@ -53,10 +57,8 @@ class Compiler:
 
     def compiles_for(self, target: str) -> bool:
         """Whether it knows a target like 90 or 90a; `--list-gpu-code` names none of the latter kind, a dry run knows them."""
-        with tempfile.TemporaryDirectory(prefix="ncu-roofline-") as folder:
-            source = Path(folder) / "empty.cu"
-            source.write_text("", encoding="utf-8")
-            words = ["--dryrun", "-c", *code_for(target), "-o", str(Path(folder) / "empty.o"), str(source)]
+        with temporary_folder({"empty.cu": b""}) as folder:
+            words = ["--dryrun", "-c", *code_for(target), "-o", str(folder / "empty.o"), str(folder / "empty.cu")]
             return ask([str(self.path), *words]) is not None
 
 

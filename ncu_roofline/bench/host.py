@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Telemetry
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import pack_folder
+from ncu_roofline.temporary import temporary_folder
 
 _COMPILERS = ("c++", "g++", "clang++")
 _PROBE = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"
@@ -64,10 +64,8 @@ def find_host_compiler() -> Compiler:
 
 
 def _knows_openmp(path: Path) -> bool:
-    with tempfile.TemporaryDirectory(prefix="ncu-roofline-") as folder:
-        source = Path(folder) / "probe.cpp"
-        source.write_text(_PROBE, encoding="utf-8")
-        return ask([str(path), "-fopenmp", str(source), "-o", str(Path(folder) / "probe")]) is not None
+    with temporary_folder({"probe.cpp": _PROBE.encode()}) as folder:
+        return ask([str(path), "-fopenmp", str(folder / "probe.cpp"), "-o", str(folder / "probe")]) is not None
 
 
 def _target(compiler: Compiler) -> str:

@@ -186,10 +186,10 @@ def _alone(device: Device) -> Iterator[None]:
         yield
         return
     user = os.getuid()
-    path = Path(tempfile.gettempdir()) / f"ncu-roofline-{user}-{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.lock"
     try:
+        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{user}-{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.lock"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:  # a full or read-only disk is no reason not to measure
+    except OSError:  # a full, read-only or missing folder is no reason not to measure
         yield
         return
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 
 from ncu_roofline.check.chips import Passes, passes
 from ncu_roofline.check.content import ERROR, WARNING, Content, Finding
@@ -23,6 +22,7 @@ from ncu_roofline.check.section_rules import (
 from ncu_roofline.check.targets import Target, default_targets
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import Release
+from ncu_roofline.files import open_file
 from ncu_roofline.sectionfile.definitions import parse_expression
 from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 
@@ -89,7 +89,7 @@ def check_files(
 def check_file(path: str | PathLike[str], targets: Sequence[Target], release: Release | None) -> Checked:
     """One file.  Raises RooflineError if it can't be read."""
     try:
-        with Path(path).open("rb") as stream:
+        with open_file(path) as stream:
             data = stream.read(_LARGEST + 1)
     except OSError as error:
         raise RooflineError(

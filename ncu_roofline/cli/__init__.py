@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.cli.parser import parse
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.cli.signals import ended_by_signals
+from ncu_roofline.errors import RooflineError, Terminated
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code (0 done, 1 an error we explain, 2 usage)."""
+    """Run one command; returns the exit code (0 done, 1 an error we explain, 2 usage, 128 and its number for a signal)."""
     _write_any_character()
     run = parse(argv)
     try:
-        return run()
+        with ended_by_signals():
+            return run()
     except RooflineError as error:
         say(f"ncu-roofline: {error}")
         return error.exit_code
     except BrokenPipeError:  # `ncu-roofline show ... | head`
         return 0
+    except Terminated as error:
+        say(f"ncu-roofline: ended by {signal.Signals(error.number).name}")
+        return 128 + error.number  # as shells tell of a signal
     except KeyboardInterrupt:
         say("ncu-roofline: interrupted")
         return 130

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ncu_roofline.cli.ceilings import wanted
+from ncu_roofline.cli.ceilings import ceiling_files, wanted
 from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError, printable
@@ -36,7 +35,9 @@ def run(request: Request) -> int:
     from ncu_roofline.report.compressed import as_named
 
     report, output = request.report, request.output
-    _check_output(report, output, request.force)
+    if not report:
+        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
+    check_output(output, request.force, [report, *ceiling_files(request.measured.ceilings)])
     check_report(report, "only a report can be annotated")
     named = wanted(request.measured.ceilings)
     ceilings = named.of(_devices(report)) if named.auto else named.files
@@ -57,14 +58,6 @@ def _devices(report: str) -> set[tuple[str, tuple[int, int]]]:
 
     found = measurements_of(report)
     return set(zip(found.device, found.capability, strict=True))
-
-
-def _check_output(report: str, output: str, force: bool) -> None:
-    if not report:
-        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
-    if os.path.exists(output) and os.path.exists(report) and os.path.samefile(report, output):
-        raise RooflineError("Cannot write", output, "it is the report itself", "Give the copy another name.")
-    check_output(output, force)
 
 
 def _text(path: str, account: Account) -> str:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.ceilings import CPU, GPU
 from ncu_roofline.cli.options import argument, choice, flag, option, ratio, words
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, Bar, check_output, chosen_format, deliver, say, write_output, write_text
+from ncu_roofline.cli.outputs import (
+    STANDARD_OUTPUT,
+    Bar,
+    check_output,
+    check_unread,
+    chosen_format,
+    deliver,
+    say,
+    write_output,
+    write_text,
+)
 from ncu_roofline.errors import RooflineError, UsageError, printable
 from ncu_roofline.forms import inside, number
 
@@ -107,6 +117,8 @@ def _run(request: MeasureRequest) -> int:
     if request.output == STANDARD_OUTPUT:
         next_step = "Name a file; --json prints what is written, too."
         raise UsageError("Cannot use --output", request.output, "a run goes on from a file when it is interrupted", next_step)
+    programs = [path for path in (request.how.program.runner, request.how.program.nvcc) if path]
+    check_unread(request.output, programs)
     on_cpu = request.device == CPU
     built = _host_program(request.how.program) if on_cpu else _program(request.how.program)
     runner, rank = Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else local_rank()
@@ -115,9 +127,9 @@ def _run(request: MeasureRequest) -> int:
     targets = _targets(request.output, devices, rank is not None)
     pictured = not request.no_picture and rank is None
     for target in targets:
-        check_output(str(target), request.force)
+        check_output(str(target), request.force, programs)
         if pictured:
-            check_output(str(_picture_of(target)), request.force)
+            check_output(str(_picture_of(target)), request.force, programs)
     nothing = 0
     wish = Wish(_settings(request.how, request.quick), request.only, request.skip, request.force)
     for device, target in zip(devices, targets, strict=True):
@@ -340,7 +352,7 @@ def _merge(request: MergeRequest) -> int:
 
     output = request.output
     if output:
-        check_output(output, request.force)
+        check_output(output, request.force, request.files)
     content = merge([read_source(path) for path in request.files])
     if output:
         write_output(output, as_text(content).encode(), request.force)
@@ -420,7 +432,7 @@ def _draw(request: DrawRequest) -> int:
     from ncu_roofline.ceilings import read_document
 
     output_format = chosen_format(request.output, request.format, FORMATS, "no format known ({})")
-    check_output(request.output, request.force)
+    check_output(request.output, request.force, [request.file])
     deliver(request.output, render(read_document(request.file), output_format, request.theme), request.force)
     return 0
 

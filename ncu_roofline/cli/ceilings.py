@@ -32,12 +32,7 @@ class Shelf:
 
     def _own(self) -> list[Ceilings]:
         """What `install` and `bench run` kept, and what `ncu_roofline.bench.measure` left in the cache."""
-        from ncu_roofline.bench.build import cache_folder
-        from ncu_roofline.machine.kept import folder
-
-        places = (folder(self._machine), cache_folder(self._machine.environ) / "ceilings")
-        found = (_readable(path) for place in places for path in sorted(place.glob("*.json")))
-        return [one for one in found if one]
+        return [one for one in map(_readable, _own_files(self._machine)) if one]
 
     def find(self, device: str, capability: Capability | None = None) -> Ceilings | None:
         """The first choice for a model of GPU, by its name alone where its capability is unknown; None if there is none."""
@@ -46,6 +41,20 @@ class Shelf:
             self._chosen[device, capability] = found = next(fitting, None)
             say(f"ncu-roofline: {_said(device, capability, found)}")
         return self._chosen[device, capability]
+
+
+def _own_files(machine: Machine) -> list[Path]:
+    from ncu_roofline.bench.build import cache_folder
+    from ncu_roofline.machine.kept import folder
+
+    places = (folder(machine), cache_folder(machine.environ) / "ceilings")
+    return [path for place in places for path in sorted(place.glob("*.json"))]
+
+
+def ceiling_files(given: Sequence[str]) -> list[str]:
+    """The files that values of `--ceilings` have a command read, with `auto` all of the user's own."""
+    own = map(str, _own_files(this_machine())) if AUTO in given else ()
+    return [*(path for path in given if path != AUTO), *own]
 
 
 def _readable(path: Path) -> Ceilings | None:

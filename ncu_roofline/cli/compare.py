@@ -139,7 +139,7 @@ def run(request: Request) -> int:
     known = [name for name in ANALYSES["comparison"].formats if name != "junit"]
     output_format = chosen_format(how.output, how.format, known, "no format of comparisons ({})", as_json=how.json)
     conditions = [parse(text) for text in thresholds.fail_if]
-    _check_outputs(how, thresholds)
+    _check_outputs(request)
     states = _states(request.reports.reports)
     result, failed = _compared(request, states)
     result = evaluate(result, conditions)
@@ -152,15 +152,17 @@ def run(request: Request) -> int:
     return 1 if _tripped(result, thresholds.strict, said=output_format == "text") or failed or disjoint else 0
 
 
-def _check_outputs(how: ComparisonOutput, thresholds: ThresholdOptions) -> None:
-    junit = thresholds.junit
-    if junit and not thresholds.fail_if:
+def _check_outputs(request: Request) -> None:
+    from ncu_roofline.cli.reading import named_files
+
+    how, junit = request.output, request.thresholds.junit
+    if junit and not request.thresholds.fail_if:
         raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")
     if junit and junit == (how.output or STANDARD_OUTPUT):
         raise UsageError("Cannot use --junit", junit, "the comparison goes there", "Name another file.")
     for path in (how.output, junit):
         if path:
-            check_output(path, how.force)
+            check_output(path, how.force, named_files(request.reports, request.roofs.ceilings))
 
 
 @dataclass(frozen=True)

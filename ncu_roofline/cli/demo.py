@@ -38,7 +38,7 @@ def run(request: Request) -> int:
         reason = error.strerror or str(error)
         raise RooflineError("Cannot write", folder, reason, "Choose another folder with --out.") from error
     for name in (*SAMPLES, *PICTURES):
-        check_output(str(folder / name), request.force)
+        check_output(str(folder / name), request.force, ())
     sample = resources.files("ncu_roofline") / "data" / "demo"
     for name in SAMPLES:
         write_output(str(folder / name), (sample / name).read_bytes(), request.force)

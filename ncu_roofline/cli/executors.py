@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import read_file
 from ncu_roofline.version import __version__
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ PARALLEL_FROM_BYTES = 40_000_000
 _INSTALL = "Install it with pip install 'ncu-roofline[dask]'."
 _CHECK = "Check the address that `dask scheduler` prints, and that this machine reaches it."
 _GONE, _LOOK_AT_LOG = "it went away during the work", "Start it again, and look at its log."
+_MOST_BYTES = 1_000_000  # of a scheduler file, which has a few thousand
 _CONNECT_SECONDS = 15
 _WORKERS_SECONDS = 120  # batch systems start workers late; adaptive clusters start them for the first work
 _LOOK_SECONDS = 2
@@ -154,8 +156,7 @@ class Dask:
     def _from_file(self) -> str:
         """The address in the file that `dask scheduler --scheduler-file` writes; distributed would wait for it for ever."""
         try:
-            with open(self._address, encoding="utf-8") as file:
-                return str(json.load(file)["address"])
+            return str(json.loads(read_file(self._address, _MOST_BYTES))["address"])
         except OSError as error:
             raise self._error(error.strerror or str(error), "Give the scheduler file that `dask scheduler` wrote.") from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:

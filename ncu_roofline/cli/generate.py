@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_roofline.cli.options import flag, option
-from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.cli.outputs import check_unread, say, write_text
 from ncu_roofline.errors import UsageError
 from ncu_roofline.files import pack_folder
 
@@ -46,6 +46,8 @@ def run(request: Request) -> int:
             return 1
         write_text(f"{sum(map(len, folders.values()))} files in {out} are as generated")
         return 0
+    for path in (folder / name for folder, texts in folders.items() for name in texts):
+        check_unread(str(path), [request.ceilings] if request.ceilings else [])
     paths = [path for folder, texts in folders.items() for path in write_files(folder, texts, force=request.force)]
     write_text("\n".join(map(str, paths)))
     return 0

@@ -21,10 +21,33 @@ T = TypeVar("T")
 STANDARD_OUTPUT = "-"
 
 
-def check_output(path: str, force: bool) -> None:
-    """Raise RooflineError early, before the work, if ``path`` could not be written."""
+def check_output(path: str, force: bool, inputs: Iterable[str]) -> None:
+    """Raise RooflineError early, before the work, if ``path`` can't be written, or is one of the ``inputs``."""
     if path != STANDARD_OUTPUT:
+        check_unread(path, inputs)
         check_target(path, force)
+
+
+def check_unread(path: str, inputs: Iterable[str]) -> None:
+    """Raise RooflineError if the file ``path`` is, by whatever name, one of ``inputs``: what a command reads is never replaced.
+
+    These are all that the command reads because it was named; what is no file among them is passed over.
+    """
+    there = _identity(path)
+    for one in inputs if there else ():
+        if _identity(one) == there:
+            same = "" if one == path else f" ({one})"
+            reason = f"it is one of the files that the command reads{same}"
+            raise RooflineError("Cannot write", path, reason, "Give the result another name.")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What is the same for all names of a file: links of both kinds, spellings; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return None
+    return status.st_dev, status.st_ino
 
 
 def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:

@@ -135,16 +135,18 @@ def run(request: Request) -> int:
     """Print the table (or JSON), or write a file."""
     from ncu_roofline.analyses.portability.frames import portability
     from ncu_roofline.analyses.portability.platforms import Reading, read_runs
-    from ncu_roofline.cli.ceilings import Shelf
+    from ncu_roofline.cli.ceilings import Shelf, ceiling_files
     from ncu_roofline.cli.reading import launches
 
     how, of, known = request.output, request.runs, ANALYSES["portability"].formats
     output_format = chosen_format(how.output, "json" if how.json else how.format, known, "none of {}")
-    check_output(how.output or STANDARD_OUTPUT, how.force)
+    inputs = _inputs(request.inputs)
+    named = [path for _, path in request.compared.ceilings]
+    check_output(how.output or STANDARD_OUTPUT, how.force, [*(one.path for one in inputs), *ceiling_files(named)])
     given = [pair for pair in request.compared.ceilings if pair != ("", AUTO)]
     find = Shelf().find if len(given) < len(request.compared.ceilings) else None
     reading = Reading(of.precision, of.by, of.label, of.clock, of.application, launches(request.launches))
-    runs, warnings = read_runs(_inputs(request.inputs), _ceilings(given), reading, find)
+    runs, warnings = read_runs(inputs, _ceilings(given), reading, find)
     result = portability(runs, _choices(request.compared, of.platforms))
     warn((*warnings, *result.warnings))
     data = render(result, output_format, title=how.title)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import ClassVar
 
 from ncu_roofline.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.cli import render
-from ncu_roofline.cli.ceilings import Shelf
+from ncu_roofline.cli.ceilings import Shelf, ceiling_files
 from ncu_roofline.cli.options import (
     AUTO,
     AUTO_HELP,
@@ -26,11 +25,11 @@ from ncu_roofline.cli.options import (
     regex,
     words,
 )
-from ncu_roofline.cli.outputs import say, write_text
+from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
-from ncu_roofline.files import check_target, pack_folder
+from ncu_roofline.files import pack_folder
 from ncu_roofline.machine import profile
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu, find_gpus
@@ -40,6 +39,7 @@ from ncu_roofline.machine.manifest import read_manifest
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.machine.pack import passes_text, render_pack
 from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
+from ncu_roofline.temporary import temporary_folder
 from ncu_roofline.version import __version__
 
 
@@ -89,9 +89,12 @@ def run(request: Request) -> int:
         folders: tuple[Path, ...] = () if installed else (pack_folder("sections"), pack_folder("rules"))
         write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
         return 0
+    # The first word is the application, and some of the others may be files that it reads.
+    given = [request.ceilings] if request.ceilings else []
+    inputs = [os.fspath(setting.ncu.path), *ceiling_files(given), *request.application]
     for suffix in profile.possible(setting.ncu, wanted):
-        check_target(f"{wanted.output}{suffix}", request.force)
-    check_target(f"{wanted.output}.html", request.force)
+        check_output(f"{wanted.output}{suffix}", request.force, inputs)
+    check_output(f"{wanted.output}.html", request.force, inputs)
     rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(request.precision))
     lighter = profile.sections_for(request.precision, light=True)
     say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
@@ -192,14 +195,8 @@ def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
     if installed:
         yield ()
         return
-    try:
-        with tempfile.TemporaryDirectory(prefix="ncu-roofline-sections-") as name:
-            for file, data in rendered.files.items():
-                (Path(name) / file).write_bytes(data)
-            yield (Path(name),)
-    except OSError as error:
-        next_step = "Set TMPDIR to a folder with space that you may write to."
-        raise RooflineError("Cannot write", tempfile.gettempdir(), error.strerror or str(error), next_step) from error
+    with temporary_folder(rendered.files) as folder:
+        yield (folder,)
 
 
 def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:

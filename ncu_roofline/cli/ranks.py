@@ -52,13 +52,13 @@ def run(request: Request) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.ranks.frames import ranks
     from ncu_roofline.cli.ceilings import wanted
-    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+    from ncu_roofline.cli.reading import checked_selection, for_each_report, named_files, no_launch
     from ncu_roofline.inputs import open_ceilings
 
     how, known = request.output, ANALYSES["ranks"].formats
     output_format = chosen_format(how.output, how.format, known, "no format of merged ranks ({})", as_json=how.json)
     if how.output:
-        check_output(how.output, how.force)
+        check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
     select = checked_selection(request.filters, request.by)
     named = wanted(request.roofs.ceilings, open_ceilings)
     found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.executors import Work, executor_for
 from ncu_roofline.cli.options import FilterOptions, LaunchOptions, ReportOptions
 from ncu_roofline.cli.outputs import progress, say
@@ -62,6 +63,11 @@ def _reports_below(folder: str) -> list[str]:
     names = ((where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
     paths = (os.path.join(where, name) for where, name in names)
     return sorted((os.path.normpath(path) for path in paths if os.path.isfile(path)), key=natural_order)
+
+
+def named_files(reports: ReportOptions, ceilings: Sequence[str] = ()) -> list[str]:
+    """All files that a command line names to be read.  Raises RooflineError as `expand`."""
+    return [*expand(reports.reports), *([reports.dask] if reports.dask else []), *ceiling_files(ceilings)]
 
 
 def launches(chosen: LaunchOptions) -> Selection:

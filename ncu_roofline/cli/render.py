@@ -39,6 +39,7 @@ class Request:
 
 def run(request: Request) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
+    from ncu_roofline.cli.reading import named_files
     from ncu_roofline.cli.rooflines import read_roofline
 
     analysis = ANALYSES[request.view.view]
@@ -47,7 +48,7 @@ def run(request: Request) -> int:
     if request.table and request.table not in tables:
         reason = f"--view {request.view.view} has the tables {', '.join(tables)}"
         raise UsageError("Cannot use --table", request.table, reason, "Name one of those.")
-    check_output(request.output, request.force)
+    check_output(request.output, request.force, named_files(request.reports, request.model.roofs.ceilings))
     advice = analysis.takes(output_format, "advice")
     result = read_roofline(request.reports, request.filters, request.model, request.view, advice)
     options: dict[str, object] = {"title": request.title}

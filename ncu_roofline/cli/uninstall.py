@@ -29,7 +29,7 @@ def run(request: Request) -> int:
     """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
     machine = this_machine()
     folders = [_given(request.dest)] if request.dest else known_folders(machine)
-    with one_at_a_time(machine):
+    with one_at_a_time(machine, create=False):  # where nothing is installed, there may be no place to write to
         removals, failed = _remove(machine, folders, request.dry_run)
         ceilings = [Path(one.path) for one in kept(machine)]
         if request.forget_ceilings and not request.dry_run:

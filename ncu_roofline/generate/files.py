@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import HELPER, write_atomically
+from ncu_roofline.files import HELPER, read_file, write_atomically
 from ncu_roofline.generate.environment import GENERATED
 
 _SUFFIXES = (".section", ".py")
 _MARKED_LINES = 3
+_MOST_BYTES = 100_000_000
 
 
 def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
@@ -86,7 +87,7 @@ def _is_generated(content: bytes) -> bool:
 def _read(path: Path) -> bytes | None:
     """The content; None if there is no such file.  Raises RooflineError if it can't be read."""
     try:
-        return path.read_bytes()
+        return read_file(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from ncu_roofline.ceilings import CPU, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
+from ncu_roofline.ceilings import CPU, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings, read_document
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Level, Precision
 from ncu_roofline.generate.choice import Chips
@@ -75,13 +73,13 @@ class Measured:
 def measured(ceilings: Ceilings | None, clock_consistent: bool) -> Measured:
     """Ceilings to draw, none of a CPU.
 
-    Raises RooflineError if the clock-consistent form is wanted and the file has no theory beside them.
+    Raises RooflineError if the clock-consistent form is wanted and the file, which is read again, has no theory beside them.
     """
     if ceilings is not None and ceilings.kind == CPU:
         return Measured()
     if ceilings is None or not clock_consistent:
         return Measured(ceilings)
-    document = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))
+    document = read_document(ceilings.path)
     shares = {entry["id"]: _share(entry) for entry in document["ceilings"] if entry.get("id") in ceilings.by_id}
     if not any(math.isfinite(share) for share in shares.values()):
         reason = 'no ceiling says what theory gives at its clock ("theory.at_measured_clock")'

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 import re
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from pathlib import Path
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import open_file, read_file
 from ncu_roofline.report.compressed import is_compressed
+from ncu_roofline.report.diagnose import changed
 
 HEAD_BYTES = 65_536
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
@@ -24,7 +26,7 @@ _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?",
 def head_of(path: str | os.PathLike[str]) -> str:
     """The first 64 kB as text, "" for binary files.  Raises RooflineError where the file can't be read."""
     try:
-        with open(path, "rb") as stream:
+        with open_file(path) as stream:
             data = stream.read(HEAD_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -40,7 +42,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
         if os.path.getsize(path) > _MOST_BYTES:
             reason = f"it has {os.path.getsize(path) / 1e9:.1f} GB, and text is read up to {_MOST_BYTES / 1e9:.0f} GB"
             raise RooflineError("Cannot read", path, reason, "Split it, or give the report it was made from.")
-        data = Path(path).read_bytes()
+        data = read_file(path, _MOST_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
     return data.decode(_encoding(data), "replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -49,12 +51,16 @@ def text_of(path: str | os.PathLike[str]) -> str:
 def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
     """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
     try:
-        with open(path, "rb") as stream:
-            encoding = _encoding(stream.read(4))
-        with open(path, encoding=encoding, errors="replace") as text:
-            yield from text
+        with open_file(path) as stream:
+            before = os.fstat(stream.fileno())
+            encoding = _encoding(stream.peek(4)[:4])
+            with io.TextIOWrapper(stream, encoding, "replace") as text:
+                yield from text
+                now = os.fstat(stream.fileno())
     except OSError as error:
         raise _unreadable(path, error) from error
+    if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise changed(path)
 
 
 def _encoding(data: bytes) -> str:

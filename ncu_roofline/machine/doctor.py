@@ -201,7 +201,7 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
 
 
 def _folder(folder: Path, name: str) -> Line:
-    if (folder / STAGE).is_dir():
+    if os.path.isdir(folder / STAGE):
         text = f"{name}: an installation into {folder} was killed"
         return Line("sections", PROBLEM, text, "Run `ncu-roofline install` or `ncu-roofline uninstall`: both clean up first.")
     try:
@@ -210,7 +210,7 @@ def _folder(folder: Path, name: str) -> Line:
         return Line("sections", PROBLEM, str(error), error.next_step)
     if manifest is None:
         return Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
-    gone = [file for file in manifest.files if not (folder / file).exists()]
+    gone = [file for file in manifest.files if not os.path.exists(folder / file)]
     if gone:
         return Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
     roofs = f"roofs of {manifest.ceilings}" if manifest.ceilings else "theoretical roofs"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
+from ncu_roofline.ceilings import MOST_BYTES, Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import write_atomically
+from ncu_roofline.files import read_file, write_atomically
 from ncu_roofline.machine.gpus import Gpu
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import make_folder, tidy
@@ -22,7 +22,11 @@ def keep(machine: Machine, path: str | Path) -> Ceilings:
     if Path(path).resolve() == target.resolve():
         return ceilings
     make_folder(target.parent)
-    write_atomically(target, [Path(path).read_bytes()], overwrite=True)
+    try:
+        data = read_file(path, MOST_BYTES)
+    except OSError as error:  # a pipe gives everything once
+        raise RooflineError("Cannot keep", path, error.strerror or str(error), "Give the name of an ordinary file.") from error
+    write_atomically(target, [data], overwrite=True)
     return read_ceilings(target)
 
 

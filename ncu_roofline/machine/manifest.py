@@ -16,6 +16,7 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import write_atomically
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import VENDOR_FOLDER
+from ncu_roofline.temporary import remove_left_over
 
 STAGE = ".ncu-roofline.part"
 """Inside the folder, so that renaming works.  Nothing in it has a name that Nsight Compute loads."""
@@ -195,9 +196,8 @@ def known_folders(machine: Machine) -> list[Path]:
     found = dict.fromkeys(recorded_folders(machine))
     if machine.documents:
         for folder in sorted((machine.documents / VENDOR_FOLDER).glob("*/Sections")):
-            if (folder / MANIFEST).exists() or (folder / STAGE).exists():
-                found[folder] = None
-    return [folder for folder in found if (folder / MANIFEST).exists() or (folder / STAGE).exists()]
+            found[folder] = None
+    return [folder for folder in found if os.path.exists(folder / MANIFEST) or os.path.exists(folder / STAGE)]
 
 
 def recorded_folders(machine: Machine) -> list[Path]:
@@ -251,18 +251,20 @@ def make_folder(folder: Path) -> None:
 
 
 @contextmanager
-def one_at_a_time(machine: Machine) -> Iterator[None]:
-    """Keep other installations of this user waiting (a job may start one per rank), where the system can do that."""
+def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
+    """Keep other installations of this user waiting (a job may start one per rank), where the system can do that.
+
+    They wait at our data folder; with ``create`` it is made where it is missing.  Raises RooflineError where it can't be.
+    """
     handle = None
     with suppress(ImportError, OSError):
         import fcntl
 
-        make_folder(machine.data)
+        if create:
+            make_folder(machine.data)
         handle = os.open(machine.data, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX)
-    for stray in machine.data.glob(f".{_FOLDERS}.*.part"):  # of a process that was killed while it wrote the list
-        with suppress(OSError):
-            stray.unlink()
+    remove_left_over(machine.data, alone=handle is not None)
     try:
         yield
     finally:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.ceilings import Ceilings, read_document
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu
@@ -36,12 +35,10 @@ def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str =
 def has_theory(ceilings: Ceilings) -> bool:
     """Whether the file of the ceilings says what theory gives at the clock they were measured at."""
     try:
-        entries = json.loads(Path(ceilings.path).read_text(encoding="utf-8-sig"))["ceilings"]
-    except (OSError, ValueError, KeyError, TypeError):
+        entries = read_document(ceilings.path)["ceilings"]
+    except RooflineError:
         return False
-    known = {
-        entry["id"] for entry in entries if isinstance(entry, dict) and _at_clock(entry) and entry.get("id") in ceilings.by_id
-    }
+    known = {entry["id"] for entry in entries if _at_clock(entry) and entry["id"] in ceilings.by_id}
     return any(name.endswith(".fma") or name.startswith("tensor.") for name in known) and "dram.read" in known
 
 
@@ -71,7 +68,6 @@ def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Seq
 def _count(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
     from ncu_roofline.check import section_passes, targets_of
     from ncu_roofline.check.content import Content
-    from ncu_roofline.errors import RooflineError
     from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document
 
     try:

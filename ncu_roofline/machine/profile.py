@@ -6,16 +6,17 @@ import os
 import re
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.errors import Terminated
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import default_clocks
 from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import Ncu
+from ncu_roofline.temporary import temporary_folder
 
 PERMISSION_ADVICE = (
     "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
@@ -234,12 +235,14 @@ def as_text(words: Sequence[str], system: str = "linux") -> str:
 def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> Run:
     """Run ncu with the application's input and output left alone; what ncu itself says goes line by line to ``say``.
 
-    Raises OSError where ncu can't be started.
+    Raises OSError where ncu can't be started, RooflineError where there is no place for its log, and Terminated, once ncu has
+    ended, where a signal came that it was passed on.
     """
-    with tempfile.TemporaryDirectory(prefix="ncu-roofline-", ignore_cleanup_errors=True) as folder:
-        log = Path(folder) / "ncu.log"
+    with temporary_folder() as folder:
+        log = folder / "ncu.log"
         process = subprocess.Popen([words[0], "--log-file", str(log), *words[1:]], env=dict(machine.environ))
         tail = _Tail(log, say)
+        ended: Terminated | None = None
         try:
             while True:
                 try:
@@ -247,10 +250,15 @@ def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> R
                     break
                 except subprocess.TimeoutExpired:
                     tail.read()
+                except Terminated as error:
+                    ended = error
+                    process.terminate()
                 except KeyboardInterrupt:  # ncu and the application got it, too, and want to end in their own way
                     continue
         finally:
             tail.read(whole=True)
+        if ended:
+            raise ended
         return Run(code, tail.text)
 
 

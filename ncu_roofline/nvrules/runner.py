@@ -9,13 +9,13 @@ from functools import lru_cache
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ncu_roofline.nvrules.action import IAction
 from ncu_roofline.nvrules.context import DONE, ERROR, SKIPPED, IContext, IMessageVault, Recorder, RuleOutcome
 from ncu_roofline.nvrules.loading import Rule, RuleProblem, describe, load
 from ncu_roofline.report import Kernel
 from ncu_roofline.sectionfile import parse_section
+from ncu_roofline.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,7 @@ def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
 @contextmanager
 def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
     """Rules from the names and texts of their files, usable while the context lasts."""
-    with TemporaryDirectory(prefix="ncu-roofline-rules-") as folder:
-        for name, text in texts:
-            (Path(folder) / name).write_text(text, encoding="utf-8")
+    with temporary_folder({name: text.encode() for name, text in texts}) as folder:
         yield load_rules((folder,))
 
 

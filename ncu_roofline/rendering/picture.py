@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import DPI, fitted, put_text
 
@@ -44,8 +45,16 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says."""
-    import matplotlib
+    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says.
+
+    Raises RooflineError where it has no place for its settings, neither in the home folder nor among temporary files.
+    """
+    try:
+        import matplotlib
+    except OSError as error:
+        reason = "it finds no folder that it may write to"
+        next_step = "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to."
+        raise RooflineError("Cannot draw with", "matplotlib", reason, next_step) from error
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

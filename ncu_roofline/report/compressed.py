@@ -6,15 +6,16 @@ ncu itself goes by the suffix of a file; here reading goes by its first bytes, a
 from __future__ import annotations
 
 import importlib
-import mmap
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import diagnose
+from ncu_roofline.report.filebytes import FileBytes
 from ncu_roofline.report.schema import MAGIC
 
 # The largest reports known have hundreds of MB.  What is longer is refused unless it is an ordinary, plain file: a compressed
@@ -29,29 +30,30 @@ _LEVEL = 3  # zstd's own default
 _UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
 
 
-def mapped(path: str | os.PathLike[str], chunks: Iterable[bytes], how: str) -> mmap.mmap:
-    """The ``chunks``, of which there is at least one, in a nameless temporary file that is mapped into memory.
+def copied(path: str | os.PathLike[str], chunks: Iterable[bytes], how: str) -> FileBytes:
+    """The ``chunks`` in a nameless temporary file.
 
     ``how`` says in an error what could not be done.  Raises RooflineError, which calls the file ``path``.
     """
     try:
-        with tempfile.TemporaryFile(prefix="ncu-roofline-") as target:
-            for chunk in chunks:
-                target.write(chunk)
+        with ExitStack() as stack:
+            target = stack.enter_context(tempfile.TemporaryFile(prefix="ncu-roofline-"))
+            target.writelines(chunks)
             target.flush()
-            return mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
+            stack.pop_all()  # stays open
+            return FileBytes(path, target)
     except OSError as error:
         reason = f"it can't be {how} a temporary file ({error.strerror or error})"
         next_step = "Set TMPDIR to a folder with space that you may write to."
         raise diagnose.cannot_read(path, reason, next_step) from error
 
 
-def spooled(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> mmap.mmap:
+def spooled(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> FileBytes:
     """``head``, which was read of ``file`` already, and all that follows.
 
     Raises RooflineError if that is more than `MOST_BYTES`, can't be read, or there is no room for it.
     """
-    return mapped(path, _chunks(path, head, file), "read into")
+    return copied(path, _chunks(path, head, file), "read into")
 
 
 def _chunks(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterator[bytes]:
@@ -74,14 +76,14 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith(ZSTD)
 
 
-def unpacked(path: str | os.PathLike[str], file: BinaryIO, head: bytes = b"") -> mmap.mmap:
-    """The bytes inside the one frame of ``file``, in a nameless temporary file that is mapped into memory.
+def unpacked(path: str | os.PathLike[str], file: BinaryIO, head: bytes = b"") -> FileBytes:
+    """The bytes inside the one frame of ``file``, in a nameless temporary file.
 
     ``head`` was read of ``file`` already.  Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.
     Raises RooflineError, which calls the file ``path``, where it is no whole frame of a report, too large, or can't be read or
     unpacked.
     """
-    return mapped(path, _inside(path, file, head), "unpacked to")
+    return copied(path, _inside(path, file, head), "unpacked to")
 
 
 def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterator[bytes]:

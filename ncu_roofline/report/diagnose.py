@@ -5,16 +5,24 @@ Called only once reading has failed, so it may look twice.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
+from typing import Protocol
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES
 from ncu_roofline.report.schema import FORMAT_VERSION, MAGIC
 
-Data = bytes | mmap.mmap
 Path = str | os.PathLike[str]
+
+
+class Data(Protocol):
+    """Bytes, or what reads them of a file."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
 
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
@@ -57,8 +65,8 @@ def cannot_open(path: Path, error: OSError | ValueError) -> RooflineError:
     return cannot_read(path, getattr(error, "strerror", None) or str(error), "Check the path.")
 
 
-def not_a_report(path: Path, head: bytes, size: int) -> RooflineError:
-    """What a file is whose first bytes (``head``) are not those of a report."""
+def not_a_report(path: Path, head: bytes, size: int, *, piped: bool = False) -> RooflineError:
+    """What a file is whose first bytes (``head``) are not those of a report; ``piped``: it came through a pipe."""
     if size == 0:
         return cannot_read(path, "the file is empty", "Profile again: ncu writes the report when the application ends.")
     if MAGIC.startswith(head[: len(MAGIC)]):
@@ -75,7 +83,8 @@ def not_a_report(path: Path, head: bytes, size: int) -> RooflineError:
     if start.startswith((b"<!doctype html", b"<html")):
         return cannot_read(path, "it is a web page", "Download the raw file instead of the page that shows it.")
     if _is_text(head):
-        return cannot_read(path, "it is a text file, not an Nsight Compute report", PASS_REPORT)
+        next_step = "Write it to a file and pass that: of what comes through a pipe only reports are read."
+        return cannot_read(path, "it is a text file, not an Nsight Compute report", next_step if piped else PASS_REPORT)
     return cannot_read(path, f"it does not begin with {MAGIC!r} as every Nsight Compute report does", PASS_REPORT)
 
 
@@ -92,6 +101,11 @@ def _is_text(head: bytes) -> bool:
             return False
         decoded = head[: error.start].decode("utf-8")
     return all(c.isprintable() or c in "\t\r\n\f" for c in decoded)
+
+
+def changed(path: Path) -> RooflineError:
+    """A file that somebody wrote to, or cut short, since it was opened."""
+    return cannot_read(path, "it changed while it was read", "Wait until nothing writes to it, then run the command again.")
 
 
 def bad_version(path: Path, version: int) -> RooflineError:
@@ -115,9 +129,9 @@ def bad_header(path: Path, data: Data, start: int, whole: int) -> RooflineError:
         reason = f"a second report begins at byte {start}: two files were joined"
         return cannot_read(path, reason, "Pass the reports as separate files.")
     if start + 4 <= size:
-        length = struct.unpack_from("<I", data, start)[0]
+        length = struct.unpack("<I", data[start : start + 4])[0]
         missing = start + 4 + length - size
-        plausible = length > 0 and (start + 4 == size or data[start + 4] in _HEADER_TAGS)
+        plausible = length > 0 and (start + 4 == size or _is_tag(data, start + 4))
         if not plausible or missing <= 0:
             return _not_a_block(path, start, size, whole)
         return _cut_off(path, start, size, missing, whole)
@@ -130,7 +144,7 @@ def bad_payload(path: Path, data: Data, payload: tuple[int, int], counts: tuple[
     size, counted = len(data), sum(counts)
     position, records = begin, 0
     while records < counted and position + 4 <= size:
-        following = position + 4 + struct.unpack_from("<I", data, position)[0]
+        following = position + 4 + struct.unpack("<I", data[position : position + 4])[0]
         if following > size:
             break
         position, records = following, records + 1
@@ -143,7 +157,11 @@ def bad_payload(path: Path, data: Data, payload: tuple[int, int], counts: tuple[
 
 
 def _header_follows(data: Data, position: int) -> bool:
-    return position == len(data) or (position + 4 < len(data) and data[position + 4] in _HEADER_TAGS)
+    return position == len(data) or (position + 4 < len(data) and _is_tag(data, position + 4))
+
+
+def _is_tag(data: Data, position: int) -> bool:
+    return data[position : position + 1][0] in _HEADER_TAGS
 
 
 def _cut_off(path: Path, offset: int, size: int, missing: int, whole: int) -> RooflineError:

@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import open_file
 from ncu_roofline.report import diagnose
 from ncu_roofline.report.compressed import ZSTD, is_compressed, spooled, unpacked
-from ncu_roofline.report.diagnose import Data
+from ncu_roofline.report.filebytes import FileBytes
 from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
 
 _LENGTH = struct.Struct("<I")
@@ -31,24 +32,18 @@ _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 @dataclass(frozen=True)
 class RawFile:
-    """The bytes of a report, mapped into memory where the system can, and errors that name its file.
+    """The bytes of a report, read from its file where they are asked for, and errors that name it.
 
     ``unpacked``: the file is compressed, and offsets count the bytes inside.
     """
 
     path: str
-    data: Data
+    data: FileBytes
     unpacked: bool = False
 
     def close(self) -> None:
-        """Give the mapping back; the bytes are gone then."""
-        if isinstance(self.data, mmap.mmap):
-            self.data.close()
-
-    def release(self) -> None:
-        """Let the system take back the pages read so far (they stay readable): a large file then costs little memory."""
-        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            self.data.madvise(mmap.MADV_DONTNEED)
+        """Give the file back; the bytes are gone then."""
+        self.data.close()
 
     def parse(self, name: str, offset: int, length: int) -> Any:
         """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
@@ -98,28 +93,29 @@ class Block(NamedTuple):
 
 
 def open_raw(path: str | os.PathLike[str]) -> RawFile:
-    """The bytes of the report ``path``, unpacked; what can't be mapped, such as a pipe, is copied.  Raises RooflineError."""
-    try:
-        with open(path, "rb") as file:
+    """The bytes of the report ``path``, unpacked; what comes through a pipe is copied.  Raises RooflineError."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(path))
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
                 return _from_stream(os.fspath(path), file)
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            if not is_compressed(data[: len(ZSTD)]):
-                return RawFile(os.fspath(path), data)
-            data.close()
-            return RawFile(os.fspath(path), unpacked(path, file), unpacked=True)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise diagnose.cannot_open(path, error) from error
+            if is_compressed(file.read(len(ZSTD))):
+                file.seek(0)
+                return RawFile(os.fspath(path), unpacked(path, file), unpacked=True)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise diagnose.cannot_open(path, error) from error
+        stack.pop_all()  # stays open
+        return RawFile(os.fspath(path), FileBytes(path, file))
 
 
 def _from_stream(path: str, file: BinaryIO) -> RawFile:
-    """What a pipe or a device gives; it may have no end, so only what begins as a report is read on."""
+    """What a pipe gives; it may have no end, so only what begins as a report is read on."""
     head = file.read(_HEAD)
     if is_compressed(head):
         return RawFile(path, unpacked(path, file, head), unpacked=True)
     if not head.startswith(MAGIC):
-        raise diagnose.not_a_report(path, head, len(head))
+        raise diagnose.not_a_report(path, head, len(head), piped=True)
     return RawFile(path, spooled(path, head, file))
 
 
@@ -153,7 +149,7 @@ def scan(raw: RawFile) -> Iterator[Block]:
 
 def _block(raw: RawFile, start: int, whole: int) -> Block:
     data, size = raw.data, len(raw.data)
-    length = _LENGTH.unpack_from(data, start)[0] if start + 4 <= size else 0
+    length = _LENGTH.unpack(data[start : start + 4])[0] if start + 4 <= size else 0
     payload = start + 4 + length
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
         raise raw.told(diagnose.bad_header(raw.path, data, start, whole))
@@ -169,7 +165,7 @@ def _block(raw: RawFile, start: int, whole: int) -> Block:
     return Block(start, payload, end, records, counts, header)
 
 
-def _records(data: Data, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:
+def _records(data: FileBytes, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:
     """(offset, length) of ``count`` records that fill the bytes from ``position`` to ``end``, or None if they don't."""
     if 4 * count > end - position:
         return None
@@ -177,7 +173,7 @@ def _records(data: Data, position: int, end: int, count: int) -> tuple[tuple[int
     for _ in range(count):
         if position + 4 > end:
             return None
-        length = _LENGTH.unpack_from(data, position)[0]
+        length = _LENGTH.unpack(data[position : position + 4])[0]
         records.append((position + 4, length))
         position += 4 + length
     return tuple(records) if position == end else None

@@ -62,7 +62,6 @@ class _Contents:
         self.sessions: list[bytes] = []
         for block in scan(raw):
             self._add(block)
-        raw.release()
 
     def _add(self, block: Block) -> None:
         header = block.header
@@ -133,11 +132,7 @@ class Report:
 
     def launches(self) -> list[Launch]:
         """`Kernel.launch` of all `kernels`.  Raises RooflineError for damaged bytes."""
-        found: list[Launch] = []
-        for start in range(0, len(self), _COLUMN_ROWS):
-            found += [read_launch(self._raw, place) for place in self._places[start : start + _COLUMN_ROWS]]
-            self._raw.release()
-        return found
+        return [read_launch(self._raw, place) for place in self._places]
 
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
         """For each metric name its values over all `kernels`, None where a kernel lacks it; the fast way to read many kernels.
@@ -158,7 +153,6 @@ class Report:
         instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
         for start in range(0, len(self), _COLUMN_ROWS):
             self._fill(result, instances, range(start, min(start + _COLUMN_ROWS, len(self))))
-            self._raw.release()
         return result, instances
 
     def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:

@@ -14,7 +14,7 @@ import ncu_roofline
 from tests.factory import complete, kernel, report
 
 HEAVY = ("numpy", "pandas", "matplotlib", "plotly", "google.protobuf", "jinja2", "rich", "tqdm", "pyarrow", "multiprocessing")
-CORE = ("outputs", "parser", "version")  # of the command line: no command
+CORE = ("outputs", "parser", "signals", "version")  # of the command line: no command
 DRAWING = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}

@@ -324,3 +324,23 @@ def test_pack_of_several_releases_suits_all(run: Command, bin_folder: Path, tmp_
     row = json.loads(outcome.out)["installed"][0]
     assert row["ncu"] == ""
     assert len(row["proven_with"]) == 2
+
+
+@pytest.mark.parametrize("words", [(), ("--forget-ceilings",), ("--dry-run",)])
+def test_nothing_to_uninstall_where_nothing_can_be_written(machine: Machine, run: Command, words: tuple[str, ...]) -> None:
+    set_env(machine, HOME="/dev/null/home")
+    outcome = run("uninstall", *words)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "Nothing is installed.\n", "")
+
+
+def test_uninstalling_makes_no_folder(machine: Machine, run: Command) -> None:
+    assert run("uninstall").code == 0
+    assert not machine.data.parent.exists()
+
+
+def test_a_folder_is_cleaned_where_the_home_can_not_be_written(machine: Machine, run: Command, tmp_path: Path) -> None:
+    assert run("install", "--dest", tmp_path / "own").code == 0
+    set_env(machine, HOME="/dev/null/home")
+    outcome = run("uninstall", "--dest", tmp_path / "own")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert not (tmp_path / "own").exists()

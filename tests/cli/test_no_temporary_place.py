@@ -1,0 +1,104 @@
+"""Where there is no folder for temporary files, or no room in it: a sentence from every command that needs one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command, assert_no_leftovers
+from tests.factory import complete, kernel, report
+from tests.machine.fakes import fake_ncu
+from tests.report.frames import packed
+
+DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+NEEDING = {
+    "advise": "advise {demo} --ceilings {ceilings}",
+    "compressed": "show {compressed}",
+    "annotate again": "annotate {annotated} -o {out}/a.ncu-rep",
+    "profile": "profile --ncu {ncu} -o {out}/p -- ./app",
+}
+# What needs none: reports as they are.
+OTHERS = {
+    "show": "show {report}",
+    "render": "render {report} -o {out}/r.csv",
+    "annotate": "annotate {report} -o {out}/a.ncu-rep",
+}
+
+
+@pytest.fixture
+def given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Path]:
+    (tmp_path / "out").mkdir()
+    sample = report(tmp_path / "r.ncu-rep", kernel(complete()))
+    (tmp_path / "r.ncu-repz").write_bytes(packed(sample.read_bytes()))
+    assert Command(capsys)("annotate", sample, "-o", tmp_path / "annotated.ncu-rep").code == 0
+    return {
+        "report": sample,
+        "demo": DEMO / "gpp-v100.ncu-rep",
+        "compressed": tmp_path / "r.ncu-repz",
+        "annotated": tmp_path / "annotated.ncu-rep",
+        "ceilings": DEMO / "gpp-v100-ceilings.json",
+        "ncu": fake_ncu(tmp_path),
+        "out": tmp_path / "out",
+    }
+
+
+def _missing(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "nowhere"))
+
+
+def _none(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """As where neither /tmp nor any other place can be written to."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(folder / "nowhere")])
+
+
+Lacking = Callable[[pytest.MonkeyPatch, Path], None]
+
+
+@pytest.mark.parametrize("lacking", [_missing, _none])
+@pytest.mark.parametrize("name", NEEDING)
+def test_a_sentence(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    given: dict[str, Path],
+    name: str,
+    lacking,
+) -> None:  # type: ignore[no-untyped-def]
+    lacking(monkeypatch, tmp_path)
+    outcome = Command(capsys)(*(word.format(**given) for word in NEEDING[name].split()))
+    assert outcome.code == 1, outcome
+    assert outcome.err.splitlines()[-1].endswith("Set TMPDIR to a folder with space that you may write to.")
+    assert "Traceback" not in outcome.err
+    assert_no_leftovers(given["out"])
+
+
+def test_no_place_for_matplotlib_either(given: dict[str, Path]) -> None:
+    """It is imported anew, with a home that can't be written to."""
+    code = (
+        "import sys, tempfile\ntempfile._candidate_tempdir_list = lambda: ['/dev/null/tmp']\n"
+        "from ncu_roofline.cli import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    nowhere = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"), "/dev/null/home")
+    words = [sys.executable, "-c", code, "render", str(given["report"]), "-o", str(given["out"] / "r.png")]
+    done = subprocess.run(words, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ncu-roofline: Cannot draw with matplotlib: it finds no folder that it may write to. "
+        "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to."
+    )
+    assert_no_leftovers(given["out"])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_reports_need_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, Path], name: str
+) -> None:
+    _none(monkeypatch, tmp_path)
+    assert Command(capsys)(*(word.format(**given) for word in OTHERS[name].split())).code == 0
