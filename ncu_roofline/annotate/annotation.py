@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ncu_roofline.annotate.plan import LaunchPlan, plans
 from ncu_roofline.annotate.sections import OVERVIEW, identifier, replaced, sections
 from ncu_roofline.annotate.unused import Use
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.files import pack_folder
 from ncu_roofline.generate.rules import render_rules
@@ -26,6 +25,7 @@ from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.nvrules import RuleSet, load_rules, rendered_rules
 from ncu_roofline.report import Kernel, Report, RuleResult
 from ncu_roofline.report.compressed import copied
+from ncu_roofline.report.empty import check_content
 from ncu_roofline.report.framing import RawFile, open_raw
 
 PathName = str | os.PathLike[str]
@@ -75,7 +75,7 @@ def annotate(
     """
     with closing(_without_annotation(path)) as raw, _loaded(rules, ceilings) as loaded:
         report = Report(raw)
-        _check(report)
+        check_content("Cannot annotate", report.path, len(report), len(report.metric_names), report.empty)
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
         adviser = Adviser(loaded, report.ncu_version, m)
@@ -113,22 +113,13 @@ def _without_annotation(path: PathName) -> RawFile:
     return RawFile(os.fspath(path), former, raw.unpacked)
 
 
-def _check(report: Report) -> None:
-    """The same as for other commands: a report in which there is nothing to say anything about is refused."""
-    if not len(report):
-        next_step = "Profile again, and check that ncu's filters let some kernel pass."
-        raise RooflineError("Cannot annotate", report.path, "it holds no profiled kernel", next_step)
-    if not report.metric_names:
-        next_step = "Profile again with metrics, for instance with `ncu --set full`."
-        raise RooflineError("Cannot annotate", report.path, "its kernels carry no metrics", next_step)
-
-
 def _explained(report: Report, m: Measurements) -> Explanation:
     """About the plain precisions, the tensor types in use and all levels."""
     spec = load_spec()
     used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
     shown = with_levels_that_matter(m, spec, Selection())
-    return explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
+    explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
+    return replace(explained, notes=(*report.warnings, *explained.notes))
 
 
 def _watched(planned: Iterator[LaunchPlan], use: Use) -> Iterator[LaunchPlan]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ncu_roofline.facts.own_metrics import PREFIX
 from ncu_roofline.report import RuleResult, Value
+from ncu_roofline.report.empty import is_empty
 from ncu_roofline.report.framing import Block, RawFile, frame, scan
 from ncu_roofline.report.rules import encode_rule
 from ncu_roofline.report.schema import KINDS, Kind, message
@@ -241,7 +242,7 @@ class Addition:
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
-    """The bytes of ``raw`` with ``additions``, one for each of its results in order.
+    """The bytes of ``raw`` with ``additions``, one for each of its results in order, empty ones left out.
 
     ``names`` are those of all metrics that are added.  Raises RooflineError for damaged bytes, and for a report without names.
     """
@@ -255,7 +256,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     for block in blocks:
         changed = [
             _without_replaced(raw, kind, offset, data, addition := next(remaining)) + _encoded(kind, addition, ids)
-            if kind
+            if kind and not is_empty(raw, kind, offset, len(data))
             else data
             for kind, offset, data in records(raw, block)
         ]

@@ -121,6 +121,7 @@ def _advise(path: str, name: str, request: Request, rules: _Rules, watched: bool
     from ncu_roofline.cli.reading import check_kernels, launches
     from ncu_roofline.inputs import check_report
     from ncu_roofline.model import measurements_of
+    from ncu_roofline.model.plausible import left_out
     from ncu_roofline.nvrules import advise, worth_telling
     from ncu_roofline.nvrules.text import ReportAdvice
     from ncu_roofline.report import read_report
@@ -132,12 +133,13 @@ def _advise(path: str, name: str, request: Request, rules: _Rules, watched: bool
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
         collected_only = bool(request.rules) and not request.all_rules
         found = advise(report, loaded, measurements, collected_only=collected_only, watch=watch)
-        kept, left_out = (found, 0) if request.all_findings else worth_telling(found)
+        kept, hidden = (found, 0) if request.all_findings else worth_telling(found)
         return ReportAdvice(
             report=name,
             ncu_version=report.ncu_version,
             devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
             kernels=kept,
             problems=loaded.problems,
-            left_out=left_out,
+            left_out=hidden,
+            notes=(*report.warnings, *left_out(measurements)),
         )

@@ -230,9 +230,11 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
 def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:
     from ncu_roofline.cli.reading import opened
     from ncu_roofline.model import measurements_of
+    from ncu_roofline.model.plausible import left_out
 
     with opened(path, gpu) as (report, warnings):
-        return (name, measurements_of(report, label=name)), warnings
+        measurements = measurements_of(report, label=name)
+        return (name, measurements), (*warnings, *left_out(measurements))
 
 
 def _names(state: _State, called: Mapping[str, set[str]]) -> set[str]:

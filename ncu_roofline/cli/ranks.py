@@ -78,6 +78,8 @@ def run(request: Request) -> int:
 def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> tuple[RankPart, tuple[str, ...]]:
     from ncu_roofline.analyses.ranks.parts import rank_part
     from ncu_roofline.cli.reading import opened
+    from ncu_roofline.model.plausible import left_out
 
     with opened(path, gpu) as (report, warnings):
-        return rank_part(report, name, select), warnings
+        part = rank_part(report, name, select)
+        return part, (*warnings, *left_out(part.measurements))

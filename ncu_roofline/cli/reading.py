@@ -19,6 +19,7 @@ from ncu_roofline.files import REPORT_SUFFIXES, natural_order
 from ncu_roofline.inputs import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.model import Selection, closing_input
 from ncu_roofline.report import Report
+from ncu_roofline.report.empty import check_content
 
 T = TypeVar("T")
 
@@ -103,7 +104,7 @@ def opened(path: str, gpu: tuple[int, int] | None) -> Iterator[tuple[Report | Me
 def _on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:
     """A table of metrics whose launches name no GPU as one on ``gpu`` (--gpu), and sentences for the user."""
     if isinstance(report, Report):
-        return report, ()
+        return report, report.warnings
     table = with_gpu(report, gpu) if gpu else report
     if names_gpu(table):
         return table, table.warnings
@@ -113,12 +114,8 @@ def _on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[
 
 def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
-    if not len(report):
-        next_step = "Profile again, and check that ncu's filters let some kernel pass."
-        raise RooflineError("Cannot use", report.path, "it holds no profiled kernel", next_step)
-    if not report.metric_names:
-        next_step = "Profile again with metrics, for instance with `ncu --set full`."
-        raise RooflineError("Cannot use", report.path, "its kernels carry no metrics", next_step)
+    empty = report.empty if isinstance(report, Report) else 0
+    check_content("Cannot use", report.path, len(report), len(report.metric_names), empty)
 
 
 def no_launch(reports: ReportOptions, chosen: LaunchOptions) -> RooflineError:

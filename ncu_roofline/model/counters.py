@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from ncu_roofline.facts import load_units
 from ncu_roofline.facts.clocks import SM_DOMAIN
 from ncu_roofline.facts.formula import WeightedSum, twin
+from ncu_roofline.facts.plausible import load_limits
 from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
@@ -61,11 +63,23 @@ def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[
 
 
 def as_floats(column: Sequence[object]) -> FloatArray:
-    """A metric's values as floats; missing ones and text are NaN."""
+    """A metric's values as floats; missing ones and text are NaN, integers beyond the range of a float infinite."""
     try:
-        return np.array(column, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError):
-        return np.array([v if isinstance(v, (int, float)) else np.nan for v in column], dtype=np.float64)
+        if str not in set(map(type, column)):  # NumPy would read a text of digits as a number
+            return np.array(column, dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return np.array([as_float(value) for value in column], dtype=np.float64)
+
+
+def as_float(value: object) -> float:
+    """One value, as `as_floats` reads a column of them."""
+    if not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 @dataclass(frozen=True)
@@ -132,12 +146,12 @@ class Counters:
 
     def _count_slices(self, known: Mapping[str, int]) -> tuple[FloatArray, Mask]:
         """L2 slices, and where the number is but the product of device attributes."""
-        counted = []
+        counted, most = [], load_limits().slices
         for total, average in load_units().slice_pairs:
             if total in self._columns and average in self._columns:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     quotient = self._columns[total] / self._columns[average]
-                counted.append(np.where(np.isfinite(quotient) & (quotient >= 1), np.round(quotient), np.nan))
+                counted.append(np.where((quotient >= 1) & (quotient <= most), np.round(quotient), np.nan))
         found = first_known(self._missing, *counted, np.array([known.get(_model(str(name)), np.nan) for name in self._devices]))
         for name in dict.fromkeys(self._devices):  # a GPU has as many in every launch
             mine = self._devices == name

@@ -16,7 +16,9 @@ import numpy as np
 from ncu_roofline.ceilings import MEASURED
 from ncu_roofline.facts import Spec, load_spec
 from ncu_roofline.facts.own_metrics import subject
+from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
+from ncu_roofline.model.plausible import PlausibleMetrics
 from ncu_roofline.model.selection import Grouping, Selection
 from ncu_roofline.report import Kernel, Report
 from ncu_roofline.sectionfile import (
@@ -45,6 +47,7 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
         found = [_point_row(m, launch, chart, point) for point in chart.points]
         _add_binding(found)
         for row in found:
+            row["notes"] = str(with_reasons({name: np.array([value], dtype=object) for name, value in row.items()})[0])
             row["kernel"] = grouping.label[launch]
             if select.wants(row["precision"], row["level"]):
                 rows.append(row)
@@ -272,12 +275,13 @@ def _wall(chart: Chart, wall: Wall) -> Row:
 def charts_of(kernel: Kernel, capability: tuple[int, int]) -> tuple[Chart, ...]:
     """All roofline charts that the viewer shows for a result; sections that can't be decoded show none."""
     charts: list[Chart] = []
+    metrics = PlausibleMetrics(kernel.metrics)
     for data in kernel.sections:
         try:
             section = parse_section(data)
         except ValueError:
             continue
-        charts += evaluate_charts(section, kernel.metrics, capability)
+        charts += evaluate_charts(section, metrics, capability)
     return tuple(charts)
 
 

@@ -29,6 +29,7 @@ from ncu_roofline.model.collecting import (
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.opcodes import WARPS
+from ncu_roofline.model.plausible import left_out
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.report import Report
@@ -165,7 +166,7 @@ def explain(
     final = {*missing, *wanted.estimated()}
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
     clocks = clocks_text(report.ncu_version, report.session.clock_control)
-    notes = _notes(m, wanted, (*precisions, *levels), clocks)
+    notes = [*left_out(m), *_notes(m, wanted, (*precisions, *levels), clocks)]
     metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
     notes += more
     uncounted = uncounted_tensor(m, spec)

@@ -13,12 +13,13 @@ from ncu_roofline.facts.description import Binding
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.instruction import EXECUTED
 from ncu_roofline.inputs import MetricTable
-from ncu_roofline.model.counters import Counters, as_floats, spellings
+from ncu_roofline.model.counters import Counters, spellings
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
+from ncu_roofline.model.plausible import Gate, joined_remarks
 from ncu_roofline.model.utilisation import REPLAY_METRICS, foreign_counters, gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.model.work import work_of
-from ncu_roofline.report import Report
+from ncu_roofline.report import Launch, Report
 
 LANES = "lanes"
 """Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""
@@ -93,10 +94,14 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     else:  # a table of metrics has no instances
         raw, counted = report.columns(wanted), {}
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
-    columns = {name: as_floats(column) for name, column in raw.items()}
+    launches = report.launches()
+    gate = Gate(raw, count, lambda row: launches[row].function_name)
+    counted = {name: gate.instances(name, column) for name, column in counted.items()}
+    columns = gate.columns
     capability = _capabilities(columns, count)
     chips = list(dict.fromkeys(capability))
-    headers = replace(_headers(report, label, capability, devices), remarks=foreign_counters(columns, count))
+    remarks = joined_remarks(foreign_counters(columns, count), gate.remarks)
+    headers = replace(_headers(report, launches, label, capability, devices), remarks=remarks)
     parts, order = [], []
     for chip in chips:
         index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
@@ -153,8 +158,9 @@ def _unit_metrics() -> frozenset[str]:
     return frozenset(load_units().metrics())
 
 
-def _headers(report: Report | MetricTable, label: str, capability: TextArray, devices: list[str]) -> Measurements:
-    launches = report.launches()
+def _headers(
+    report: Report | MetricTable, launches: Sequence[Launch], label: str, capability: TextArray, devices: list[str]
+) -> Measurements:
     count = len(launches)
     nothing = np.full(count, np.nan)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ncu_roofline.facts import Spec
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
+from ncu_roofline.model.above import above_bandwidths
+from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import LOW_CLOCK
@@ -31,6 +34,8 @@ def kernels_table(
     ratio = clock / m.clock_max[first]
     available = _Availability(m, grouping, spec, levels, verdicts.uncounted)
     work = np.where(available.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
+    launches = grouping.total(m.invocations.astype(np.float64))
+    judged = verdicts.table()
     return {
         "report": reports_of(m, grouping),
         "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
@@ -41,7 +46,7 @@ def kernels_table(
         "step": m.step[first],
         "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
         "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
-        "launches": grouping.total(m.invocations.astype(np.float64)).astype(np.int64),
+        "launches": launches.astype(np.int64),
         "grid": grouping.common(m.grid),
         "block": grouping.common(m.block),
         "nvtx": grouping.common(m.nvtx),
@@ -53,11 +58,12 @@ def kernels_table(
         "clock_profiled": clock,
         "clock_max": m.clock_max[first],
         "clock_ratio": ratio,
-        **verdicts.table(),
+        **judged,
         "missing": available.missing(),
         "notes": _joined(
-            _remarks(m, grouping),
+            remarks_of(m, grouping),
             _contradictions(m, grouping),
+            _above(judged, seconds / launches, (clock, m.clock_max[first])),
             _clock_notes(ratio),
             available.zero_so_far(),
             _tensor_notes(m, grouping, spec),
@@ -66,7 +72,12 @@ def kernels_table(
     }
 
 
-def _remarks(m: Measurements, grouping: Grouping) -> Any:
+def _above(judged: Mapping[str, Any], seconds: Any, clocks: tuple[Any, Any]) -> list[str]:
+    shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
+    return above_bandwidths(shares, rates, seconds, clocks)
+
+
+def remarks_of(m: Measurements, grouping: Grouping) -> Any:
     """The remarks on any launch of each row, each once."""
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
     for launch in np.flatnonzero(m.remarks != ""):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ncu_roofline.facts import Spec
 from ncu_roofline.facts.thresholds import CLOCK_WARNING, MATTERS, PCIE
+from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
@@ -151,7 +152,7 @@ class _Rows:
         source, metrics, notes = self._texts(who, ratio)
         hidden = self.rates[keep]  # a file that gives rates says nothing of totals and times
         labels = np.array(self.grouping.label, dtype=object)
-        return {
+        table = {
             "report": reports_of(m, self.grouping)[keep],
             "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
             "kernel": labels[keep],
@@ -192,6 +193,7 @@ class _Rows:
             "notes": notes,
             "_row": keep,
         }
+        return {**table, "notes": with_reasons(table)}
 
     def _locality(self, siblings: list[_Rows], chain: tuple[str, ...]) -> tuple[FloatArray, Any]:
         ratio = np.full(self.grouping.count, np.nan)

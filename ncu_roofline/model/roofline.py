@@ -22,6 +22,7 @@ from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
 from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
 from ncu_roofline.model.measurements import Measurements, levels_of
+from ncu_roofline.model.plausible import plausible_import
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection, group
@@ -213,7 +214,7 @@ def _measured(report: Input, label: str, charts: bool, instructions: bool) -> Me
     name = label.encode("utf-8", "replace").decode()  # a path need not be text
     with np.errstate(all="ignore"):
         if isinstance(report, PointTable):
-            return imported(report, name)
+            return plausible_import(imported(report, name))
         if not isinstance(report, Report):
             return measure(report, name, spec, counted)
         measurements = filled_from_charts(report, measure(report, name, spec, counted), spec)

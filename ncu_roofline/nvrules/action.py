@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ncu_roofline.model.plausible import PlausibleMetrics
 from ncu_roofline.nvrules.enums import NameBase, ValueKind, WorkloadType, old_names
 from ncu_roofline.nvrules.metric import IMetric, IMutableMetric
 from ncu_roofline.report import Kernel, RuleResult, Value
@@ -91,6 +92,7 @@ class IAction:
 
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
         self._kernel = kernel
+        self._plausible = PlausibleMetrics(kernel.metrics)
         self._added: dict[str, IMutableMetric] = {}
         self._found: dict[str, IMetric] = {}
         self.shared: dict[object, object] = dict(known or {})
@@ -118,13 +120,16 @@ class IAction:
         return forms.get(NameBase(base), self._kernel.function_name)
 
     def metric_by_name(self, name: str) -> IMetric | None:
-        """The metric, or None if neither the report nor a rule has it."""
+        """The metric, or None if neither the report nor a rule has it, or if the report has a value that can't be."""
         if name in self._added:
             return self._added[name]
         if name not in self._found:
             if not self._kernel.metrics.has_name(name):
                 return None
-            self._found[name] = IMetric(name, self._kernel.metrics.get(name), self._kernel)
+            value = self._plausible.recorded(name)
+            if value is not None and not self._plausible.allows(name, value):
+                return None
+            self._found[name] = IMetric(name, value, self._kernel)
         return self._found[name]
 
     def metric_names(self) -> tuple[str, ...]:

@@ -19,7 +19,10 @@ _TYPES = {"optimization": "try", "warning": "note"}
 
 @dataclass(frozen=True)
 class ReportAdvice:
-    """The advice on one report, its GPUs, rule files that could not be used, and how many messages are not worth telling."""
+    """The advice on one report, its GPUs, rule files that could not be used, and how many messages are not worth telling.
+
+    ``notes``: what the rules did not get, since it can't be.
+    """
 
     report: str
     ncu_version: str
@@ -27,6 +30,7 @@ class ReportAdvice:
     kernels: tuple[KernelAdvice, ...]
     problems: tuple[RuleProblem, ...]
     left_out: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def as_text(one: ReportAdvice, width: int) -> str:
@@ -35,6 +39,7 @@ def as_text(one: ReportAdvice, width: int) -> str:
     launches = f"{len(one.kernels)} launch{'' if len(one.kernels) == 1 else 'es'}"
     head = f"{one.report}: {launches}, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
     blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
+    blocks += ["\n".join(_wrapped(f"{note[0].upper()}{note[1:]}.", width, "")) for note in one.notes]
     if one.left_out:
         said = f"{one.left_out} message{' is' if one.left_out == 1 else 's are'} left out"
         note = f"{said}, each worth less than {WORTH:.0%} of the run time of all launches. --all-findings shows them."
@@ -95,6 +100,7 @@ def as_dict(one: ReportAdvice) -> dict[str, object]:
         "report": one.report,
         "ncu_version": one.ncu_version,
         "left_out": one.left_out,
+        "notes": list(one.notes),
         "kernels": [
             {
                 "launch": kernel.launch,

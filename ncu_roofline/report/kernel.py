@@ -13,6 +13,7 @@ from ncu_roofline.report.rules import RuleResult, read_rule
 from ncu_roofline.report.schema import Kind, message, text
 from ncu_roofline.report.session import Process
 
+_LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
 DEVICE_PREFIX = "device__attribute_"
 Dim3 = tuple[int, int, int]
@@ -175,6 +176,9 @@ def read_launch(raw: RawFile, place: Place) -> Launch:
     """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
     head = raw.parse(place.kind.head_message, place.offset, place.length)
     kind = place.kind.name
+    longest = max(len(getattr(head, name, b"")) for name in _NAMED)
+    if longest > _LONGEST_NAME:
+        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} bytes, which no compiler makes")
     names, launched = _NAMES.get(kind, _other_names)(kind, head)
     return Launch(
         kind,
@@ -203,6 +207,7 @@ def _other_names(kind: str, _head: Any) -> tuple[tuple[str, str, str], Any]:
     return (kind, kind, ""), None
 
 
+_NAMED = ("function", "demangled", "mangled", "display_name")
 # How to name a result of a kind: (function, demangled, mangled), and the message that has its grid and block.
 _NAMES = {"kernel": _kernel_names, "cmdlist": _cmdlist_names}
 

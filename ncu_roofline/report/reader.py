@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, overload
 
 from ncu_roofline.errors import printable
+from ncu_roofline.report.empty import EMPTY, is_empty
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
 from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
@@ -59,6 +60,7 @@ class _Contents:
         self._processes: dict[bytes, Process] = {}
         self.strings: list[bytes] = []
         self.places: list[Place] = []
+        self.empty = 0
         self.sessions: list[bytes] = []
         for block in scan(raw):
             self._add(block)
@@ -69,7 +71,10 @@ class _Contents:
         self.sessions.extend(header.session)
         process = self._process(header.process, block.start)
         for kind, offset, length in block.results():
-            self.places.append(Place(KINDS[kind], offset, length, process))
+            if is_empty(self._raw, KINDS[kind], offset, length):
+                self.empty += 1
+            else:
+                self.places.append(Place(KINDS[kind], offset, length, process))
 
     def _process(self, data: bytes, offset: int) -> Process:
         if data not in self._processes:
@@ -99,6 +104,7 @@ class Report:
         self._source = Source(raw, Layouts(raw, strings))
         self._names = frozenset(strings)
         self._places = contents.places
+        self._empty = contents.empty
         self.kernels: Sequence[Kernel] = _Kernels(self._source, contents.places)
 
     @property
@@ -124,6 +130,19 @@ class Report:
             first.setdefault(key, index)
         found = (self.kernels[index].device for index in first.values())
         return tuple(dict.fromkeys(device for device in found if device is not None)) or self._session_devices
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what was left out, for the user: records of results that are empty."""
+        if not self._empty:
+            return ()
+        total = len(self) + self._empty
+        return (f"{self.path}: {self._empty:,} of {total:,} records of kernels are empty ({EMPTY}) and are left out.",)
+
+    @property
+    def empty(self) -> int:
+        """How many records of results say nothing; they are not among the `kernels`."""
+        return self._empty
 
     @property
     def metric_names(self) -> frozenset[str]:

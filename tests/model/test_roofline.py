@@ -10,6 +10,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.model import columns
+from ncu_roofline.model.plausible import LEFT_OUT
 from ncu_roofline.model.selection import Selection
 from tests.factory import A100, H100, NO_WORK, V100, complete, flops, kernel, report, timing, traffic
 
@@ -265,7 +266,8 @@ def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, names: tuple[str
     missing = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)), clock=clock)
     wrong = roofline(report(tmp_path / "r.ncu-rep", kernel({**metrics, **dict.fromkeys(keys, value)})), clock=clock)
     assert wrong.roofs.equals(missing.roofs)
-    assert wrong.kernels.equals(missing.kernels)
+    assert wrong.kernels.drop(columns="notes").equals(missing.kernels.drop(columns="notes"))
+    assert (LEFT_OUT in wrong.kernels["notes"].iloc[0]) == (value != 0)
     assert wrong.points.equals(missing.points)
 
 

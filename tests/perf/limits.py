@@ -6,7 +6,10 @@ ends with 1 where one is over it.  Limits are some five times what one core take
 
 from __future__ import annotations
 
+import atexit
+import functools
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +21,19 @@ import pandas as pd
 from ncu_roofline.analyses import text_table
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.opcodes import LONGEST, load_opcodes
+from ncu_roofline.files import pack_folder
+from ncu_roofline.nvrules import RuleSet, advise, load_rules
+from ncu_roofline.report import ReportData, read_report, write_report
 from ncu_roofline.report.command_line import read_command_line
+from ncu_roofline.report.framing import file_start, pack_block
+from ncu_roofline.report.schema import message
 from ncu_roofline.sectionfile import evaluate_charts, parse_section
+from tests.perf.advise import launches
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
 _RUNS = 3
+_LAUNCHES = 500
 
 
 def data_files() -> None:
@@ -68,12 +78,53 @@ def tables() -> None:
     text_table(roofline)
 
 
+@functools.cache
+def _folder() -> Path:
+    """Where reports lie until the end; made once, so that writing them is in no time."""
+    held = tempfile.TemporaryDirectory()
+    atexit.register(held.cleanup)
+    return Path(held.name)
+
+
+@functools.cache
+def _empty() -> Path:
+    path = _folder() / "empty.ncu-rep"
+    path.write_bytes(file_start() + pack_block(message("BlockHeader")(kernels=10**6), [b""] * 10**6))
+    return path
+
+
+@functools.cache
+def _launches() -> Path:
+    path = _folder() / "launches.ncu-rep"
+    write_report(path, ReportData(launches(_LAUNCHES)))
+    return path
+
+
+@functools.cache
+def _rules() -> RuleSet:
+    return load_rules([pack_folder("rules")])
+
+
+def empty_records() -> None:
+    """One million records of kernels that say nothing; the promise is 20 s."""
+    with read_report(_empty()) as opened:
+        assert opened.empty == 10**6
+
+
+def rules_on_launches() -> None:
+    """Our rules on 500 launches with the metrics of full sets; the promise is 20,000 in 60 s."""
+    with read_report(_launches()) as opened:
+        advise(opened, _rules())
+
+
 LIMITS: dict[Callable[[], None], float] = {
     data_files: 0.1,
     long_opcodes: 1.0,
     long_command_lines: 5.0,
     embedded_charts: 5.0,
     tables: 8.0,
+    empty_records: 5.0,
+    rules_on_launches: 1.5,
 }
 
 

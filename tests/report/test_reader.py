@@ -236,7 +236,7 @@ def test_a_closed_report_says_so(tmp_path: Path) -> None:
 
 def test_text_that_is_not_utf8_or_ends_with_nul(tmp_path: Path) -> None:
     process = message("Process")(id=1, name=b"C:\\app.exe\0", host=b"\xff\xfe").SerializeToString()
-    with read_report(write(tmp_path, file_of(block([result([])], kernels=1, process=process)))) as report:
+    with read_report(write(tmp_path, file_of(block([result([], function=b"k")], kernels=1, process=process)))) as report:
         assert report.kernels[0].process.name == "C:\\app.exe"
         assert report.session.process.host == "\ufffd\ufffd"
 

@@ -7,19 +7,20 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, range_text, statuses
+from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
 from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
-from ncu_roofline.rendering.frames import Frames, column, rows, view_of
+from ncu_roofline.model.above import ABOVE
+from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
 CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
 _STEPS = 8  # of a sweep, that a note lists
-# In notes of rows: clock_note says it for all, and lanes are a number of each kernel.
-_SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average")
+# In notes of rows: clock_note and above_note say it for all, and lanes are a number of each kernel.
+_SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average", ABOVE)
 # Words of notes that say a number is too low, too high or uncertain; these are never left out.
 _DOUBTS = (
     "lower bound",
@@ -34,6 +35,7 @@ _DOUBTS = (
     "disagree",
     "differ",
     "replay",
+    "faster than its roof",
 )
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
@@ -167,6 +169,38 @@ def clock_note(frames: Frames) -> str:
     return f"Profiled at {mean:.2f}{between} of the maximum SM clock: the application may run faster without the profiler."
 
 
+def above_note(frames: Frames) -> str:
+    """How many dots (and kernels without) stand above a roof, and why that of the highest may be; "" where none does."""
+    labels = kernel_labels(frames)
+    dots = [
+        (height, labels[report, kernel], f"{labels[report, kernel]}, {label_of(clean(precision))}: {_why_above(notes)}")
+        for height, (report, kernel, precision, notes) in zip(
+            _heights(frames), rows(frames, "points", "report", "kernel", "precision", "notes"), strict=True
+        )
+        if ABOVE in notes
+    ]
+    known = {name for _, name, _ in dots}
+    others = [(0.0, one.name, f"{one.name}: {_why_above(one.notes)}") for one in usages(frames).values() if ABOVE in one.notes]
+    others = [one for one in others if one[1] not in known]
+    if not dots and not others:
+        return ""
+    counted = " and ".join(plural(len(found), noun) for noun, found in (("dot", dots), ("kernel", others)) if found)
+    single = len(dots) + len(others) == 1
+    _, _, text = max((*dots, *others), key=lambda one: one[0])
+    return f"{counted} {'stands' if single else 'stand'} above a roof. {'' if single else 'The highest is '}{text}."
+
+
+def _heights(frames: Frames) -> list[float]:
+    """How far above or below its roof each dot stands; 0 where that is unknown."""
+    heights = zip(*(optional(frames, "points", name, math.nan) for name in ("performance", "attainable")), strict=True)
+    return [performance / roof if roof > 0 and performance > 0 else 0.0 for performance, roof in heights]
+
+
+def _why_above(notes: str) -> str:
+    """The numbers and reasons of the first such note."""
+    return clean(notes[notes.index(ABOVE) :].partition("; ")[0].removeprefix(ABOVE))
+
+
 def roof_note(frames: Frames) -> str:
     """Origin and clock of the roofs."""
     bases: dict[tuple[str, str], list[float]] = {}
@@ -219,7 +253,8 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     for note, members in found.items():
         names = f" ({listed(member.name for member in members)})" if len(members) < len(every) else ""
         sentences.append(f"{note[0].upper()}{note[1:].rstrip('.')}{names}.")
-    return sentences[:most]
+    more = [f"And {plural(len(sentences) - most, 'more note')} on kernels: see csv or json."] if len(sentences) > most else []
+    return [*sentences[:most], *more]
 
 
 def notes_of(frames: Frames, most: int = 4) -> list[str]:
@@ -250,7 +285,7 @@ def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[st
 
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
     """
-    notes = [tensor_caveat(frames, MARK), clock_note(frames)]
+    notes = [tensor_caveat(frames, MARK), above_note(frames), clock_note(frames)]
     if len(chart.kernels) < chart.total:
         shares = _finite([kernel.share for kernel in chart.kernels])
         part = f" ({percent(sum(shares))} of the time)" if shares else ""

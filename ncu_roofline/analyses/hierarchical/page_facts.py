@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.captions import (
+    above_note,
     differ,
     of_the_time,
     profiled_clock,
@@ -98,7 +99,7 @@ def facts(frames: Frames) -> dict[str, Any]:
         "statuses": _statuses(kernels, {**_STATUS, **_asked(frames), **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
-        "row_notes": [clean_line(note) for note in row_notes(frames, 12)],
+        "row_notes": [clean_line(note) for note in (above_note(frames), *row_notes(frames, 12)) if note],
         "answered": answers(frames, without_dots(frames)),
         "roofs": _roofs(roofs),
         "has_points": len(frames.points) > 0,

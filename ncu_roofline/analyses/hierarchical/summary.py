@@ -90,7 +90,8 @@ def summary(frames: Frames) -> RooflineSummary:
     """The rows of a Roofline, longest kernel first, its precisions together."""
     levels = level_order(set(column(frames, "points", "level")))
     found = usages(frames)
-    notes = (tensor_caveat(frames), captions.clock_note(frames), captions.roof_note(frames), captions.source_note(frames))
+    about = (captions.above_note, captions.clock_note, captions.roof_note, captions.source_note)
+    notes = (tensor_caveat(frames), *(note(frames) for note in about))
     return RooflineSummary(
         captions.subtitle(frames),
         tuple(levels),

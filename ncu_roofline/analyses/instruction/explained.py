@@ -10,6 +10,7 @@ from ncu_roofline.model.collecting import command_of
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.plausible import left_out
 from ncu_roofline.report import Report
 
 
@@ -48,5 +49,5 @@ def explain_instructions(
         partial=(),
         added=tuple(missing),
         command=command_of(report, tuple(dict.fromkeys(names)), kernel) if missing and chips else "",
-        notes=tuple(notes),
+        notes=(*left_out(m), *notes),
     )

@@ -17,8 +17,9 @@ from ncu_roofline.facts import InstructionSpec, Precision, Spec, load_instructio
 from ncu_roofline.facts.instruction import EXECUTED, InstructionWall, Kind
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model import columns
+from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.extract import LANES
-from ncu_roofline.model.kernels import kernels_table
+from ncu_roofline.model.kernels import kernels_table, remarks_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
 from ncu_roofline.model.points import LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
@@ -182,15 +183,18 @@ class InstructionRows:
             result[row] = " ".join(name for name, has in known.items() if not has[row] and name not in lacks)
         return result
 
-    def notes(self) -> Any:
-        """Warnings: a low clock, a chip whose counters are unproven."""
+    def notes(self, of_hierarchical: Sequence[str]) -> Any:
+        """Warnings: remarks on launches, a level above its roof, a low clock, a chip whose counters are unproven.
+
+        ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only the second is true here.
+        """
         ratio = self._grouping.mean(self._m.clock, self._m.seconds) / self._m.clock_max[self._grouping.first]
         chips = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
-        texts = [
-            "; ".join(filter(None, (LOW_CLOCK if low else "", chip.caveat if chip else "")))
-            for low, chip in zip(ratio < CLOCK_WARNING, chips, strict=True)
-        ]
-        return np.array(texts, dtype=object)
+        above = ["; ".join(one for one in notes.split("; ") if one.startswith(ABOVE)) for notes in of_hierarchical]
+        low = [LOW_CLOCK if one else "" for one in ratio < CLOCK_WARNING]
+        caveats = [chip.caveat if chip else "" for chip in chips]
+        texts = zip(remarks_of(self._m, self._grouping), above, low, caveats, strict=True)
+        return np.array(["; ".join(filter(None, text)) for text in texts], dtype=object)
 
     def _known(self, values: FloatArray) -> Any:
         return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
@@ -272,7 +276,7 @@ class _Build:
         available = InstructionRows(
             self.m, self.grouping, self.traffic, tuple(level for level in self.spec.chain if level in self.levels)
         )
-        kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes()}
+        kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes(kernels["notes"])}
         kernels["work"] = available.executed()
         return InstructionRoofline(
             points,

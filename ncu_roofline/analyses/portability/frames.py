@@ -22,6 +22,7 @@ from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, POR
 from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, merged, runs_of_frame
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.thresholds import REPEATED
 from ncu_roofline.model import Displayed
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ BINDING = "binding"
 """Instead of a level: whichever level limits most."""
 _WHAT = "Cannot compare"
 __all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
-REPEATED = 1.02
-"""Up to this efficiency two honest measurements may differ: table III of Yang et al. (2018) has 100.64 %."""
 
 
 @dataclass(frozen=True)

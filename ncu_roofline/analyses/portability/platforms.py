@@ -13,11 +13,12 @@ import numpy as np
 from ncu_roofline.analyses.portability.runs import PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import MetricTable, PointTable, open_ceilings
+from ncu_roofline.inputs import open_ceilings
 from ncu_roofline.inputs.opening import recognised
 from ncu_roofline.inputs.plain_table import FORMAT as PLAIN
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, read_rows
 from ncu_roofline.model import Measurements, Selection, as_trajectory, closing_input, measurements_of, roofline
+from ncu_roofline.model.plausible import left_out
 
 Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
 _WHAT = "Cannot compare"
@@ -77,14 +78,16 @@ def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[Pla
         return runs_of_table(table, machines.of_row, how.precision, how.by), list(table.warnings)
     with closing_input(source.path) as opened:
         measurements = how.select.launches(measurements_of(opened, label=source.path))
-        warnings = list(opened.warnings) if isinstance(opened, (MetricTable, PointTable)) else []
+        warnings = list(opened.warnings)
+    implausible = left_out(measurements)
     if not len(measurements):
         raise RooflineError(_WHAT, source.path, "it holds no launch, or none that passes the filters", "Loosen the filters.")
     runs = [run for part in _parts(measurements, source.path, how) for run in _of_part(part, source, machines, how)]
     if not runs:
         reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
+        reason += f" ({implausible[0]})" if implausible else ""
         raise RooflineError(_WHAT, source.path, reason, "Ask `ncu-roofline explain` what it lacks.")
-    return runs, warnings
+    return runs, [*warnings, *implausible]
 
 
 def _called(table: PlainTable, platform: str) -> PlainTable:

@@ -105,7 +105,8 @@ def _beyond(entries: Sequence[tuple[str, str]]) -> str:
 
 def footnotes(frames: TimeFrames, data: TimeChart, beyond: Sequence[tuple[str, str]] = ()) -> list[str]:
     """Sentences below the charts, the weightiest first; ``beyond`` has what lies outside the axes with its numbers."""
-    notes = [tensor_caveat(frames), captions.clock_note(frames), latency_note(frames), overhead_note(frames)]
+    notes = [tensor_caveat(frames), captions.above_note(frames), captions.clock_note(frames)]
+    notes += [latency_note(frames), overhead_note(frames)]
     if len(data.kernels) < data.total:
         share = sum(kernel.share for kernel in data.kernels if math.isfinite(kernel.share))
         part = f" ({percent(share)} of the time)"

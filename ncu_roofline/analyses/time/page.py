@@ -99,6 +99,7 @@ def _table(columns: Sequence[TextColumn]) -> dict[str, Any] | None:
 def _notes(frames: TimeFrames) -> list[str]:
     notes = [
         tensor_caveat(frames),
+        captions.above_note(frames),
         captions.clock_note(frames),
         time_captions.latency_note(frames),
         time_captions.overhead_note(frames),

@@ -158,7 +158,12 @@ def render_md(frames: TimeFrames, *, title: str = "") -> bytes:
 
 def _notes(frames: TimeFrames) -> list[str]:
     """On the view as a whole."""
-    notes = [tensor_caveat(frames), captions.clock_note(frames), time_captions.latency_note(frames)]
+    notes = [
+        tensor_caveat(frames),
+        captions.above_note(frames),
+        captions.clock_note(frames),
+        time_captions.latency_note(frames),
+    ]
     return [note for note in (*notes, time_captions.overhead_note(frames), captions.roof_note(frames)) if note]
 
 

@@ -1,0 +1,250 @@
+"""The door through which metric values come into the model: what no kernel can have measured is missing there, and told.
+
+Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`, finished
+numbers of other tools by `plausible_import`.  The report itself keeps what its file says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ncu_roofline.facts.plausible import MOST_COUNT, Bound, load_limits
+from ncu_roofline.model.counters import as_float, as_floats
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
+from ncu_roofline.report import Instances, Value
+from ncu_roofline.texts import clean, shorten
+from ncu_roofline.units import format_value
+
+LEFT_OUT = "implausible and left out:"
+"""How a note on a value begins that can't be."""
+_SMS = "device__attribute_multiprocessor_count"
+_TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max"))
+_NANOSECOND = 1e-9
+_NAME = 60  # characters of a kernel's name in a note
+KernelName = Callable[[int], str]
+
+
+class Gate:
+    """What the launches of one report can have measured, and notes on what they can't.
+
+    ``columns`` hold metrics as the report has them; SM count and time among them say what the counts can be.  ``name`` gives
+    the name of the kernel of a launch.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Value | None]], count: int, name: KernelName) -> None:
+        self._count, self._name = count, name
+        self._notes: list[tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]] = []
+        self._limits = load_limits()
+        self._sms, self._seconds = np.full(count, self._limits.sms), np.full(count, self._limits.seconds)
+        first = {metric: self._checked(metric, columns[metric]) for metric in (_SMS, *_TIMES) if metric in columns}
+        self._sms = _positive(first.get(_SMS, np.full(count, np.nan)), 1.0, self._limits.sms)
+        times: FloatArray = np.full(count, np.nan)
+        for metric in _TIMES:
+            times = np.where(times > 0, times, first.get(metric, times))
+        self._seconds = _positive(times, _NANOSECOND, self._limits.seconds)
+        self.columns = {
+            metric: first[metric] if metric in first else self._checked(metric, columns[metric]) for metric in columns
+        }
+        """Numbers by metric, NaN where missing, text or implausible."""
+
+    @property
+    def remarks(self) -> TextArray:
+        """For each launch what of it was left out, "" for nothing: a sentence per metric, the same for all of its launches."""
+        found: TextArray = np.full(self._count, "", dtype=object)
+        for rows, note in self._notes:
+            found = joined_remarks(found, np.where(rows, note, ""))
+        return found
+
+    def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
+        """The counts by name of each launch, none where one is no count, or where all together are more than can be."""
+        bound = self._limits.bound(metric)
+        totals = np.array([_total(one) for one in column], dtype=np.float64)
+        if bound is None:
+            return list(column)
+        wrong = ~self._possible(bound, totals)
+        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
+        return [() if bad else one for bad, one in zip(wrong, column, strict=True)]  # type: ignore[misc]
+
+    def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
+        values = as_floats(column)
+        bound = self._limits.bound(metric)
+        if bound is None:
+            return values
+        wrong = ~(self._possible(bound, values) | np.isnan(values))
+        texts = _texts(column)
+        if texts.any():
+            self._tell(metric, texts, lambda row: f"is the text {_short(str(column[row]))!r}", bound, values)
+        if not wrong.any():
+            return values
+        self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
+        return np.where(wrong, np.nan, values)
+
+    def _possible(self, bound: Bound, values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        size = np.abs(values) if bound.signed else values
+        return np.asarray((size >= 0) & (size <= np.minimum(bound.most, bound.limit(self._sms, self._seconds))))
+
+    def _tell(
+        self,
+        metric: str,
+        rows: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        what: Callable[[int], str],
+        bound: Bound,
+        values: FloatArray,
+    ) -> None:
+        if not rows.any():
+            return
+        row = int(np.flatnonzero(rows)[0])
+        why = _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
+        others = int(rows.sum()) - 1
+        more = f", likewise in {others:,} more launch{'es' if others > 1 else ''}" if others else ""
+        name = _short(self._name(row))
+        self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}, {why}{more}"))
+
+
+def plausible_import(m: Measurements) -> Measurements:
+    """What a file of another tool says, without numbers that can't be; remarks tell which."""
+    limits = load_limits()
+    remarks = m.remarks
+
+    def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
+        nonlocal remarks
+        wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
+        if not wrong.any():
+            return values
+        row = int(np.flatnonzero(wrong)[0])
+        others = int(wrong.sum()) - 1
+        note = (
+            f"{LEFT_OUT} {what} of {_short(str(m.name[row]))} is {values[row]:.4g} {unit}, which no machine can"
+            f"{f', likewise in {others:,} more rows' if others else ''}"
+        )
+        remarks = joined_remarks(remarks, np.where(wrong, note, ""))
+        return np.where(wrong, np.nan, values)
+
+    def all_checked(found: Mapping[str, Quantity], what: str, most: FloatArray | float, unit: str) -> dict[str, Quantity]:
+        return {key: replace(one, values=checked(f"{what} {key}", one.values, most, unit)) for key, one in found.items()}
+
+    seconds = checked("the time", m.seconds, limits.imported_seconds, "s")
+    total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)
+    work = all_checked(m.work, "work in", total, "operations")
+    return replace(
+        m,
+        seconds=seconds,
+        work=work,
+        summands=work,
+        traffic=all_checked(m.traffic, "traffic at", total, "byte"),
+        compute=all_checked(m.compute, "the roof", limits.imported_rate, "operations per second"),
+        bandwidth=all_checked(m.bandwidth, "the roof", limits.imported_rate, "byte per second"),
+        remarks=remarks,
+    )
+
+
+def left_out(m: Measurements) -> tuple[str, ...]:
+    """What is missing in measurements as implausible, a sentence for each metric and report."""
+    texts = [text for remark in dict.fromkeys(m.remarks.tolist()) for text in remark.split("; ")]
+    return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
+
+
+def _short(name: str) -> str:
+    """A kernel's name for a note, in which "; " would end the sentence."""
+    return shorten(clean(name).replace(";", ","), _NAME)
+
+
+def joined_remarks(first: TextArray, second: TextArray) -> TextArray:
+    """Remarks on the same launches, as one remark each."""
+    found: TextArray = np.array(first, dtype=object)
+    rows = np.flatnonzero(second != "")
+    found[rows] = ["; ".join(filter(None, pair)) for pair in zip(first[rows], second[rows], strict=True)]
+    return found
+
+
+def _positive(values: FloatArray, scale: float, instead: float) -> FloatArray:
+    """Values in SI units; ``instead`` where they are unknown: no launch had less than one SM or nanosecond."""
+    return np.where(values >= 1, values * scale, instead)
+
+
+def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
+    """What is wrong with a value, with the bound."""
+    if math.isnan(value):
+        return "which is no number"
+    if value < 0 and not bound.signed:
+        return "less than 0"
+    limit = bound.limit(sms, seconds)
+    if bound.most <= limit:
+        origin = "a counter has 64 bits" if bound.most == MOST_COUNT else bound.origin
+        return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({origin})"
+    per = {"second": "second", "cycle": "cycle"}.get(bound.form, format_value(seconds, "second", 3))
+    who = f"{sms:.0f} SMs" if bound.per_sm else "a unit"
+    return f"more than the {limit:.3g} {bound.unit} per {per} that {who} could do ({bound.origin})"
+
+
+def _texts(column: Sequence[Value | None]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if str not in set(map(type, column)):
+        return np.zeros(len(column), dtype=bool)
+    return np.array([isinstance(value, str) for value in column], dtype=bool)
+
+
+def _total(counts: Instances) -> float:
+    """The sum of counts, NaN where one is no count."""
+    numbers = [value for _, value in counts]
+    if not all(isinstance(value, (int, float)) and value >= 0 for value in numbers):
+        return math.nan
+    return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
+
+
+class PlausibleMetrics(Mapping[str, Value]):
+    """The metrics of one result without those that can't be, by the same bounds as for columns; each is decoded once."""
+
+    def __init__(self, metrics: Mapping[str, Value]) -> None:
+        self._metrics = metrics
+        self._limits = load_limits()
+        self._read: dict[str, Value | None] = {}
+        self._context: tuple[float, float] | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        value = self.recorded(name)
+        if value is None or not self.allows(name, value):
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._metrics if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def recorded(self, name: str) -> Value | None:
+        """What the report has, plausible or not; None if it has no scalar."""
+        if name not in self._read:
+            self._read[name] = self._metrics.get(name)
+        return self._read[name]
+
+    def allows(self, name: str, value: Value) -> bool:
+        """Whether a metric can have this value; NaN is what ncu writes for one that it could not collect."""
+        bound = self._limits.bound(name)
+        if bound is None:
+            return True
+        if isinstance(value, str):
+            return False
+        size = -value if bound.signed and value < 0 else value
+        if 0 <= size <= bound.most:
+            return bound.rate == math.inf or size <= bound.limit(*self._launch())
+        return size != size
+
+    def _launch(self) -> tuple[float, float]:
+        """SMs and seconds of the launch, those of the bounds where it says nothing plausible."""
+        if self._context is None:
+            nanoseconds = (value for name in _TIMES for value in self._positive(name))
+            self._context = (
+                next(self._positive(_SMS), self._limits.sms),
+                next(nanoseconds, self._limits.seconds / _NANOSECOND) * _NANOSECOND,
+            )
+        return self._context
+
+    def _positive(self, name: str) -> Iterator[float]:
+        value = self.get(name)
+        if isinstance(value, (int, float)) and value >= 1:
+            yield float(value)

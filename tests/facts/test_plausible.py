@@ -1,0 +1,96 @@
+"""The data file of what metrics can be: what it says of names, and which mistakes it refuses."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import ncu_roofline
+from ncu_roofline.facts import SpecError, load_spec, load_units
+from ncu_roofline.facts.plausible import FILE, load_limits, read_limits
+from ncu_roofline.model.counters import spellings
+
+TEXT = (Path(ncu_roofline.__file__).parent / "data" / FILE).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("gpu__time_duration.sum", "time"),
+        ("sm__cycles_elapsed.avg.per_second", "clock"),
+        ("dram__cycles_elapsed.avg.per_second", "memory-clock"),
+        ("sm__cycles_elapsed.max", "cycles"),
+        ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", "threads"),
+        ("sm__inst_executed.sum", "instructions"),
+        ("sm__ops_path_tensor_src_fp16.sum.per_second", "tensor"),
+        ("lts__t_sectors_srcunit_tex_lookup_miss.sum", "differences"),
+        ("lts__t_sectors.sum", "sectors"),
+        ("dram__bytes.sum", "bytes"),
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "events"),
+        ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "percentage"),
+    ],
+)
+def test_metrics_have_their_bounds(name: str, bound: str) -> None:
+    found = load_limits().bound(name)
+    assert found is not None
+    assert found.id == bound
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "device__attribute_display_name",
+        "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed",  # text
+        "derived__mine_bytes.sum",
+        "someone__bytes.sum",
+        "my_metric",
+        "smsp__average_warp_latency_per_inst_issued.ratio",
+        "lts__t_bytes" + "x" * 1000 + ".sum",
+    ],
+)
+def test_others_stay_as_they_are(name: str) -> None:
+    assert load_limits().bound(name) is None
+
+
+def test_everything_that_the_model_reads_has_a_bound() -> None:
+    spec = load_spec()
+    bindings = [one for owner in (*spec.precisions, *spec.levels) for one in owner.bindings]
+    names = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak]) | {
+        *load_units().metrics()
+    }
+    assert [name for name in names if load_limits().bound(name) is None] == []
+
+
+def test_a_limit_is_of_sms_cycles_and_time() -> None:
+    limits = load_limits()
+    count, rate, peak = (limits.bound(f"lts__t_bytes.sum{form}") for form in ("", ".per_second", ".peak_sustained"))
+    assert count is not None
+    assert rate is not None
+    assert peak is not None
+    assert count.limit(100, 2.0) == 2.0 * rate.limit(100, 2.0) == 2.0 * 1e10 * peak.limit(100, 2.0) > 0
+    patched = limits.bound("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
+    assert patched is not None
+    assert patched.rate == math.inf
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ('id = "sms"', 'id = "SMs"', "quantity"),
+        ("most = 1024", "most = -1", "quantity[1].most"),
+        ("rate = 4096", 'rate = "many"', "rate"),
+        ('\nper = "unit"', '\nper = "chip"', "per"),
+        ('origin = "one per cycle"', 'origin = "one; per cycle"', "origin"),
+        ('id = "slices"', 'id = "sms"', "quantity"),
+        ("seconds = 3.2e9", "minutes = 1", "imported.seconds"),
+        ("signed = true", "sign = true", "sign"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, old: str, new: str, where: str) -> None:
+    assert old in TEXT
+    (tmp_path / FILE).write_text(TEXT.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(SpecError) as error:
+        read_limits(tmp_path)
+    assert where in str(error.value)

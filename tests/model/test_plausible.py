@@ -1,0 +1,235 @@
+"""What no kernel can have measured is missing and told, in every command; what real reports hold passes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ncu_roofline import read_report, roofline
+from ncu_roofline.annotate.annotation import annotate
+from ncu_roofline.facts.plausible import Limits, load_limits
+from ncu_roofline.inputs import ImportedPoint, ImportedRoof, PointTable
+from ncu_roofline.model import measurements_of
+from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, left_out
+from ncu_roofline.nvrules.action import IAction
+from tests.cli.command import Command
+from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
+from tests.instruction_factory import executed
+from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
+
+DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
+DRAM = "dram__bytes.sum"
+CLOCK = "sm__cycles_elapsed.avg.per_second"
+SMS = "device__attribute_multiprocessor_count"
+TIME = "gpu__time_duration.sum"
+# What can't be, and words of the note: the kind of wrong, and its bound.
+WRONG: dict[str, tuple[str, Any, str]] = {
+    "negative count": (DFMA, -5e8, "less than 0"),
+    "negative SMs": (SMS, -108, "less than 0"),
+    "a million SMs": (SMS, 10**6, "more than 1024 SMs"),
+    "text as time": (TIME, "1000000", "is the text '1000000', which is no number"),
+    "negative time": (TIME, -1e6, "less than 0"),
+    "endless time": (TIME, 1e300, "more than 3.2e+16 ns"),
+    "1e308 bytes": (DRAM, 1e308, "more than the 4.42e+12 byte per 1 ms that 108 SMs could do"),
+    "more bytes than SMs can move": (DRAM, 1e13, "more than the 4.42e+12 byte per 1 ms that 108 SMs could do"),
+    "infinite bytes": (DRAM, math.inf, "is inf, more than"),
+    "negative bytes": (DRAM, -1.0, "less than 0"),
+    "clock": (CLOCK, 1e308, "more than 1e+10 Hz"),
+    "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "more than 1e+07 kHz"),
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def without(metrics: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in metrics.items() if key != name}
+
+
+@pytest.mark.parametrize("which", WRONG)
+def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -> None:
+    name, value, words = WRONG[which]
+    wrong = report(tmp_path / "r.ncu-rep", kernel({**complete(), name: value}), kernel(complete(), name="other()"))
+    with read_report(wrong) as opened:
+        assert opened.kernels[0].metrics[name] == value  # the reader returns what the file says
+    seen = roofline(wrong)
+    lacking = roofline(report(tmp_path / "r.ncu-rep", kernel(without(complete(), name)), kernel(complete(), name="other()")))
+    assert seen.points.equals(lacking.points)
+    assert seen.roofs.equals(lacking.roofs)
+    assert seen.kernels.drop(columns="notes").equals(lacking.kernels.drop(columns="notes"))
+    first, second = seen.kernels["notes"]
+    assert f"{LEFT_OUT} {name} of launch 0 (kernel) is " in first
+    assert words in first
+    assert LEFT_OUT not in second
+
+
+def test_one_note_for_many_launches(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), DRAM: 1e308 + i}) for i in range(40)], kernel(complete()))
+    told = left_out(measurements_of(file))
+    assert len(told) == 1
+    assert told[0].endswith(", likewise in 39 more launches")
+
+
+def test_nothing_of_it_is_drawn_or_summed(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: 1e308}), kernel(complete()))
+    by_kernel = roofline(file, by="kernel").points
+    dram = by_kernel[by_kernel["level"] == "dram"]
+    assert dram["traffic"].tolist() == [250_000_000]
+    assert dram["coverage"].tolist() == [0.5]
+
+
+def test_counts_of_opcodes_pass_the_same_gate(tmp_path: Path) -> None:
+    counted = opcodes(DFMA=1e6)
+    beyond = {**counted, WARPS: [("HMMA_16816_F32", 1e30)], THREADS: [("DFMA", 1e30)]}
+    good, wrong = (kernel(without(complete(), DFMA), instances=one) for one in (counted, beyond))
+    work = measurements_of(report(tmp_path / "r.ncu-rep", good, wrong)).work["fp64"].values
+    assert work.tolist()[0] == 64e6
+    assert math.isnan(work[1])
+    told = left_out(measurements_of(report(tmp_path / "r.ncu-rep", wrong)))
+    assert [text for text in told if THREADS in text]
+    assert [text for text in told if WARPS in text]
+
+
+def test_differences_of_passes_may_be_negative() -> None:
+    metrics = {"lts__t_sectors_lookup_miss.sum": -3.0, "lts__t_sectors.sum": -3.0, "anyones__count.sum": -3.0, "mine": math.inf}
+    assert {name for name in metrics if name in PlausibleMetrics(metrics)} == {*metrics} - {"lts__t_sectors.sum"}
+
+
+def test_not_a_number_is_what_ncu_writes_for_nothing(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: math.nan}))
+    assert left_out(measurements_of(file)) == ()
+    assert DRAM in PlausibleMetrics({DRAM: math.nan})
+
+
+def test_instruction_patching_may_take_another_time(tmp_path: Path) -> None:
+    """Recorded: by application replay 160,000 times as many instructions as the hardware saw in its time."""
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), "inst_executed": 7.95e10, **flops("d", fma=10**15)}))
+    assert left_out(measurements_of(file)) == ()
+
+
+@pytest.mark.parametrize("which", WRONG)
+def test_rules_get_none_of_it(tmp_path: Path, which: str) -> None:
+    name, value, _ = WRONG[which]
+    with read_report(report(tmp_path / "r.ncu-rep", kernel({**complete(), name: value}))) as opened:
+        action = IAction(opened.kernels[0])
+        assert action.metric_by_name(name) is None
+        good = action.metric_by_name("lts__t_sectors_srcunit_tex.sum")
+        assert good is not None
+        assert good.value() == 500_000_000 // 32
+
+
+def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
+    peak, bandwidth = per_second("flops.sum.peak_sustained"), per_second("dram__bytes.sum.peak_sustained", clock="clock")
+    dot = point(per_second("add", "mul"), one("dram__bytes.sum.per_second"))
+    data = section(chart(roofs=(roof(peak, bandwidth),), points=(dot,)))
+    own = {"flops.sum.peak_sustained": 4.0, "dram__bytes.sum.peak_sustained": 8.0, "add": 1.0, "mul": 1.0, "clock": 1e9}
+    rate = "dram__bytes.sum.per_second"
+    good, wrong = (
+        kernel({**complete(), **own, "smsp__cycles_elapsed.avg.per_second": 1e9, rate: value}, sections=(data,))
+        for value in (1e11, 1e300)
+    )
+    drawn = [roofline(report(tmp_path / "r.ncu-rep", each), source="embedded") for each in (good, wrong)]
+    assert [len(each.points) for each in drawn] == [1, 0]
+
+
+def test_other_tools_files_pass_a_gate_of_their_own() -> None:
+    points = (
+        ImportedPoint("good", 1.0, {"fp64": 1e12}, {"dram": 1e11}),
+        ImportedPoint("work", 1.0, {"fp64": 1e300}, {"dram": 1e11}),
+        ImportedPoint("time", 1e300, {"fp64": 1e12}, {"dram": 1e11}),
+        ImportedPoint("roof", 1.0, {"fp64": 1e12}, {"dram": 1e11}, roofs=(ImportedRoof("dram", "bandwidth", "DRAM", 1e300),)),
+    )
+    m = measurements_of(PointTable("t.csv", "plain", points))
+    assert np.isnan(m.work["fp64"].values).tolist() == [False, True, False, False]
+    assert np.isnan(m.seconds).tolist() == [False, False, True, False]
+    assert np.isnan(m.bandwidth["dram"].values).all()
+    assert {text.split(" is ")[0] for text in left_out(m)} == {
+        f"{LEFT_OUT} the time of time",
+        f"{LEFT_OUT} work in fp64 of work",
+        f"{LEFT_OUT} the roof dram of roof",
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("show", "--view", "time"),
+        ("show", "--view", "instruction"),
+        ("show", "--by", "kernel"),
+        ("show", "--json"),
+        ("explain",),
+        ("advise",),
+        ("advise", "--json"),
+        ("portability",),
+        ("compare", "{good}"),
+        ("ranks", "{good}"),
+    ],
+    ids=" ".join,
+)
+def test_every_command_tells_it(tmp_path: Path, run: Command, words: tuple[str, ...]) -> None:
+    metrics = {**complete(), **executed(10**6)} if "instruction" in words else complete()
+    good = report(tmp_path / "good.ncu-rep", kernel(metrics), kernel(complete()))
+    bad = report(tmp_path / "bad.ncu-rep", kernel({**metrics, DRAM: 1e308}), kernel(complete(), name="other()"))
+    outcome = run(*(word.format(good=good) for word in words), bad)
+    assert outcome.code == 0, outcome.err
+    told = " ".join(f"{outcome.out} {outcome.err}".split())
+    assert f"{DRAM} of launch 0 (kernel) is 1e+308, more than the 4.42e+12 byte per 1 ms" in told
+    assert "1e+308" not in told.replace("is 1e+308", "")
+
+
+def test_an_annotated_copy_keeps_the_bytes_and_draws_nothing_of_it(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: 1e308}))
+    copy = tmp_path / "copy.ncu-rep"
+    account = annotate(file, lambda chunks: copy.write_bytes(b"".join(chunks)) and None)
+    with read_report(copy) as annotated, read_report(file) as original:
+        own = {name: value for name, value in annotated.kernels[0].metrics.items() if name not in original.kernels[0].metrics}
+        assert annotated.kernels[0].metrics[DRAM] == 1e308
+        assert own
+        assert all(value < 1e20 for value in own.values() if isinstance(value, (int, float)))
+    assert any(DRAM in note for note in account.explanation.notes)
+
+
+def test_the_same_bounds_hold_for_columns_and_for_single_results(tmp_path: Path) -> None:
+    for name, value, _ in WRONG.values():
+        metrics = {**complete(), name: value}
+        assert name not in PlausibleMetrics(metrics)
+        assert all(other in PlausibleMetrics(metrics) for other in complete() if other != name)
+        assert len(left_out(measurements_of(report(tmp_path / "r.ncu-rep", kernel(metrics))))) == 1
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize("view", ["roofline", "instruction"])
+def test_no_real_report_loses_anything(
+    real_reports: Mapping[str, Path], run: Command, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the gate does, real reports look as if there was none."""
+
+    def seen() -> dict[str, Any]:
+        return {name: json.loads(run("show", path, "--json", "--view", view).out) for name, path in real_reports.items()}
+
+    gated = seen()
+    monkeypatch.setattr(Limits, "bound", lambda _limits, _name: None)
+    assert gated == seen()
+
+
+@pytest.mark.reports
+def test_every_metric_of_real_reports_is_plausible(real_reports: Mapping[str, Path]) -> None:
+    limits = load_limits()
+    looked_at = 0
+    for path in real_reports.values():
+        with read_report(path) as opened:
+            for one_kernel in opened.kernels:
+                plausible = PlausibleMetrics(one_kernel.metrics)
+                lost = [name for name in one_kernel.metrics if name not in plausible]
+                assert lost == []
+                looked_at += sum(limits.bound(name) is not None for name in one_kernel.metrics.names())
+    assert looked_at > 10_000
