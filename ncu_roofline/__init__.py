@@ -5,11 +5,12 @@ from ncu_roofline import read_report, roofline, render
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ncu_roofline.version import __version__
 
+TYPE_CHECKING = False  # not from typing, which takes time before the program can answer Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     from ncu_roofline.analyses import render
     from ncu_roofline.analyses.compare.frames import compare
     from ncu_roofline.analyses.fma_mix import fma_mix

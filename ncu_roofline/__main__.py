@@ -1,6 +1,53 @@
-"""`python -m ncu_roofline`."""
+"""The program: `ncu-roofline`, and `python -m ncu_roofline`."""
 
-from ncu_roofline.cli import main
+try:
+    import _thread
+    import os
+    import signal
+    import sys
+    import time
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
+
+_SOON_SECONDS = 0.01
+_hook = sys.unraisablehook
+
+
+def main() -> int:
+    """Run the command line; Ctrl-C ends it without a traceback, also while it imports and while it ends."""
+    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if listening:
+        signal.signal(signal.SIGINT, _leave)
+    from ncu_roofline.cli import main as run
+
+    sys.unraisablehook = _unraisable
+    if listening:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return run()
+    finally:
+        if listening:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _leave(*_: object) -> None:
+    """There is nothing to tidy up yet, and an exception inside of an import may be taken for another one."""
+    os.write(2, b"ncu-roofline: interrupted\n")
+    os._exit(130)
+
+
+def _unraisable(found: "sys.UnraisableHookArgs") -> None:
+    """Python can't raise inside callbacks, of imports for instance: it would print a traceback and forget the interrupt."""
+    if issubclass(found.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(_interrupt_soon, ())
+    else:
+        _hook(found)
+
+
+def _interrupt_soon() -> None:
+    time.sleep(_SOON_SECONDS)
+    _thread.interrupt_main()
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

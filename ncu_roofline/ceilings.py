@@ -30,6 +30,7 @@ SCHEMA_VERSION = 1
 UNKNOWN_CAPABILITY = (0, 0)
 # What ceilings are measured on: "kind" of a device, of GPUs where it is missing.
 GPU, CPU = "gpu", "cpu"
+UNNAMED_CPU = "CPU"  # the device in files of tools that count on CPUs and don't say on which
 
 MEASURED, PUBLISHED = "measured", "published"
 NOT_COMPARABLE = "published, conditions not comparable"
@@ -106,8 +107,11 @@ class Ceilings:
     def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
         """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know.
 
-        Those of a CPU apply to no GPU, but to that CPU in files of other tools: it has no compute capability.
+        Those of a CPU apply to no GPU, but to that CPU in files of other tools: it has no compute capability.  Where such a
+        file does not name its CPU, the user has to know as well.
         """
+        if self.kind == CPU and device == UNNAMED_CPU and compute_capability == UNKNOWN_CAPABILITY:
+            return True
         if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
             return True
         return self.compute_capability == compute_capability and model_name(self.device) == model_name(device)

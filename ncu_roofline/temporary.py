@@ -21,8 +21,8 @@ from ncu_roofline.errors import RooflineError
 
 _SUFFIX = ".ncu-roofline.part"
 _FOLDER = "ncu-roofline-"
-_FILES = re.compile(rf"\..*\.(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)
-_FOLDERS = re.compile(rf"{_FOLDER}(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}")
+_FILES = re.compile(rf"\.(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}{re.escape(_SUFFIX)}\Z")
+_FOLDERS = re.compile(rf"\A{_FOLDER}(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}\Z")
 _FRESH_SECONDS = 60  # between being made and being locked, and clocks of hosts and file servers differ
 _OLD_SECONDS = 86_400
 _FREE, _TAKEN, _UNKNOWN = "free", "taken", "unknown"
@@ -102,7 +102,7 @@ def _remove_left_over(folder: str, ours: re.Pattern[str], fresh: float) -> None:
     """Remove what killed runs of this user left in ``folder``, with names of ``ours`` and ``fresh`` seconds ago or more."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            name = ours.fullmatch(entry.name)
+            name = ours.search(entry.name)
             if name:
                 with suppress(OSError):
                     _remove_dead(entry.path, name["host"] == _host(), fresh)

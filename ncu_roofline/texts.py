@@ -1,11 +1,30 @@
-"""Texts from outside on one line: what may be printed, and how long names are cut."""
+"""Texts from outside: what of them may be printed or written, on one line, and how long names are cut."""
 
 from __future__ import annotations
 
 import unicodedata
 
 MAX_LENGTH = 40
+_BLANKS = str.maketrans("\n\r\t", "   ")
 _MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
+
+
+def printable(text: str) -> str:
+    """``text`` on one line and without anything that a terminal would obey: control characters, changes of direction."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def one_line(value: object) -> str:
+    """The text of ``value``, line ends and tabs as blanks, the rest `printable`."""
+    text = str(value)
+    return text if text.isprintable() else printable(text.replace("\r\n", " ").translate(_BLANKS))
+
+
+def block(text: str) -> str:
+    """A text of several lines, each `one_line`."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.replace("\r\n", "\n").split("\n")))
 
 
 def clean(text: str, limit: int | None = _MAX_READ) -> str:

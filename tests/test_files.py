@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.texts import printable
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 

@@ -13,11 +13,12 @@ import ncu_roofline
 
 ROOT = Path(ncu_roofline.__file__).parent
 PACKAGE = "ncu_roofline"
-# Lowest first; what stands in one line is peers.  The files of the first line are used everywhere.
+# Lowest first; what stands in one line is peers.  The files of the first lines are used everywhere.
 LAYERS = (
+    ("texts",),
     ("errors",),
     ("temporary",),
-    ("units", "files", "texts", "version", "wire"),
+    ("units", "files", "patterns", "version", "wire"),
     ("forms",),
     ("facts",),
     ("report", "sectionfile"),

@@ -97,7 +97,7 @@ def _find(wanted: str) -> Path | None:
 def native_capabilities() -> tuple[str, ...]:
     """Compute capabilities of the GPUs here, as nvidia-smi tells.  Raises RooflineError where there is none."""
     text = ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
-    found = tuple(sorted(set(re.findall(r"^\s*(\d+\.\d+)\s*$", text or "", re.MULTILINE))))
+    found = tuple(sorted(set(re.findall(r"^[^\S\n]*(\d+\.\d+)[^\S\n]*$", text or "", re.MULTILINE))))
     if not found:
         reason = "nvidia-smi is missing or fails, so there is no driver" if text is None else "nvidia-smi lists no GPU"
         next_step = (

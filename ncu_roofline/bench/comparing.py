@@ -13,9 +13,9 @@ from ncu_roofline.bench.merging import CONDITIONS, valued_at
 from ncu_roofline.bench.statistics import kept, variation
 from ncu_roofline.bench.tables import value_text
 from ncu_roofline.ceilings import PUBLISHED, Ceilings, ceilings_of, energy_per_unit, read_document
-from ncu_roofline.errors import printable
 from ncu_roofline.forms import inside, known, number
 from ncu_roofline.rendering.table import listing
+from ncu_roofline.texts import printable
 
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
 NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from ncu_roofline.check.nvperf import SCHEDULING, CounterRequest, EvalRequest, Library, NvperfError, libraries, used_size
+from ncu_roofline.patterns import UserPattern
 
 OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
 """Verdicts on a name: valid; not on this chip; a counter without rollup; a bad suffix; made by Nsight Compute itself."""
@@ -79,8 +80,8 @@ class Chip:
 
     def _matching(self, pattern: str) -> str:
         try:
-            expression = re.compile(pattern)
-        except re.error:
+            expression = UserPattern(pattern, "metrics regex:")
+        except ValueError:
             return FOREIGN  # Nsight Compute's dialect, not Python's
         return OK if any(map(expression.search, self.names)) else UNKNOWN
 

@@ -37,7 +37,7 @@ _ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
 _FREE = ("device__attribute_",)  # in every report, asked for or not
 _Places = dict[Field, list[Target]]
 # What a counter is one share of: reads and writes of the same traffic belong to one peak.
-_SHARE = re.compile(r"_(?:op|pipe|mem)_\w+$|_(?:read|write)$")
+_SHARE = re.compile(r"_(?:op|pipe|mem)_.+|_(?:read|write)$", re.DOTALL)
 # No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
 _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
 

@@ -6,21 +6,21 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from ncu_roofline.cli.outputs import say
+from ncu_roofline.cli.outputs import say, tell
 from ncu_roofline.cli.parser import parse
 from ncu_roofline.cli.signals import ended_by_signals
-from ncu_roofline.errors import RooflineError, Terminated
+from ncu_roofline.errors import RooflineError, Terminated, unexpected
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (0 done, 1 an error we explain, 2 usage, 128 and its number for a signal)."""
     _write_any_character()
-    run = parse(argv)
+    words = sys.argv[1:] if argv is None else argv
     try:
         with ended_by_signals():
-            return run()
+            return _run(words)
     except RooflineError as error:
-        say(f"ncu-roofline: {error}")
+        tell(error)
         return error.exit_code
     except BrokenPipeError:  # `ncu-roofline show ... | head`
         return 0
@@ -30,6 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("ncu-roofline: interrupted")
         return 130
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        return parse(words)()
+    except (RooflineError, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise unexpected("Cannot run", f"ncu-roofline {' '.join(words)}", error) from error
 
 
 def _write_any_character() -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ncu_roofline.cli.ceilings import ceiling_files, wanted
 from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import check_output, progress, say, write_text
-from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.metric_names import compact
 from ncu_roofline.files import write_atomically
+from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
     from ncu_roofline.annotate import Account

@@ -24,8 +24,9 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.forms import inside, number
+from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built

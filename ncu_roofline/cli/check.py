@@ -5,18 +5,22 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.cli.options import argument, flag, names, option
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.files import pack_folder
 from ncu_roofline.rendering.table import listing
+from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
     from ncu_roofline.check import Checked, Passes, Target
+    from ncu_roofline.check.content import Finding
     from ncu_roofline.facts.fields import Release
 
     Table = dict[str, dict[str, Passes | None]]
@@ -55,7 +59,8 @@ def run(request: Request) -> int:
     if not libraries():
         say(f"ncu-roofline: {HOW_TO_GET}")
     table = _passes(checked, targets) if request.passes else {}
-    write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table))
+    own = not request.files
+    write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table, own))
     return 1 if has_error(found for one in checked for found in one.findings) else 0
 
 
@@ -140,22 +145,39 @@ def _numbers(passes: Passes) -> dict[str, int]:
     return {"total": passes.total, "hardware": passes.hardware, "sass": passes.sass}
 
 
-def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table) -> str:
+def _text(
+    checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool = False
+) -> str:
     from ncu_roofline.facts.fields import release_text
     from ncu_roofline.sectionfile.schema import RELEASES
 
     findings = [found for one in checked for found in one.findings]
-    lines = [printable(str(found)) for found in findings]
-    errors = sum(found.severity == "error" for found in findings)
+    errors = [found for found in findings if found.severity == "error"]
     warnings = sum(found.severity == "warning" for found in findings)
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
+    lines = [printable(str(found)) for found in (errors if own else findings)]
     lines.append(
         f"{_count(len(checked), 'file')} checked for {_count(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {_count(errors, 'error')}, {_count(warnings, 'warning')}"
+        f" {_count(len(errors), 'error')}, {_count(warnings, 'warning')}"
     )
+    if own:
+        lines += _about_own(checked, findings)
     if table:
         lines += ["", "Replay passes", *_rows(table), ONE_MORE]
     return "\n".join(lines)
+
+
+def _about_own(checked: Sequence[Checked], findings: Sequence[Finding]) -> list[str]:
+    """Which files they were, and what is not listed of them: no user has to act on it."""
+    folder = str(pack_folder("sections"))
+    names = ", ".join(os.path.basename(one.path).removesuffix(SUFFIX) for one in checked)
+    lines = [f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}"]
+    kinds = Counter(found.code for found in findings if found.severity != "error")
+    if kinds:
+        counts = ", ".join(f"{number} {code}" for code, number in sorted(kinds.items()))
+        lines.append(f"Known of them, as one section serves many chips and releases: {counts}; listed by")
+        lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
+    return lines
 
 
 def _count(number: int, noun: str) -> str:

@@ -145,7 +145,7 @@ def run(request: Request) -> int:
     result = evaluate(result, conditions)
     width = how.width or terminal_width()
     data = render(result, output_format, table=how.table, title=how.title, width=width)
-    deliver(how.output, data, how.force, text=output_format == "text")
+    deliver(how.output, data, how.force, output_format)
     if thresholds.junit:
         deliver(thresholds.junit, render(result, "junit", strict=thresholds.strict), how.force)
     disjoint = _disjoint(result)

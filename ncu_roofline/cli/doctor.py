@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from ncu_roofline.cli.options import flag
 from ncu_roofline.cli.outputs import write_text
-from ncu_roofline.errors import printable
 from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
 from ncu_roofline.machine.machine import this_machine
+from ncu_roofline.texts import printable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
 from ncu_roofline.cli.outputs import without_warnings, write_text
-from ncu_roofline.errors import RooflineError, printable
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.metric_names import compact
+from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
     from ncu_roofline.model import Selection

@@ -102,11 +102,12 @@ def ratio(text: str) -> float:
 
 def regex(text: str) -> str:
     """A regular expression, as text."""
+    from ncu_roofline.patterns import UserPattern
+
     try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
-    return text
+        return UserPattern(text, "").text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def step_label(text: str) -> str:
@@ -155,7 +156,7 @@ def scheduler(text: str) -> str:
 
 def latency(text: str) -> float:
     """Seconds of a text like 4.2us."""
-    match = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
     seconds = float(match[1]) * _SECONDS[match[2].lower()] if match else 0.0
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no time like 4.2us (a positive number, then s, ms, us or ns)")

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from ncu_roofline.errors import RooflineError, UsageError, printable
+from ncu_roofline.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
 from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.rendering.table import as_shown
+from ncu_roofline.texts import block, one_line, printable
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.measuring import Record
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STANDARD_OUTPUT = "-"
+# Formats for people and spreadsheets.  The others escape what is no letter, as their kind has it.
+_OF_LINES = ("text", "md", "csv", "nersc")
 
 
 def check_output(path: str, force: bool, inputs: Iterable[str]) -> None:
@@ -76,9 +80,11 @@ def write_output(path: str, data: bytes, force: bool) -> None:
         write_atomically(path, [data], overwrite=force)
 
 
-def deliver(path: str, data: bytes, force: bool, *, text: bool = False) -> None:
-    """Write a result and say so of a file; if ``path`` is "", print it, ``text`` in the letters that a console has."""
-    if text and not path:
+def deliver(path: str, data: bytes, force: bool, output_format: str = "") -> None:
+    """Write a result and say so of a file; if ``path`` is "", print it, in the letters that a console has where it is text."""
+    if output_format in _OF_LINES:
+        data = block(data.decode("utf-8", "replace")).encode()
+    if output_format == "text" and not path:
         write_text(data.decode().rstrip("\n"))
     else:
         write_output(path or STANDARD_OUTPUT, data, force)
@@ -92,9 +98,13 @@ def terminal_width(unknown: int = 120) -> int:
 
 
 def write_text(text: str) -> None:
-    """Print ``text`` and a line end to standard output.  Raises RooflineError."""
+    """Print ``text`` and a line end to standard output, whatever it may hold; a terminal gets our colours.
+
+    Raises RooflineError.
+    """
     with _standard_output() as stream:
-        stream.write(f"{text}\n")
+        lines = map(as_shown if stream.isatty() else one_line, text.split("\n"))
+        stream.write("\n".join(lines) + "\n")
 
 
 def say(message: str) -> None:
@@ -102,6 +112,14 @@ def say(message: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError):
             print(printable(message), file=sys.stderr)
+
+
+def tell(error: RooflineError) -> None:
+    """An error as a line, and where it came from if it is a bug and the environment asks for that."""
+    say(f"ncu-roofline: {error}")
+    if isinstance(error, UnexpectedError) and os.environ.get(TRACEBACK):
+        for line in error.trace.splitlines():
+            say(line)
 
 
 def warn(messages: Iterable[str]) -> None:
@@ -151,7 +169,7 @@ class Bar:
     """The ceiling being measured and the value just found, in a bar on standard error; with ``shown`` false nothing."""
 
     def __init__(self, title: str, shown: bool) -> None:
-        self._title, self._shown = title, shown
+        self._title, self._shown = printable(title), shown
         self._bar: Any = None
         self._last, self._headed = "", False
 
@@ -189,7 +207,7 @@ class Bar:
             from ncu_roofline.bench.tables import value_text
 
             found = value_text(record.value, record.unit) if record.values else record.failure[:40]
-            self._last = f"{ceiling} {found}"
+            self._last = printable(f"{ceiling} {found}")
             self._bar.set_postfix_str(self._last, refresh=False)
         self._bar.update()
 

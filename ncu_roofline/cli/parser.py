@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
@@ -37,9 +36,8 @@ COMMANDS = {
 Commands = argparse._SubParsersAction  # the public name for this class does not exist
 
 
-def parse(argv: Sequence[str] | None) -> Callable[[], int]:
+def parse(words: Sequence[str]) -> Callable[[], int]:
     """What the command line asks for, ready to run: a function of a command with its request."""
-    words = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(
         prog="ncu-roofline",
         description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",

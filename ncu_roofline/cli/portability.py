@@ -150,7 +150,7 @@ def run(request: Request) -> int:
     result = portability(runs, _choices(request.compared, of.platforms))
     warn((*warnings, *result.warnings))
     data = render(result, output_format, title=how.title)  # type: ignore[arg-type]
-    deliver(how.output, data, how.force, text=output_format == "text")
+    deliver(how.output, data, how.force, output_format)
     return 0
 
 

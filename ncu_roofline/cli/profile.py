@@ -30,7 +30,7 @@ from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.files import pack_folder
-from ncu_roofline.machine import profile
+from ncu_roofline.machine import profile, running
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu, find_gpus
 from ncu_roofline.machine.kept import kept_for
@@ -39,15 +39,19 @@ from ncu_roofline.machine.manifest import read_manifest
 from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.machine.pack import passes_text, render_pack
 from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
+from ncu_roofline.machine.running import Run
 from ncu_roofline.temporary import temporary_folder
 from ncu_roofline.version import __version__
+
+INTERRUPTED = 130
+"""The exit code of what was ended by Ctrl-C, as shells have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What to run, what to count, and where the results go."""
 
-    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled."
+    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled, 130 if it was interrupted."
     precision: tuple[str, ...] = option(
         "count only these: fp64, fp32, fp16, tensor (default: all)", "ID,...", type=words, default=()
     )
@@ -99,16 +103,20 @@ def run(request: Request) -> int:
     lighter = profile.sections_for(request.precision, light=True)
     say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
-    before = profile.reports(wanted.output)
-    with _folders(rendered, installed) as folders:
-        command = profile.command(setting.ncu, replace(wanted, folders=folders))
-        try:
-            outcome = profile.run(machine, command, say)
-        except OSError as error:
-            raise RooflineError(
-                "Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu."
-            ) from error
-    return _finish(machine, request, setting, outcome, profile.written(wanted.output, before))
+    with _folders(rendered, installed) as folders, profile.apart(wanted.output) as apart:
+        inside = replace(wanted, folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
+        outcome = _outcome(machine, setting, inside, wanted)
+        report = profile.placed(apart, wanted.output, request.force)
+    return _finish(machine, request, setting, outcome, report)
+
+
+def _outcome(machine: Machine, setting: Setting, inside: profile.Wanted, wanted: profile.Wanted) -> Run:
+    """What running ncu came to, whose messages call the report as the user does."""
+    command = profile.command(setting.ncu, inside)
+    try:
+        return running.run(machine, command, lambda line: say(line.replace(inside.output, os.path.abspath(wanted.output))))
+    except OSError as error:
+        raise RooflineError("Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu.") from error
 
 
 def _setting(machine: Machine, request: Request) -> Setting:
@@ -199,9 +207,11 @@ def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
         yield (folder,)
 
 
-def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
+def _finish(machine: Machine, request: Request, setting: Setting, outcome: Run, report: Path | None) -> int:
     """Render what there is; the application's exit code comes first, then ours."""
     ended = application_code(outcome.log)
+    if report is None and outcome.interrupted:
+        raise KeyboardInterrupt
     if report is None:
         failure = explain(machine, outcome.log, outcome.code, request.kernel)
         error = RooflineError("Cannot profile", request.application[0], failure.reason, f"{failure.next_step}.")
@@ -211,6 +221,9 @@ def _finish(machine: Machine, request: Request, setting: Setting, outcome: profi
         return ended
     say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
     code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, request.force)
+    if outcome.interrupted:
+        say("ncu-roofline: interrupted; the report holds what ran before")
+        return INTERRUPTED
     partial = find_failure(outcome.log) if outcome.code else None
     if partial:
         say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")

@@ -71,7 +71,7 @@ def run(request: Request) -> int:
     result = ranks(parts, ceilings, rank=request.rank, clock=request.roofs.clock, by=request.by, select=select)
     width = how.width or terminal_width()
     data = render(result, output_format, table=how.table, width=width)
-    deliver(how.output, data, how.force, text=output_format == "text")
+    deliver(how.output, data, how.force, output_format)
     return 1 if failed else 0
 
 

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.ceilings import ceiling_files
-from ncu_roofline.cli.executors import Work, executor_for
+from ncu_roofline.cli.cluster import Dask
+from ncu_roofline.cli.executors import Work, executor_here
 from ncu_roofline.cli.options import FilterOptions, LaunchOptions, ReportOptions
-from ncu_roofline.cli.outputs import progress, say
+from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES, natural_order
 from ncu_roofline.inputs import MetricTable, PointTable, names_gpu, with_gpu
@@ -135,12 +136,13 @@ def for_each_report(reports: ReportOptions, work: Work[T]) -> tuple[list[T], boo
     paths = expand(reports.reports)
     results: list[T] = []
     failed = False
-    with closing(executor_for(paths, reports.dask).outcomes(work, paths)) as outcomes:
+    executor = Dask(reports.dask) if reports.dask else executor_here(paths)
+    with closing(executor.outcomes(work, paths)) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
                 results.append(outcome)
             elif reports.keep_going:
-                say(f"ncu-roofline: {outcome}")
+                tell(outcome)
                 failed = True
             else:
                 raise outcome

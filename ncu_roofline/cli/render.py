@@ -59,7 +59,7 @@ def run(request: Request) -> int:
         options["advice"] = result.advice
     if output_format in ("csv", "parquet"):
         options["table"] = request.table or _table_with_rows(result.roofline, request.output)
-    deliver(request.output, render(result.roofline, output_format, **options), request.force)
+    deliver(request.output, render(result.roofline, output_format, **options), request.force, output_format)
     return result.exit_code
 
 

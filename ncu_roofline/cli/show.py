@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ncu_roofline.analyses import views
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, terminal_width, write_output, write_text
-from ncu_roofline.errors import printable
 from ncu_roofline.rendering.table import wrapped
+from ncu_roofline.texts import printable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ _DEVICE_ATTRIBUTES = tuple(
 )
 # Metrics of releases and chips that came after those that can't list their metrics.
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
-_METRIC = re.compile(r'Name: "([\w.]+__[\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
+_METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _WIDTH = 128
@@ -255,7 +255,7 @@ def _free(text: str) -> set[str]:
 
 def _collected(section: str) -> dict[tuple[int, int], tuple[str, ...]]:
     """Metrics that a section's text names, by first and last architecture number."""
-    found = [((int(low or 0), int(high or 999)), name) for name, low, high in _METRIC.findall(section)]
+    found = [((int(low or 0), int(high or 999)), name) for name, low, high in _METRIC.findall(section) if "__" in name]
     rows = sorted({(chips, name) for chips, name in found if not name.startswith(_LATER)})
     return {chips: tuple(name for _, name in group) for chips, group in groupby(rows, key=lambda row: row[0])}
 

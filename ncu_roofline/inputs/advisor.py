@@ -10,17 +10,18 @@ used.  Bytes beyond L1 are simulated, not counted.  Layouts: `advisor_text`; roo
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 
+from ncu_roofline.ceilings import UNNAMED_CPU
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
-from ncu_roofline.inputs.text import SECONDS, damaged, listed, row_of, split_number, text_of
+from ncu_roofline.inputs.text import SECONDS, damaged, listed, row_of, rows_of, split_number, text_of
 
 NAME = "function_call_sites_and_loops"
+_LOOK_AHEAD = 40  # lines above the heading, at most
 _DELIMITERS = (",", "\t", ";")
 GIGA = 1e9
 # Each level's bytes: in one column, or loaded and stored apart.
@@ -37,11 +38,15 @@ _COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
 
 @dataclass(frozen=True)
 class Survey:
-    """The table: columns under their plain names, what the file calls them, rows as (line number, cells)."""
+    """The table: columns under their plain names, what the file calls them, rows as (line number, cells).
+
+    ``swallowed`` says which quotation marks made one row of several lines.
+    """
 
     columns: dict[str, int]
     written: dict[str, str]
     rows: list[tuple[int, list[str]]]
+    swallowed: tuple[str, ...] = ()
 
 
 def plain(column: str) -> str:
@@ -49,14 +54,14 @@ def plain(column: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
 
 
-def heading_of(text: str) -> tuple[str, str] | None:
-    """The line with the heading of a survey and its delimiter, None where there is none."""
-    for line in text.splitlines()[:40]:
+def heading_of(text: str) -> tuple[int, str] | None:
+    """The line with the heading of a survey, from 0, and its delimiter, None where there is none."""
+    for number, line in enumerate(text.split("\n", _LOOK_AHEAD)[:_LOOK_AHEAD]):
         if NAME in plain(line):
             for delimiter in _DELIMITERS:
                 cells = [plain(cell) for cell in row_of(line, delimiter)]
                 if NAME in cells and any(cell.startswith("self_") for cell in cells):
-                    return line, delimiter
+                    return number, delimiter
     return None
 
 
@@ -65,27 +70,23 @@ def survey_of(text: str, path: str) -> Survey:
     found = heading_of(text)
     if found is None:
         raise damaged(path, "the heading of its table is damaged")
-    line, delimiter = found
-    before, _, after = text.partition(line)
-    heading = row_of(line, delimiter)
-    first = before.count("\n") + 2
-    rows = []
-    for number, cells in _rows(after.removeprefix("\n"), delimiter, first, path):
-        if len(cells) != len(heading):
-            raise damaged(path, f"line {number} has {len(cells)} of the {len(heading)} columns of its table")
-        rows.append((number, cells))
-    written = {plain(cell): cell.strip() for cell in heading}
-    return Survey({plain(cell): place for place, cell in reversed(list(enumerate(heading)))}, written, rows)
-
-
-def _rows(text: str, delimiter: str, first: int, path: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    start, delimiter = found
+    lines = text.split("\n")
+    heading = row_of(lines[start], delimiter)
+    rows, swallowed = [], []
     try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield first + reader.line_num - 1, cells
+        for row in rows_of(enumerate(lines[start + 1 :], start + 2), delimiter):
+            if not any(row.cells):
+                continue
+            if len(row.cells) != len(heading):
+                reason = row.swallowed() or f"line {row.first} has {len(row.cells)} of the {len(heading)} columns of its table"
+                raise damaged(path, reason)
+            rows.append((row.first, row.cells))
+            swallowed += [row.swallowed()] if row.swallowed() else []
     except csv.Error as error:
-        raise damaged(path, f"line {first + reader.line_num - 1} is no row: {error}") from error
+        raise damaged(path, str(error)) from error
+    written = {plain(cell): cell for cell in heading}
+    return Survey({plain(cell): place for place, cell in reversed(list(enumerate(heading)))}, written, rows, tuple(swallowed))
 
 
 def recognises(head: str) -> bool:
@@ -130,6 +131,7 @@ class _SurveyRows:
 
     def warnings(self) -> Iterator[str]:
         """Sentences without full stop."""
+        yield from self._survey.swallowed
         known = {*_USED, "self_gflop", "self_gflops"}
         unused = [
             written
@@ -163,6 +165,7 @@ class _SurveyRows:
                     used += way
         return ImportedPoint(
             name=name,
+            device=UNNAMED_CPU,
             seconds=seconds,
             work={} if gflop is None else {self._precision(cells): gflop * GIGA},
             traffic=traffic,
@@ -210,4 +213,4 @@ class _SurveyRows:
 
     def _text(self, cells: list[str], column: str) -> str:
         place = self._survey.columns.get(column)
-        return "" if place is None else cells[place].strip()
+        return "" if place is None else cells[place]

@@ -7,8 +7,7 @@ Add Peak", "Scalar Add Peak".  Roofs of part of the machine ("DRAM Bandwidth (si
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
@@ -16,7 +15,7 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.tables import PointTable
 from ncu_roofline.inputs.text import damaged, plain_number, row_of, text_of
 
-_HEADING = re.compile(r'^\s*"?Name"?,"?Bandwidth"?,"?Type"?', re.MULTILINE | re.IGNORECASE)
+_HEADING = ("name", "bandwidth", "type")
 _ROOFS = {
     "l1 bandwidth": "l1",
     "l2 bandwidth": "l2",
@@ -32,8 +31,13 @@ _ROOFS = {
 
 def recognises(head: str) -> bool:
     """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
-    match = _HEADING.search(head)
-    return match is not None and any(name in head[match.end() :].lower() for name in _ROOFS)
+    lines = head.split("\n")
+    first = _heading(lines)
+    return first is not None and any(name in line.lower() for line in lines[first + 1 :] for name in _ROOFS)
+
+
+def _heading(lines: Sequence[str]) -> int | None:
+    return next((at for at, line in enumerate(lines) if tuple(cell.lower() for cell in row_of(line)[:3]) == _HEADING), None)
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -56,13 +60,13 @@ def read_ceilings(path: str | PathLike[str]) -> Ceilings:
 
 
 def _rows(text: str, path: str) -> Iterator[tuple[str, float]]:
-    match = _HEADING.search(text)
-    if match is None:
+    lines = text.split("\n")
+    first = _heading(lines)
+    if first is None:
         raise damaged(path, "the heading of its table is damaged")
-    first = text[: match.start()].count("\n") + 1
-    for number, line in enumerate(text[match.start() :].lstrip("\n").split("\n"), first):
+    for number, line in enumerate(lines[first + 1 :], first + 2):
         cells = row_of(line)
-        if number == first or not any(cells):
+        if not any(cells):
             continue
         if len(cells) < 3:
             raise damaged(path, f"line {number} has {len(cells)} of its 3 or more columns")
@@ -71,4 +75,4 @@ def _rows(text: str, path: str) -> Iterator[tuple[str, float]]:
         except ValueError as error:
             raise damaged(path, f"{cells[0]} in line {number}: {error}") from error
         if value:
-            yield cells[0].strip(), value
+            yield cells[0], value

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -19,8 +20,8 @@ from ncu_roofline.inputs.spelling import precision_of
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.inputs.text import damaged, listed, plain_number, row_of, text_of
 
-HEADING = re.compile(r"^TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
-_KIND = re.compile(r"Group (\d+) (Raw|Metric)( STAT)?", re.IGNORECASE)
+HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
+_KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
 _STAT = " STAT"
 _ANY_NUMBER = 1 << 30  # of rows, where the heading gives none
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
@@ -50,16 +51,22 @@ _COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 
 @dataclass
 class Group:
-    """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; NaN cells are absent."""
+    """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; NaN cells are absent.
+
+    ``run`` counts from 0 where one file holds the output of several runs.  ``incomplete`` metrics lack the cell of some thread,
+    so nothing can be said of all.
+    """
 
     region: str
     number: int
     name: str
+    run: int = 0
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
     statistics: dict[str, dict[str, float]] = field(default_factory=dict)
+    incomplete: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ class _LikwidReader:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._groups: dict[tuple[str, int], Group] = {}
+        self._groups: dict[tuple[int, str, int], Group] = {}
+        self._met: Counter[tuple[str, int, str]] = Counter()
         self._facts: dict[str, str] = {}
         self._heading: _Heading | None = None
         self._columns: list[str] = []
@@ -89,7 +97,7 @@ class _LikwidReader:
 
     def read(self, text: str) -> list[Group]:
         for number, line in enumerate(text.split("\n"), 1):
-            cells = [cell.strip() for cell in row_of(line)]
+            cells = row_of(line)
             while cells and not cells[-1]:
                 cells.pop()
             if cells:
@@ -114,10 +122,12 @@ class _LikwidReader:
             raise damaged(self._path, f"line {number} is no heading of a table of events or metrics")
         place, match = found
         region = cells[1].removeprefix("Region ") if place > 1 else ""
-        rows = next((int(cell) for cell in cells[place + 1 :] if cell.isdigit()), _ANY_NUMBER)
+        rows = next((int(cell) for cell in cells[place + 1 :] if re.fullmatch(r"[0-9]{1,9}", cell)), _ANY_NUMBER)
         name = next((cell for cell in cells[place + 1 :] if not cell.isdigit()), "")
-        key = (region, int(match.group(1)))
-        group = self._groups.setdefault(key, Group(region, key[1], name))
+        same = (region, int(match.group(1)), match.group().lower())
+        run = self._met[same]  # a table that was there is the output of another run, appended to the same file
+        self._met[same] += 1
+        group = self._groups.setdefault((run, *same[:2]), Group(region, same[1], name, run))
         group.name = group.name or name
         group.cpu = group.cpu or self._facts.get("CPU name:", "")
         group.cpu_type = group.cpu_type or self._facts.get("CPU type:", "")
@@ -150,6 +160,8 @@ class _LikwidReader:
             if (value := self._number(number, name, cell)) is not None
         }
         (heading.group.statistics if heading.statistics else heading.group.metrics)[name] = numbers
+        if len(numbers) < len(self._columns) and not heading.statistics:
+            heading.group.incomplete.add(name)
 
     def _number(self, line: int, name: str, cell: str) -> float | None:
         try:
@@ -178,10 +190,14 @@ def read(path: str | PathLike[str]) -> PointTable:
     if not timed:
         next_step = "Measure a performance group, such as `likwid-perfctr -g MEM_DP`."
         raise damaged(path, "it holds raw events and no metrics, as of a set of events of one's own", next_step)
-    regions: dict[str, list[Group]] = {}
+    regions: dict[tuple[int, str], list[Group]] = {}
     for group in timed:
-        regions.setdefault(group.region, []).append(group)
-    results = [_Region(groups).point(region or Path(name).stem) for region, groups in regions.items()]
+        regions.setdefault((group.run, group.region), []).append(group)
+    several = any(run for run, _ in regions)
+    results = [
+        _Region(groups).point(region or Path(name).stem, f"run {run + 1}" if several else "")
+        for (run, region), groups in regions.items()
+    ]
     if not any(point.work or point.traffic for point, _ in results):
         found = listed(group.name or f"group {group.number}" for group in timed)
         next_step = "Measure FLOPS_DP, FLOPS_SP, MEM_DP, MEM_SP, L2, L3 or MEM."
@@ -207,7 +223,7 @@ class _Region:
     unused: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    def point(self, name: str) -> tuple[ImportedPoint, list[str]]:
+    def point(self, name: str, label: str) -> tuple[ImportedPoint, list[str]]:
         """The point, and what to warn of, as sentences without full stop."""
         times = [_runtime(group) for group in self.groups]
         seconds = math.fsum(times)
@@ -223,6 +239,7 @@ class _Region:
         first = self.groups[0]
         point = ImportedPoint(
             name=name,
+            label=label,
             seconds=seconds,
             work=self.work,
             traffic=self.traffic,
@@ -235,6 +252,7 @@ class _Region:
 
     def _take(self, group: Group, scale: float) -> None:
         names = list(dict.fromkeys((*group.metrics, *group.statistics)))
+        self.left_out += [f'"{name}" left out: it has no number for some thread' for name in names if name in group.incomplete]
         rates = [(name, match) for name in names if (match := _WORK.fullmatch(name))]
         for prefix in _PREFIXES:
             found = [(name, match.group(2)) for name, match in rates if (match.group(1) or "").upper() == prefix]
@@ -274,11 +292,15 @@ def _level(name: str, group: Group) -> str:
 
 def _runtime(group: Group) -> float:
     """The longest time of any thread in seconds, NaN where it is missing."""
+    if RUNTIME in group.incomplete:
+        return math.nan
     return max(group.metrics.get(RUNTIME, {}).values(), default=group.statistics.get(RUNTIME, {}).get("Max", math.nan))
 
 
 def _operations(group: Group, name: str) -> float:
     """Rate times runtime over all threads, in the rate's unit without the time."""
+    if {name, RUNTIME} & group.incomplete:
+        return math.nan
     runtimes = group.metrics.get(RUNTIME, {})
     products = [rate * runtimes[thread] for thread, rate in group.metrics.get(name, {}).items() if thread in runtimes]
     if products:
@@ -287,5 +309,7 @@ def _operations(group: Group, name: str) -> float:
 
 
 def _total(group: Group, name: str) -> float:
+    if name in group.incomplete:
+        return math.nan
     volumes = list(group.metrics.get(name, {}).values())
     return math.fsum(volumes) if volumes else group.statistics.get(name, {}).get("Sum", math.nan)

@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.inputs.opening import MAJOR, MINOR
-from ncu_roofline.inputs.text import listed
+from ncu_roofline.inputs.text import listed, row_of, unpadded
 from ncu_roofline.report import Value
 
 _KERNEL = "Kernel Name"
@@ -26,13 +27,20 @@ FACTS = frozenset({
     "Device", "CC", "Invocations",
 })  # fmt: skip
 _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
-_LABEL_AND_NAME = re.compile(r".* \(([a-z]\w*__\w+(?:\.\w+)*)\)")
+_LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 
 LONG, WIDE, SUMMARY = "long", "wide", "summary"
 # A value may be followed by those of its instances: "12 (4; 8)".
 _INSTANCES = re.compile(r"^(\S+) \(.*\)$", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
+# With each decimal mark: groups end with one of three digits ("1,234", "12,34,567" in India), so "1,5" is none of a point.
+_GROUPED = {
+    mark: re.compile(
+        rf"[+-]?(?:\d{{1,3}}(?:[\s'{group}]\d{{2,3}})*[\s'{group}]\d{{3}}|\d+)(?:{re.escape(mark)}\d*)?(?:[eE][+-]?\d+)?"
+    )
+    for mark, group in ((".", ","), (",", "."))
+}
 _NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|1\.#(?:ind|qnan|snan))\b.*", re.IGNORECASE)
 _INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
 _MISSING = ("", "n/a", "no data", "-")
@@ -83,9 +91,13 @@ class CsvHeader:
 
     def begins_row(self, line: str) -> bool:
         """Whether a line can be the beginning of a row; applications print what they like between the rows."""
-        first = r"\d*" if self.columns[0] in ("ID", "") else r"[^\"]*" if self.quoted else r".*?"
+        return self._beginning.match(line) is not None and not line.startswith("==")
+
+    @cached_property
+    def _beginning(self) -> re.Pattern[str]:
+        first = r" *\d* *" if self.columns[0] in ("ID", "") else r"[^\"]*" if self.quoted else r".*?"
         mark = '"' if self.quoted else '"?'
-        return re.match(rf"{mark}{first}{mark}{re.escape(self.delimiter)}", line) is not None and not line.startswith("==")
+        return re.compile(rf"{mark}{first}{mark} *{re.escape(self.delimiter)}")
 
 
 def header_of(line: str) -> CsvHeader | None:
@@ -93,7 +105,7 @@ def header_of(line: str) -> CsvHeader | None:
     if _KERNEL not in line:
         return None
     delimiter = max(",;\t", key=line.count)
-    columns = tuple(name.strip() for name in next(csv.reader([line.strip("\r\n")], delimiter=delimiter)))
+    columns = tuple(row_of(line.strip("\n"), delimiter))
     if _KERNEL not in columns:
         return None
     layout = ""
@@ -113,29 +125,36 @@ def looks_like_ncu(head: str) -> bool:
 
 def full_name(text: str) -> str:
     """The metric that a heading names, "" for display labels; "Duration (gpu__time_duration.sum)" names one."""
-    if match := _LABEL_AND_NAME.fullmatch(text):
+    if (match := _LABEL_AND_NAME.fullmatch(text)) and "__" in match.group(1).partition(".")[0]:
         return match.group(1)
     return text if _FULL_NAME.fullmatch(text) else ""
 
 
-def rows_of(lines: Iterable[str], header: CsvHeader) -> Iterator[tuple[int, list[str]]]:
-    """The rows below a header with the number of the table they are in: a header that comes again begins the next."""
+def table_rows(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[tuple[int, list[str]]]:
+    """The rows in the numbered lines below a header, each with the number of its table: the header again begins the next.
+
+    Raises csv.Error with the line where the last row is not complete.
+    """
     table = 0
-    for row in csv.reader(_table_lines(lines, header), delimiter=header.delimiter):
+    for row in csv.reader(_table_lines(lines, header), delimiter=header.delimiter, skipinitialspace=True):
         if row and row[-1].strip() == header.columns[-1] and tuple(name.strip() for name in row) == header.columns:
             table += 1
         else:
             yield table, row
 
 
-def _table_lines(lines: Iterable[str], header: CsvHeader) -> Iterator[str]:
-    inside = False  # a text in quotation marks may go over several lines, as those of rules do
+def _table_lines(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[str]:
+    inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
     line = "\n"
-    for line in lines:
+    for number, padded in lines:
+        line = padded if inside else unpadded(padded, header.delimiter)
         if inside or header.begins_row(line) or header_of(line) == header:
-            inside ^= line.count('"') % 2 == 1
+            if line.count('"') % 2 == 1:
+                inside, begun = not inside, number
             yield line.replace("\0", "")
-    if inside or (header.quoted and _is_cut(line)):
+    if inside:
+        raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
+    if header.quoted and _is_cut(line):
         raise csv.Error("its last row is not complete")
 
 
@@ -145,11 +164,16 @@ def _is_cut(last: str) -> bool:
 
 
 def decimal_mark(texts: Iterable[str]) -> str:
-    """The decimal point or comma, if one of the values shows it beyond doubt, else "".
+    """The decimal point or comma that most of the values that leave no doubt show, "" where none does.
 
     "9,00" and "1.234,5" have a decimal comma, "0.25" and "1,234.5" a decimal point, "1,234" may be either.
     """
-    for text in texts:
+    found = Counter(filter(None, map(mark_of, texts)))
+    return found.most_common(1)[0][0] if found else ""
+
+
+def mark_of(text: str) -> str:
+    if "." in text or "," in text:
         value = _plain(text)
         marks = re.findall(r"[.,]", value) if _NUMBER.fullmatch(value) else []
         if len(set(marks)) == 2 and marks.count(marks[-1]) == 1:
@@ -173,14 +197,10 @@ def value_of(text: str, mark: str) -> Value | None:
         return None
     if match := _INFINITE.fullmatch(value):
         return float(f"{match.group(1)}inf")
-    if not _NUMBER.fullmatch(value):
-        return text.rstrip("\0")
+    if not _GROUPED[mark].fullmatch(value):
+        return text.strip().rstrip("\0")
     grouping = "," if mark == "." else "."
-    bare = re.sub(rf"[\s'{grouping}]", "", value).replace(mark, ".")
-    try:
-        return float(bare)
-    except ValueError:
-        return text
+    return float(re.sub(rf"[\s'{grouping}]", "", value).replace(mark, "."))
 
 
 def _plain(text: str) -> str:

@@ -9,6 +9,7 @@ import csv
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -24,7 +25,8 @@ from ncu_roofline.inputs.ncu_cells import (
     full_name,
     header_of,
     looks_like_ncu,
-    rows_of,
+    mark_of,
+    table_rows,
 )
 from ncu_roofline.inputs.opening import MAJOR
 from ncu_roofline.inputs.tables import MetricTable
@@ -41,7 +43,7 @@ _LABELS = {
     ("Instruction Statistics", "Executed Instructions"): "smsp__inst_executed.sum",
 }
 Dim3 = tuple[int, int, int]
-_SIZE = re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)?")
+_SIZE = re.compile(r"\(?\s*(\d{1,10})\s*,\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\)?")
 # "<default domain>:solver:none:none:none:none:none:none": domain, name and six facts on its payload, colour and message.
 _RANGE = re.compile(r'"([^"]*)"')
 _RANGE_FACTS = 6
@@ -49,8 +51,11 @@ _ANONYMOUS = ("(anonymous namespace)", "(anonymous class)")
 _OPEN, _CLOSE = "<([{", ">)]}"
 FORMAT = "ncu-csv"
 _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
-_LOOK_AHEAD = 20_000  # rows that are looked at for the decimal mark; the first value with decimals ends the search
+# For the decimal mark so many values are looked at, and until one has decimals so many rows.
+_ENOUGH_VALUES, _LOOK_AHEAD = 100, 20_000
 _LONGEST_CELL = 2**31 - 1  # a metric with the values of all its instances; the csv module stops at 128 kB unless told
+_OF_A_RULE = ("Rule ", "Estimated Speedup")
+_MANY_DIGITS = 20  # more than any number of a stream, context or process has
 _PROCESS = ("Process ID", "Process Name", "Host Name")
 Rows = Iterator[tuple[int, list[str]]]
 
@@ -117,7 +122,7 @@ def _ranges(text: str, numbered: bool) -> list[str]:
 
 
 def _whole(text: str) -> int | None:
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) < _MANY_DIGITS else None
 
 
 def recognises(head: str) -> bool:
@@ -127,12 +132,13 @@ def recognises(head: str) -> bool:
 
 def read(path: str | os.PathLike[str]) -> MetricTable:
     """All launches of a file, streamed.  Raises RooflineError for one that is cut off or has no launch."""
-    lines = iter(lines_of(path))
-    header = _header(path, lines)
     limit = csv.field_size_limit(_LONGEST_CELL)
     try:
-        reader = _NcuCsvReader(str(path), header)
-        reader.read(rows_of(lines, header))
+        with closing(lines_of(path)) as text:
+            lines = enumerate(text, 1)
+            header = _header(path, lines)
+            reader = _NcuCsvReader(str(path), header)
+            reader.read(table_rows(lines, header))
     except csv.Error as error:
         raise _unusable(path, f"its table is cut off or damaged ({error})") from error
     finally:
@@ -140,9 +146,9 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
     return reader.table()
 
 
-def _header(path: str | os.PathLike[str], lines: Iterator[str]) -> CsvHeader:
+def _header(path: str | os.PathLike[str], lines: Iterator[tuple[int, str]]) -> CsvHeader:
     said = ""
-    for line in lines:
+    for _, line in lines:
         if line.startswith("==ERROR=="):
             said = said or line.removeprefix("==ERROR==").strip()
         header = header_of(line)
@@ -186,14 +192,14 @@ class _NcuCsvReader:
         """Read all rows."""
         checked = self._checked(rows)
         ahead: list[tuple[int, list[str]]] = []
-        mark = ""
+        texts: list[str] = []
         cells = self._value_cells()
         for row in checked:
             ahead.append(row)
-            mark = decimal_mark([row[1][i] for i in cells])
-            if mark or len(ahead) >= _LOOK_AHEAD:
+            texts += [text for i in cells if mark_of(text := row[1][i])]
+            if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
-        self.values = Values(mark or ".")
+        self.values = Values(decimal_mark(texts) or ".")
         if self.header.layout == WIDE:
             self._wide(chain(ahead, checked))
         else:
@@ -212,7 +218,7 @@ class _NcuCsvReader:
     def _checked(self, rows: Rows) -> Rows:
         """The rows, each as long as it has to be; ncu leaves out the last cells of rows without a rule."""
         width = len(self.header.columns)
-        least = width if self.header.layout == WIDE else self._at("Metric Value") + 1
+        least = max(i for i, name in enumerate(self.header.columns, 1) if not name.startswith(_OF_A_RULE))
         for number, (table, row) in enumerate(rows, 1):
             if not least <= len(row) <= width + (not row[-1]):
                 cells = f"{len(row)} of {width} cells"
@@ -248,7 +254,7 @@ class _NcuCsvReader:
             label = row[metric].strip()
             if not label:
                 continue  # a rule's row
-            name = full_name(label) or metric_of(row[section] if section is not None else "", label)
+            name = full_name(label) or metric_of(row[section].strip() if section is not None else "", label)
             if name:
                 self.values.put(launch, name, row[unit], row[value])
             else:
@@ -256,8 +262,8 @@ class _NcuCsvReader:
 
     def _begin(self, row: Sequence[str]) -> None:
         if not self.launches:
-            texts = [row[i] if (i := self.header.position(name)) is not None else "" for name in _PROCESS]
-            self.process = Process(int(texts[0]) if texts[0].isdecimal() else 0, *texts[1:])
+            texts = [row[i].strip() if (i := self.header.position(name)) is not None else "" for name in _PROCESS]
+            self.process = Process(_whole(texts[0]) or 0, *texts[1:])
         self.launches.append(launch_of(self.header, row))
         position = self.header.position("CC")
         stated = row[position] if position is not None and self.header.position(MAJOR) is None else ""

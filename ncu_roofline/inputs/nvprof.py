@@ -60,6 +60,8 @@ _NO_METRIC = {
     *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID"),
 } | {"Static SMem", "Dynamic SMem", "Registers Per Thread", *(f"{what} {axis}" for what in ("Grid", "Block") for axis in "XYZ")}
 _LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
+_ON_GPU = "GPU activities"
+_API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
 FORMAT = "nvprof"
 
 
@@ -247,6 +249,7 @@ class _NvprofReader:
         self._path = path
         self._unused: list[str] = []
         self._overflows: list[str] = []
+        self._calls: list[str] = []
         self._events = False
 
     def sentences(self) -> list[str]:
@@ -258,6 +261,8 @@ class _NvprofReader:
             result.append(
                 f"metrics without a value for some kernel (nvprof's counters overflowed, say): {listed(self._overflows)}"
             )
+        if self._calls:
+            result.append(f"rows called like functions of CUDA, which are no kernels, are left out: {listed(self._calls)}")
         if self._events:
             result.append("events are not used, only metrics are")
         return result
@@ -279,23 +284,26 @@ class _NvprofReader:
             launches = self._number(line, row, "Invocations")
             if launches is None or launches < 1 or launches != int(launches):
                 raise damaged(self._path, f"line {line} has no number of invocations")
-            key = (device_name(row["Device"]), row["Kernel"].strip())
+            key = (device_name(row["Device"]), row["Kernel"])
             values = found.setdefault(key, (int(launches), {}))[1]
-            self._take(values, row["Metric Name"].strip(), row["Avg"], line)
+            self._take(values, row["Metric Name"], row["Avg"], line)
         for (device, name), (count, values) in found.items():
             yield self._kernel(name, device, count, values)
 
     def _summary(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
         for line, row in table.rows:
-            if _is_kernel(row["Name"]) and row.get("Type", "GPU activities") == "GPU activities":
+            if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
+                self._calls.append(row["Name"])
+            elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
                 calls, time = self._number(line, row, "Calls"), self._number(line, row, "Time")
                 if calls is None or calls < 1 or time is None:
                     raise damaged(self._path, f"line {line} has no number of calls or no time")
-                yield NvprofKernel(row["Name"].strip(), "", int(calls), seconds=time * SECONDS[table.units["Time"]])
+                yield NvprofKernel(row["Name"], "", int(calls), seconds=time * SECONDS[table.units["Time"]])
 
     def _launches(self, table: NvprofLogTable) -> NvprofPart:
         name_column = "Name" if table.layout == "trace" else "Kernel"
         metrics = [column for column in table.columns if column not in _NO_METRIC]
+        counts = any(_DESCRIPTIONS.get(column, column) in USED for column in metrics)
         counted, timed = [], []
         for line, row in table.rows:
             if not _is_kernel(row[name_column]):
@@ -304,11 +312,11 @@ class _NvprofReader:
             for column in metrics:
                 self._take(values, _DESCRIPTIONS.get(column, column), row[column], line)
             # Older releases put the number of the launch behind the name.
-            name = re.sub(r" \[\d+\]$", "", row[name_column].strip())
+            name = re.sub(r" \[\d+\]$", "", row[name_column])
             kernel = self._kernel(name, device_name(row["Device"]), 1, values)
             kernel = replace(kernel, grid=_shape(row, "Grid"), block=_shape(row, "Block"))
-            if kernel.totals or not math.isnan(kernel.tensor_level):
-                counted.append(kernel)
+            if counts:
+                counted.append(kernel)  # also without a value: each launch keeps its own time
             if table.layout == "trace":
                 time = self._number(line, row, "Duration")
                 seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
@@ -354,11 +362,11 @@ def _level(cell: str) -> float | None:
 
 def _is_kernel(name: str) -> bool:
     """Copies and fills stand among the kernels, in brackets."""
-    return bool(name.strip()) and not name.lstrip().startswith("[")
+    return bool(name) and not name.startswith("[")
 
 
 def _shape(row: dict[str, str], what: str) -> str:
-    sizes = [row.get(f"{what} {axis}", "").strip() for axis in "XYZ"]
+    sizes = [row.get(f"{what} {axis}", "") for axis in "XYZ"]
     return "x".join(sizes) if all(sizes) else ""
 
 

@@ -56,16 +56,17 @@ class NvprofLogTable:
 
 def holds_table(text: str) -> bool:
     """Whether some line is the heading of one of nvprof's tables."""
-    return any(_layout(cells) for line in text.splitlines() if '"' in line and (cells := row_of(line)))
+    return any(_layout(cells) for line in text.split("\n") if '"' in line and (cells := row_of(line)))
 
 
 def tables_of(text: str, path: str) -> list[NvprofLogTable]:
     """All tables of the log, in order.  Raises RooflineError for rows that are cut off and for times without unit."""
     tables: list[NvprofLogTable] = []
     current: NvprofLogTable | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or _OWN_LINE.match(line):
-            current = None if not line.strip() else current
+    for number, padded in enumerate(text.split("\n"), 1):
+        line = padded.strip()
+        if not line or _OWN_LINE.match(line):
+            current = current if line else None
             continue
         cells = row_of(line)
         if layout := _layout(cells):
@@ -82,7 +83,7 @@ def _add(table: NvprofLogTable, number: int, line: str, cells: list[str], path: 
     if len(cells) == len(table.columns):
         row = dict(zip(table.columns, cells, strict=True))
         if not table.rows and not table.units and _is_units(table, row):
-            table.units.update({name: unit.strip() for name, unit in row.items() if unit.strip()})
+            table.units.update({name: unit for name, unit in row.items() if unit})
         else:
             table.rows.append((number, row))
     elif _ROW.match(line):
@@ -93,7 +94,7 @@ def _add(table: NvprofLogTable, number: int, line: str, cells: list[str], path: 
 def _is_units(table: NvprofLogTable, row: dict[str, str]) -> bool:
     timed = _TIMED.get(table.layout)
     # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
-    return row[timed].strip() in SECONDS if timed else table.layout == "launches" and not row["Kernel"].strip()
+    return row[timed] in SECONDS if timed else table.layout == "launches" and not row["Kernel"]
 
 
 def _check_units(table: NvprofLogTable, path: str) -> None:
@@ -104,13 +105,12 @@ def _check_units(table: NvprofLogTable, path: str) -> None:
 
 
 def _layout(cells: list[str]) -> str:
-    found = {cell.strip() for cell in cells}
-    return next((layout for layout, columns in _LAYOUTS.items() if found.issuperset(columns)), "")
+    return next((layout for layout, columns in _LAYOUTS.items() if set(columns).issubset(cells)), "")
 
 
 def device_name(cell: str) -> str:
     """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
-    return re.sub(r"\s*\(\d+\)\s*$", "", cell.strip())
+    return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
 def capability_of(device: str) -> tuple[int, int]:

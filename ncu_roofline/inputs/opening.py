@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ncu_roofline.ceilings import Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import nvprof
+from ncu_roofline.inputs import intel_run, nvprof
 from ncu_roofline.inputs.tables import MetricTable, PointTable
 from ncu_roofline.inputs.text import head_of
 from ncu_roofline.report import Report, Value, read_report
@@ -18,6 +18,11 @@ from ncu_roofline.report import Report, Value, read_report
 MAJOR = "device__attribute_compute_capability_major"
 MINOR = "device__attribute_compute_capability_minor"
 Other = TypeVar("Other")
+# Tables of tools whose files complete each other, and what joins them.
+_JOINED: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
+    (nvprof.NvprofTable, nvprof.joined),
+    (intel_run.IntelTable, intel_run.joined),
+)
 
 
 def names_gpu(table: MetricTable) -> bool:
@@ -41,10 +46,17 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
 
     Items that are no tables, and tables that nothing completes, come back as they are.
     """
-    tables = [item for item in items if isinstance(item, nvprof.NvprofTable)]
+    result = list(items)
+    for kind, join in _JOINED:
+        result = _of_one_tool(result, kind, join)
+    return result
+
+
+def _of_one_tool(items: Sequence[Other | PointTable], kind: type[Any], join: Callable[[Any], Any]) -> list[Other | PointTable]:
+    tables = [item for item in items if isinstance(item, kind)]
     if len(tables) < 2:
         return list(items)
-    made = nvprof.joined(tables)
+    made = join(tables)
     place = {table.path: number for number, table in reversed(list(enumerate(tables)))}
     first: dict[int, list[Other | PointTable]] = {}
     for table in made:
@@ -52,7 +64,7 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
     result: list[Other | PointTable] = []
     number = 0
     for item in items:
-        if isinstance(item, nvprof.NvprofTable):
+        if isinstance(item, kind):
             result += first.get(number, [])
             number += 1
         else:
@@ -82,6 +94,8 @@ FORMATS: tuple[InputFormat, ...] = (
     InputFormat("likwid", "ncu_roofline.inputs.likwid", "points", "the CSV of likwid-perfctr"),
     InputFormat("advisor", "ncu_roofline.inputs.advisor", "points", "a survey of Intel Advisor as CSV"),
     InputFormat("advisor-roofs", "ncu_roofline.inputs.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
+    InputFormat("sde", "ncu_roofline.inputs.sde", "points", "an instruction mix of Intel SDE"),
+    InputFormat("vtune", "ncu_roofline.inputs.vtune", "points", "a report of Intel VTune as CSV"),
     InputFormat("plain-table", "ncu_roofline.inputs.plain_table", "points", "a plain table"),
 )
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from ncu_roofline.errors import RooflineError
@@ -110,15 +111,20 @@ def header(text: str) -> Header | None:
 
 def _words(text: str) -> list[str]:
     """Words in lower case; a rate stays one word: "Perf. [GFLOP/s]" and "perf_gflop_per_s" are perf, gflop/s."""
-    lower = re.sub(r"([a-z])\s*(?:_per_|\s+per\s+|/)\s*s(?:ec|econd)?\b", r"\1/s", text.strip().lower())
+    lower = " ".join(text.lower().split())
+    lower = re.sub(r"([a-z])(?: ?_per_| per | ?/) ?s(?:ec|econd)?\b", r"\1/s", lower)
     lower = _RATIO.sub("", lower.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
     return re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
 
 
+@lru_cache(maxsize=1)
+def _vocabulary() -> frozenset[str]:
+    return frozenset((*_QUANTITIES, *_TIME, *_FILLERS, *CEILINGS, *precision_words()))
+
+
 def _known(word: str) -> bool:
     """Whether a word of a header is one of ours; a column with another one means something else, however it begins."""
-    vocabulary = (*_QUANTITIES, *_TIME, *_FILLERS, *CEILINGS, *precision_words())
-    return word in vocabulary or is_theoretical(word) or bool(level_of(word)) or _unit([word]) is not None
+    return word in _vocabulary() or is_theoretical(word) or bool(level_of(word)) or _unit([word]) is not None
 
 
 def _unit(words: list[str]) -> tuple[str, float] | None:
@@ -164,6 +170,7 @@ def _ceiling(words: list[str]) -> str:
 def columns_of(path: str, names: Sequence[str]) -> tuple[dict[str, Header], list[str]]:
     """What is known of the columns, by name, and the names of the others.  Raises RooflineError for two of one meaning."""
     known: dict[str, Header] = {}
+    by_meaning: dict[tuple[object, ...], Header] = {}
     unknown = []
     for name in names:
         try:
@@ -174,9 +181,9 @@ def columns_of(path: str, names: Sequence[str]) -> tuple[dict[str, Header], list
         if found is None:
             unknown.append(name)
             continue
-        same = [one for one in known.values() if _meaning(one) == _meaning(found)]
-        if same and found.quantity != "label":
-            raise damaged(path, f"the columns {same[0].text!r} and {name!r} hold the same", "Leave out one of them.")
+        first = by_meaning.setdefault(_meaning(found), found)
+        if first is not found and found.quantity != "label":
+            raise damaged(path, f"the columns {first.text!r} and {name!r} hold the same", "Leave out one of them.")
         known[name] = found
     return known, unknown
 

@@ -14,8 +14,9 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from ncu_roofline.inputs.plain_headers import (
     supported_in,
 )
 from ncu_roofline.inputs.tables import ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.inputs.text import damaged, listed, text_of
+from ncu_roofline.inputs.text import damaged, listed, row_of, rows_of, text_of
 
 LISTS = ("rows", "points", "kernels", "data")
 """Keys under which a JSON object may hold the list of rows."""
@@ -51,10 +52,7 @@ def recognises(head: str) -> bool:
     if text.startswith(("[", "{")):
         return '"schema"' not in text and suffices(list(dict.fromkeys(_KEY.findall(text))))
     lines = _content(head)
-    try:
-        return suffices(_cells(lines[0])) if lines else False
-    except csv.Error:
-        return False
+    return suffices(row_of(lines[0][1], _delimiter(lines[0][1]))) if lines else False
 
 
 def suffices(names: Sequence[str]) -> bool:
@@ -74,40 +72,42 @@ def suffices(names: Sequence[str]) -> bool:
     )
 
 
-def records(path: str | os.PathLike[str]) -> tuple[list[str], list[Record]]:
-    """The names of the columns, and each row by them with the place it stands at.  Raises RooflineError."""
+def records(path: str | os.PathLike[str]) -> tuple[list[str], list[Record], list[str]]:
+    """The names of the columns, each row by them with the place it stands at, and warnings.  Raises RooflineError."""
     text = text_of(path)
-    rows = list(_json_rows(path, text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(path, text))
+    warnings: list[str] = []
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
     if not rows:
         raise damaged(path, "the table has no rows", _NEXT)
-    return list(dict.fromkeys(name for _, row in rows for name in row)), rows
+    return list(dict.fromkeys(name for _, row in rows for name in row)), rows, warnings
 
 
-def _content(text: str) -> list[str]:
-    """The lines that hold something."""
-    return [line for line in re.split(r"\r\n|\r|\n", text) if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=_delimiter(line), skipinitialspace=True))]
+def _content(text: str) -> list[tuple[int, str]]:
+    """The lines that hold something, with their numbers."""
+    lines = enumerate(text.split("\n"), start=1)
+    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _delimiter(line: str) -> str:
     return max(",;\t", key=line.count)
 
 
-def _csv_rows(path: str | os.PathLike[str], text: str) -> Iterator[Record]:
+def _csv_rows(path: str | os.PathLike[str], text: str, warnings: list[str]) -> Iterator[Record]:
     lines = _content(text)
-    names = _cells(lines[0])
-    repeated = {name for name in names if names.count(name) > 1}
+    delimiter = _delimiter(lines[0][1])
+    names = row_of(lines[0][1], delimiter)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise damaged(path, f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
     try:
-        for number, cells in enumerate(csv.reader(lines[1:], delimiter=_delimiter(lines[0]), skipinitialspace=True), start=1):
-            if len(cells) != len(names):
-                reason = f"row {number} has {len(cells)} cells, and the header {len(names)}"
+        for number, row in enumerate(rows_of(lines[1:], delimiter), start=1):
+            if len(row.cells) != len(names):
+                reason = row.swallowed() or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
                 raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
-            yield f"row {number}", dict(zip(names, (cell.strip() for cell in cells), strict=True))
+            if row.swallowed():
+                warnings.append(f"{path}: {row.swallowed()}")
+            yield f"row {number}", dict(zip(names, row.cells, strict=True))
     except csv.Error as error:
         raise damaged(path, str(error), _NEXT) from error
 
@@ -166,8 +166,9 @@ class PlainTable:
 
 def read_rows(path: str | os.PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
-    names, rows = records(path)
-    return plain_rows(str(path), names, rows, Path(path).stem)
+    names, rows, warnings = records(path)
+    table = plain_rows(str(path), names, rows, Path(path).stem)
+    return replace(table, warnings=(*warnings, *table.warnings))
 
 
 def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Any]]], stem: str = "") -> PlainTable:

@@ -25,7 +25,7 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.spelling import Named, bandwidth_roofs, compute_roofs, levels_of, precision_of
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.inputs.text import text_of
+from ncu_roofline.inputs.text import countable, text_of
 
 FORMAT = "roofline-data"
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
@@ -152,7 +152,7 @@ def _numbers(path: str | os.PathLike[str], number: int, words: Sequence[str]) ->
             value = float(word)
         except ValueError:
             raise RooflineError("Cannot read", path, f"line {number} has {word!r} where a number belongs", _NEXT) from None
-        if math.isinf(value * 1e9) or value <= 0:
+        if not (math.isnan(value) or (value and countable(value))):
             reason = f"line {number} has {word} where a positive number belongs"
             raise RooflineError("Cannot read", path, reason, "Leave out kernels without work; write nan for what is unknown.")
         values.append(value)

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedRoof
+from ncu_roofline.inputs.text import listed
 
 # Levels of other machines.
 _FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}
@@ -120,11 +121,14 @@ def compute_roofs(named: Sequence[Named]) -> tuple[list[ImportedRoof], list[str]
     """Compute roofs by precision and ceiling; the highest of a precision is its ``.fma`` (a tensor type's, the bare id)."""
     precisions = [precision_of(one.name) for one in named]
     kinds = [ceiling_of(one.name) for one in named]
+    stated = {precision for precision, kind in zip(precisions, kinds, strict=True) if kind == "fma"}
+    highest: dict[str, float] = {}
+    for one, precision in zip(named, precisions, strict=True):
+        highest[precision] = max(one.value, highest.get(precision, one.value))
     roofs = []
     for one, precision, kind in zip(named, precisions, kinds, strict=True):
-        stated = any(p == precision and k == "fma" for p, k in zip(precisions, kinds, strict=True))
-        highest = max(o.value for o, p, k in zip(named, precisions, kinds, strict=True) if p == precision)
-        is_peak = kind == "fma" or (not stated and kind not in _LOWER and (not kind or one.value == highest))
+        is_highest = not kind or one.value == highest[precision]
+        is_peak = kind == "fma" or (precision not in stated and kind not in _LOWER and is_highest)
         tensor = precision.startswith("tensor")
         name = (precision if tensor else f"{precision}.fma") if is_peak else f"{precision}.{kind or 'peak'}"
         roofs.append(ImportedRoof(name, "compute", one.name, one.value, measured=not is_theoretical(one.name)))
@@ -134,9 +138,13 @@ def compute_roofs(named: Sequence[Named]) -> tuple[list[ImportedRoof], list[str]
 def _distinct(roofs: Iterable[ImportedRoof]) -> tuple[list[ImportedRoof], list[str]]:
     """One roof per id: a measured one goes before a theoretical one, then the higher one counts."""
     best: dict[str, ImportedRoof] = {}
-    left_out = []
+    others: dict[str, list[str]] = {}
     for roof in sorted(roofs, key=lambda one: (not one.measured, -one.value)):
-        first = best.setdefault(roof.id, roof)
-        if first is not roof:
-            left_out.append(f"the roof {roof.label} is left out, because {first.label} stands for {roof.id}")
-    return list(best.values()), left_out
+        if best.setdefault(roof.id, roof) is not roof:
+            others.setdefault(roof.id, []).append(roof.label)
+    return list(best.values()), [
+        f"the roof {listed(labels)} is left out, because {best[of].label} stands for {of}"
+        if len(labels) == 1
+        else f"the roofs {listed(labels)} are left out, because {best[of].label} stands for {of}"
+        for of, labels in others.items()
+    ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from os import PathLike
+from typing import NamedTuple
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import open_file, read_file
@@ -20,6 +20,9 @@ _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
+_END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell where a quotation mark is not closed
+# Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
+_SMALLEST, _LARGEST = 1e-30, 1e30
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
 
 
@@ -33,7 +36,7 @@ def head_of(path: str | os.PathLike[str]) -> str:
     encoding = _encoding(data)
     if (encoding != "utf-16" and b"\0" in data) or is_compressed(data):
         return ""
-    return data.decode(encoding, "replace")
+    return _with_plain_ends(data.decode(encoding, "replace"))
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
@@ -45,10 +48,10 @@ def text_of(path: str | os.PathLike[str]) -> str:
         data = read_file(path, _MOST_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
-    return data.decode(_encoding(data), "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return _with_plain_ends(data.decode(_encoding(data), "replace"))
 
 
-def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
+def lines_of(path: str | os.PathLike[str]) -> Generator[str, None, None]:
     """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
     try:
         with open_file(path) as stream:
@@ -63,6 +66,10 @@ def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
         raise changed(path)
 
 
+def _with_plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _encoding(data: bytes) -> str:
     return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
@@ -74,7 +81,7 @@ def _unreadable(path: str | os.PathLike[str], error: OSError) -> RooflineError:
 def split_number(text: str) -> tuple[float, str] | None:
     """A cell as number and unit ("61.4us" gives 61.4 and "us"), None where it stands for a missing number.
 
-    Raises ValueError for anything else, negative and infinite numbers included: no tool counts or times less than nothing.
+    Raises ValueError for anything else, also for negative numbers and those that nothing can have been counted or timed as.
     """
     cell = text.strip()
     if cell.lower() in _MISSING:
@@ -83,9 +90,14 @@ def split_number(text: str) -> tuple[float, str] | None:
     if not match:
         raise ValueError(f"{cell[:40]!r} is no number")
     value = float(match.group(1))
-    if value < 0 or math.isinf(value):
+    if not countable(value):
         raise ValueError(f"{cell[:40]!r} is no count, rate or time")
     return value, (match.group(2) or "").strip()
+
+
+def countable(value: float) -> bool:
+    """Whether a number can be a count, a rate or a time."""
+    return value == 0 or _SMALLEST < value < _LARGEST
 
 
 def plain_number(text: str) -> float | None:
@@ -96,12 +108,60 @@ def plain_number(text: str) -> float | None:
     return found[0] if found else None
 
 
+def unpadded(line: str, delimiter: str = ",") -> str:
+    """A line without the blanks around it that copies out of terminals have; tabs are cells where they separate them."""
+    return line.strip(" " if delimiter == "\t" else " \t")
+
+
 def row_of(line: str, delimiter: str = ",") -> list[str]:
-    """The cells of one line; none for a line that can't be a row (of an application's output, say)."""
+    """The cells of one line, without blanks around them; none for a line that can't be a row (an application's output, say)."""
     try:
-        return next(csv.reader([line], delimiter=delimiter), [])
+        cells = next(csv.reader([unpadded(line, delimiter)], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:  # a NUL, or a cell longer than any tool writes
         return []
+    return [cell.strip() for cell in cells]
+
+
+class CsvRow(NamedTuple):
+    """A row of a table with the lines that it goes over; of one that is not ``closed``, a quotation mark never is."""
+
+    first: int
+    last: int
+    cells: list[str]
+    closed: bool
+
+    def swallowed(self) -> str:
+        """What a quotation mark made one cell of, as a clause; "" where it did not."""
+        if not self.closed:
+            return f"the quotation mark that opens in line {self.first} is not closed, so all from there on is one cell"
+        if self.last > self.first:
+            return f"the quotation mark that opens in line {self.first} closes in line {self.last}, so these lines are one row"
+        return ""
+
+
+def rows_of(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[CsvRow]:
+    """The rows of numbered lines, cells without blanks around them.  Raises csv.Error with the line."""
+    numbers: list[int] = []
+    ended = False
+
+    def texts() -> Iterator[str]:
+        nonlocal ended
+        for number, line in lines:
+            numbers.append(number)
+            yield f"{unpadded(line, delimiter)}\n"
+        ended = True
+        yield _END
+
+    begun = 0
+    reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if not (ended and cells == [_END]):
+                last = reader.line_num - ended
+                yield CsvRow(numbers[begun], numbers[last - 1], [cell.strip().removesuffix(_END) for cell in cells], not ended)
+            begun = reader.line_num
+    except csv.Error as error:
+        raise csv.Error(f"line {numbers[begun]} begins no row, {error}") from error
 
 
 def listed(names: Iterable[str], most: int = 6) -> str:

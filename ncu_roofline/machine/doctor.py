@@ -18,8 +18,8 @@ from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.gpus import Gpu, find_gpus
 from ncu_roofline.machine.kept import kept, kept_for
 from ncu_roofline.machine.machine import Machine
-from ncu_roofline.machine.manifest import STAGE, read_manifest
-from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.machine.manifest import STAGE, known_folders, read_manifest
+from ncu_roofline.machine.ncu import NO_DEPLOYMENT, VENDOR_FOLDER, Ncu, expected_folder, find_ncus
 from ncu_roofline.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.units import format_value
 from ncu_roofline.version import __version__
@@ -43,6 +43,7 @@ _PACKAGES = {
     "numpy": "numpy",
     "pandas": "pandas",
     "plotly": "plotly",
+    "regex": "regex",
     "rich": "rich",
     "tqdm": "tqdm",
 }
@@ -108,7 +109,8 @@ def _on_the_bus(machine: Machine) -> bool:
 
 def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
     version = next((gpu.driver for gpu in gpus if gpu.driver), "")
-    loaded = re.search(r"Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s", machine.read("/proc/driver/nvidia/version"))
+    module = machine.read("/proc/driver/nvidia/version").partition("Kernel Module")[2]
+    loaded = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", module.partition("\n")[0] + "\n")
     if version and loaded and version != loaded[1]:
         text = f"the kernel module is {loaded[1]}, the libraries are {version}"
         yield Line("driver", PROBLEM, text, "Restart, so that both are of one release.")
@@ -192,12 +194,19 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
     if machine.environ.get(NO_DEPLOYMENT, "0") not in ("", "0") and ncus:
         text = f"{NO_DEPLOYMENT} is set: ncu reads the sections of its installation, ncu-ui those of your documents"
         yield Line("sections", OK, text)
+    shown = set()
     for name, ncu in {ncu.folder_name: ncu for ncu in ncus if not ncu.problem}.items():
         folder = expected_folder(machine, ncu)
         if folder is None:
             yield Line("sections", PROBLEM, f"{name}: there is no home folder to keep them in", "Set HOME.")
         else:
+            shown.add(folder)
             yield _folder(folder, name)
+    # Also those of an ncu that is not found here now, of ncu-ui only, and of --dest.
+    for folder in known_folders(machine):
+        if folder not in shown:
+            own = machine.documents is not None and (machine.documents / VENDOR_FOLDER) in folder.parents
+            yield _folder(folder, folder.parent.name if own else "elsewhere")
 
 
 def _folder(folder: Path, name: str) -> Line:

@@ -17,9 +17,9 @@ from ncu_roofline.machine.machine import Machine
 _NAMES = ("cuda", "nvhpc", "nsight")
 _MOST_FILES = 200
 _MOST_BYTES = 65536
-_VARIABLE = re.compile(r'^\s*(?:set\s+(\w+)\s+|local\s+(\w+)\s*=\s*)"?([^"\s]+)"?', re.MULTILINE)
-_TCL = re.compile(r'^\s*prepend-path\s+PATH\s+"?([^"\s]+)"?', re.MULTILINE)
-_LUA = re.compile(r'^\s*prepend_path\s*\(\s*"PATH"\s*,\s*([^)]+)\)', re.MULTILINE)
+_VARIABLE = re.compile(r'^[^\S\n]*(?:set\s+(\w+)\s+|local\s+(\w+)\s*=\s*)"?([^"\s]+)"?', re.MULTILINE)
+_TCL = re.compile(r'^[^\S\n]*prepend-path\s+PATH\s+"?([^"\s]+)"?', re.MULTILINE)
+_LUA = re.compile(r'^[^\S\n]*prepend_path\s*\(\s*"PATH"\s*,([^)]{1,300})\)', re.MULTILINE)
 VENDOR_FOLDER = "NVIDIA Nsight Compute"
 NO_DEPLOYMENT = "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"
 """With this set, ncu (2021.2 and later, not ncu-ui) reads the sections of its own installation instead of the user's."""

@@ -1,22 +1,25 @@
-"""The ncu command that profiles an application for rooflines, what running it came to, and what its failures mean."""
+"""The ncu command that profiles an application for rooflines, where its report goes, and what its failures mean."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
-from ncu_roofline.errors import Terminated
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import default_clocks
 from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import Ncu
-from ncu_roofline.temporary import temporary_folder
 
 PERMISSION_ADVICE = (
     "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
@@ -37,7 +40,6 @@ _RANKS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
-_TAIL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ FAILURES = (
     ),
     Failure(
         "driver",
-        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .*not (found|loaded)",
+        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
         "the CUDA driver could not be reached",
         _DRIVER_ADVICE,
     ),
@@ -68,7 +70,7 @@ FAILURES = (
     ),
     Failure(
         "busy",
-        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .*lock",
+        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
         "something else holds the performance counters, or another user holds the lock file of ncu",
         "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
     ),
@@ -79,7 +81,10 @@ FAILURES = (
         "Use a newer or older ncu with --ncu PATH",
     ),
     Failure(
-        "program", r"does not exist or is not an executable", "the application can't be started", "Give its path, as ./app"
+        "program",
+        r"does not exist or is not an executable|is not an executable binary",
+        "the application can't be started",
+        "Give its path, as ./app; for a script name the interpreter first, as python3 app.py",
     ),
     Failure(
         "section",
@@ -89,7 +94,7 @@ FAILURES = (
     ),
     Failure(
         "output",
-        r"Failed to (save|write|open|create) .*(report|file)|already exists",
+        r"Failed to (save|write|open|create) .{0,99}(report|file)|already exists",
         "it could not write the report",
         "Choose a place that you may write to with -o NAME, or add --force",
     ),
@@ -110,10 +115,12 @@ def find_failure(log: str) -> Failure | None:
 def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
     """Why there is no report."""
     found = find_failure(log)
-    if found:
+    if found and found.id != "driver":
         return found
     if not machine.has_driver():
         return Failure("driver", "", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
+    if found:
+        return found
     ended = application_code(log)
     if ended is not None:
         reason = f"the application failed with exit code {ended}"
@@ -155,14 +162,6 @@ class Wanted:
     suffix: str = ""
 
 
-@dataclass(frozen=True)
-class Run:
-    """How it went: the exit code of ncu and what it said."""
-
-    code: int
-    log: str
-
-
 def sections_for(precisions: Sequence[str], light: bool) -> tuple[str, ...]:
     """Identifiers of the sections that count some precisions (none: all); ``light`` counts one tensor type instead of all."""
     sections = {**load_spec().sections, **({"tensor": LIGHT_TENSOR_SECTION} if light else {})}
@@ -198,19 +197,43 @@ def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
     return (wanted.suffix,) if wanted.suffix else SUFFIXES
 
 
-def reports(output: str) -> dict[Path, object]:
-    """The files that ncu may write for ``output``, as far as they are there, each with what changes when it is written."""
-    found: dict[Path, object] = {}
-    for path in (Path(f"{output}{suffix}") for suffix in SUFFIXES):
-        if path.is_file():
-            status = path.stat()
-            found[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found
+@contextmanager
+def apart(output: str) -> Iterator[Path]:
+    """A new, empty folder beside ``output`` for what ncu writes: a file that was there before can't pass for its own.
+
+    Raises RooflineError where none can be made.
+    """
+    target = Path(os.path.realpath(output))
+    try:
+        # Beside it, so that a report of any size can be moved at once.
+        folder = tempfile.TemporaryDirectory(
+            dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part", ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        next_step = "Choose a place that you may write to with -o NAME."
+        raise RooflineError("Cannot write", output, error.strerror or str(error), next_step) from error
+    with folder as name:
+        yield Path(name)
 
 
-def written(output: str, before: Mapping[Path, object]) -> Path | None:
-    """The report that was written since `reports` said ``before``: one that ncu did not write now must not pass for its own."""
-    return next((path for path, state in reports(output).items() if before.get(path) != state), None)
+def placed(folder: Path, output: str, force: bool) -> Path | None:
+    """The report that ncu wrote into ``folder``, now at ``output``; None if it wrote none.
+
+    What appeared there meanwhile is not replaced without ``force``: the report gets a number.  Raises RooflineError.
+    """
+    written = next((path for suffix in SUFFIXES for path in folder.glob(f"*{suffix}")), None)
+    if written is None:
+        return None
+    for number in count(1):
+        target = Path(f"{output}{f'.{number}' if number > 1 else ''}{written.suffix}")
+        if force or not os.path.lexists(target):
+            break
+    try:
+        shutil.move(written, os.path.realpath(target))
+    except OSError as error:
+        next_step = "Choose a place that you may write to with -o NAME."
+        raise RooflineError("Cannot write", target, error.strerror or str(error), next_step) from error
+    return target
 
 
 def command(ncu: Ncu, wanted: Wanted) -> list[str]:
@@ -230,58 +253,3 @@ def command(ncu: Ncu, wanted: Wanted) -> list[str]:
 def as_text(words: Sequence[str], system: str = "linux") -> str:
     """A command line as a shell takes it."""
     return subprocess.list2cmdline(words) if system == "windows" else shlex.join(words)
-
-
-def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> Run:
-    """Run ncu with the application's input and output left alone; what ncu itself says goes line by line to ``say``.
-
-    Raises OSError where ncu can't be started, RooflineError where there is no place for its log, and Terminated, once ncu has
-    ended, where a signal came that it was passed on.
-    """
-    with temporary_folder() as folder:
-        log = folder / "ncu.log"
-        process = subprocess.Popen([words[0], "--log-file", str(log), *words[1:]], env=dict(machine.environ))
-        tail = _Tail(log, say)
-        ended: Terminated | None = None
-        try:
-            while True:
-                try:
-                    code = process.wait(_TAIL_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    tail.read()
-                except Terminated as error:
-                    ended = error
-                    process.terminate()
-                except KeyboardInterrupt:  # ncu and the application got it, too, and want to end in their own way
-                    continue
-        finally:
-            tail.read(whole=True)
-        if ended:
-            raise ended
-        return Run(code, tail.text)
-
-
-class _Tail:
-    """Follows a growing file."""
-
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        self._path, self._say = path, say
-        self._place, self._rest = 0, ""
-        self.text = ""
-
-    def read(self, *, whole: bool = False) -> None:
-        """Say the lines that were added; with ``whole`` also one without an end."""
-        try:
-            with self._path.open("rb") as stream:
-                stream.seek(self._place)
-                data = stream.read()
-        except OSError:
-            data = b""
-        self._place += len(data)
-        added = data.decode("utf-8", errors="replace")
-        self.text += added
-        *lines, self._rest = f"{self._rest}{added}".split("\n")
-        for line in [*lines, self._rest] if whole else lines:
-            if line.strip():
-                self._say(line.rstrip("\r"))

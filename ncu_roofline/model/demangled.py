@@ -16,8 +16,9 @@ _LAMBDA = re.compile(r"^[{\['<]+\s*(?:unnamed\s+)?lambda(\d*)\b")
 _LAMBDA_NUMBER = re.compile(r"(?:#|instance\s+)(\d+)")
 _BRACKET = re.compile(r"[()\[\]{}<]|(?<!-)>")
 _COMMA_OR_OPEN = re.compile(r"[,(\[{<]")
-_WITH = re.compile(r"\s*\[with (.*)\]$", re.DOTALL)
-_PARAMETER = re.compile(r"^.*?(\w+) = ")
+_WITH = "[with "
+_ASSIGNED = re.compile(r"(?<=\w) = ")
+_NOT_WORD = re.compile(r"\W+")
 _IDENTIFIER = re.compile(r"^(?:[~@]?[^\W\d][\w$@!.]*|operator\b.*)$", re.DOTALL)
 _KEYWORDS = re.compile(r"\b(?:const|volatile|struct|class|enum)\s+")
 # What may stand before the name of a function; kernels return void, but host functions get NVTX ranges too.
@@ -127,6 +128,12 @@ def _lambda_name(part: _Component, scope: str) -> str:
     return f"{scope} lambda{suffix}".strip()
 
 
+def _parameter(text: str) -> str:
+    """ "T=int" for "class T = int", which a with clause says of a template parameter; other texts as they are."""
+    match = _ASSIGNED.search(text)
+    return f"{_NOT_WORD.split(text[: match.start()])[-1]}={text[match.end() :]}" if match else text
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str) -> CxxName | None:
     """The parts of a demangled name or type, or None for what is no C++ name.
@@ -134,9 +141,10 @@ def parse(text: str) -> CxxName | None:
     A lambda is named after the function it stands in ("main lambda#1"), a call operator after its class.
     """
     text = text.strip()
-    with_clause = _WITH.search(text)
-    if with_clause:
-        text = text[: with_clause.start()]
+    with_clause = ""
+    if _WITH in text and text.endswith("]"):
+        text, _, with_clause = text[:-1].partition(_WITH)
+        text = text.rstrip()
     text = _KEYWORDS.sub("", text).lstrip("*& ")
     parts = [part for part in _components(text) if part.text not in _ANONYMOUS]
     while len(parts) > 1 and (parts[-1].text == "operator()" or not parts[-1].text):
@@ -150,5 +158,5 @@ def parse(text: str) -> CxxName | None:
         return None
     template = split_arguments(last.template)
     if with_clause and not template:
-        template = tuple(_PARAMETER.sub(r"\1=", part.strip()) for part in with_clause.group(1).split(";"))
+        template = tuple(_parameter(part.strip()) for part in with_clause.split(";"))
     return CxxName(scopes, base, template, split_arguments(last.arguments[1:-1]))

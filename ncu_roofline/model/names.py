@@ -38,19 +38,28 @@ _LAUNCHERS = {
 }
 _CAST = re.compile(r"^\((?:unsigned |signed )?[\w: ]+\)\s*(-?\w+)$")
 _PLAIN = re.compile(r"^[\w= ]*$")
-_NVIDIA_LAMBDA = re.compile(r"__nv_h?dl_wrapper_t<.*?__nv_dl_tag<[^&]*?&?([\w:]+),\s*(?:\([\w ]+\))?\s*(\d+)", re.DOTALL)
-_LAMBDA = re.compile(r"([\w:]+)(?:<[^()]*>)?(?:\([^()]*\))?(?: const)?::[{\[']lambda")
-_OPENMP = re.compile(r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_(.+)_l(\d+)(?:_\w+)?$")
-_TRITON_SPECIALISATION = re.compile(r"_(?:\d+(?:de|[dce]))*\d+(?:de|[dce])(?:\d+(?:de|[dce])?)*$")
+_NVIDIA_WRAPPER = re.compile(r"__nv_h?dl_wrapper_t<")
+_NVIDIA_TAG = "__nv_dl_tag<"
+_NVIDIA_FUNCTION = re.compile(r"(?<![\w:])([\w:]+), ?(?:\([\w ]+\))? ?(\d+)")  # the function with a lambda, and which one
+_LAMBDA = re.compile(r"(?: const)?::[{\[']lambda")
+_LAMBDA_NUMBER = re.compile(r"(?:#|instance )(\d+)")
+_TEMPLATE = re.compile(r"[\w:]<")
+_NOT_NAME = re.compile(r"[^\w:]+")
+_OPENMP = re.compile(r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_")
+_OPENMP_LINE = re.compile(r"_l(\d+)(?=_|$)")
+_WORD = re.compile(r"\w*")
+# Which arguments are 1, divisible by 16, constants: at least the first is said to be something.
+_TRITON_SPECIALISATION = re.compile(r"_\d+(?:de|[dce])(?:\d(?:de|[dce])?)*$")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
-_JULIA = re.compile(r"^(?:julia|ptxcall)_(\w*[^\W\d_]\w*?)_\d+$")
+_JULIA = re.compile(r"^(?:julia|ptxcall)_(?=[\d_]*[^\W\d_])(\w+)_\d+$")
+_DIGITS = re.compile(r"\d+")
 
 
 def _mangled_identifiers(text: str) -> list[str]:
     """The identifiers of an Itanium-mangled name that nobody demangled: ["ns", "kernel"] of ``_ZN2ns6kernelEv``."""
     found, index = [], 3 if text.startswith("_ZN") else 2
-    while (length := re.match(r"\d+", text[index:])) and int(length.group()) <= len(text):
-        start = index + length.end()
+    while (length := _DIGITS.match(text, index)) and int(length.group()) <= len(text):
+        start = length.end()
         index = start + int(length.group())
         found.append(text[start:index])
         if not text.startswith("_ZN"):
@@ -58,12 +67,21 @@ def _mangled_identifiers(text: str) -> list[str]:
     return found
 
 
+def _openmp_region(text: str) -> str:
+    """ "function:line" of what compilers call an OpenMP target region, "" for other names."""
+    start = _OPENMP.match(text)
+    line = next(reversed(list(_OPENMP_LINE.finditer(text, start.end() + 1))), None) if start else None
+    if not start or not line or not _WORD.fullmatch(text, line.end()):
+        return ""
+    function = text[start.end() : line.start()]
+    inner = _mangled_identifiers(function) if function.startswith("_Z") else []
+    return f"{inner[-1] if inner else function}:{line.group(1)}"
+
+
 def _without_decoration(text: str) -> str:
     """``text`` without what compilers of other languages add to the name in the source."""
-    if match := _OPENMP.match(text):
-        function = match.group(1)
-        inner = _mangled_identifiers(function) if function.startswith("_Z") else []
-        return f"{inner[-1] if inner else function}:{match.group(2)}"
+    if region := _openmp_region(text):
+        return region
     if text.startswith("_Z") and (identifiers := _mangled_identifiers(text)):
         return _without_decoration("::".join(identifiers))
     text = _RUST_HASH.sub("", text)
@@ -76,12 +94,41 @@ def _without_decoration(text: str) -> str:
 
 def _lambda_inside(text: str) -> str:
     """ "main lambda#1" for the first lambda in the text of a template argument, "" without one."""
-    if match := _NVIDIA_LAMBDA.search(text):
-        return f"{match.group(1).rsplit('::')[-1]} lambda#{match.group(2)}"
-    if not (match := _LAMBDA.search(text)):
+    if found := _nvidia_lambda(text):
+        return found
+    for match in _LAMBDA.finditer(text):
+        if function := _function_before(text, match.start()):
+            number = _LAMBDA_NUMBER.search(text, match.end())
+            return f"{function} lambda{'#' + number.group(1) if number else ''}"
+    return ""
+
+
+def _nvidia_lambda(text: str) -> str:
+    """The same for the lambda of a wrapper that nvcc makes: its tag holds the type and address of the function around it."""
+    wrapper = _NVIDIA_WRAPPER.search(text)
+    tag = text.find(_NVIDIA_TAG, wrapper.end()) if wrapper else -1
+    if tag < 0:
         return ""
-    number = re.search(r"(?:#|instance )(\d+)", text[match.end() :])
-    return f"{match.group(1).rsplit('::')[-1]} lambda{'#' + number.group(1) if number else ''}"
+    address = text.find("&", tag)
+    match = _NVIDIA_FUNCTION.search(text, tag + len(_NVIDIA_TAG))
+    if not match or 0 <= address < match.start() - 1:
+        return ""
+    return f"{match.group(1).rsplit('::')[-1]} lambda#{match.group(2)}"
+
+
+def _function_before(text: str, end: int) -> str:
+    """The name in ``name<arguments>(parameters)`` that ends there, without its scopes; "" for anything else."""
+    if text.endswith(")", 0, end):
+        opening = text.rfind("(", 0, end)
+        if text.find(")", opening) != end - 1:
+            return ""
+        end = opening
+    if text.endswith(">", 0, end):
+        template = _TEMPLATE.search(text, max(text.rfind("(", 0, end), text.rfind(")", 0, end)) + 1, end)
+        if not template:
+            return ""
+        end = template.end() - 1
+    return _NOT_NAME.split(text[:end])[-1].rsplit("::")[-1] if end > 0 else ""
 
 
 def _named_inside(name: CxxName) -> CxxName | None:

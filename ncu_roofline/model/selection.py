@@ -10,6 +10,7 @@ import numpy as np
 
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
 from ncu_roofline.model.names import across_numbers, short_names
+from ncu_roofline.patterns import UserPattern
 
 GROUPINGS = ("launch", "kernel", "kernel-report", "application")
 _NUMBER = re.compile(r"\d+")
@@ -158,13 +159,13 @@ class Selection:
         return m if len(index) == len(m) else m.take(index)
 
     def positions(self, m: Measurements) -> IntArray:
-        """Where these launches are."""
+        """Where these launches are.  Raises RooflineError for an expression that takes longer than `patterns.SECONDS`."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
-            pattern = re.compile(self.kernel)
-            keep &= _matches([f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)], pattern)
+            names = [f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)]
+            keep &= _matches(names, UserPattern(self.kernel, "--kernel"))
         if self.nvtx:
-            keep &= _matches(list(m.nvtx), re.compile(self.nvtx))
+            keep &= _matches(list(m.nvtx), UserPattern(self.nvtx, "--nvtx"))
         if self.launch:
             keep &= np.any([(m.launch >= first) & (m.launch <= last) for first, last in self.launch], axis=0)
         index = np.flatnonzero(keep)
@@ -173,7 +174,7 @@ class Selection:
         return index
 
 
-def _matches(texts: list[str], pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _matches(texts: list[str], pattern: UserPattern) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     known = {text: bool(pattern.search(text)) for text in dict.fromkeys(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 

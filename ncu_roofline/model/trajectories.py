@@ -16,6 +16,7 @@ import numpy as np
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES, natural_order
 from ncu_roofline.model.measurements import Measurements, TextArray
+from ncu_roofline.patterns import UserPattern
 
 NVTX = "nvtx"
 _WHAT = "Cannot draw a trajectory of"
@@ -30,7 +31,8 @@ def as_trajectory(measurements: Measurements, label: str = "") -> Measurements:
     group counts, else the whole match.  Labels that an imported file gives its points stay.
     Steps follow the order of the reports and of the launches in them; reports in the order in which a shell sorts them (nw1,
     nw10, nw2) are taken in natural order (nw1, nw2, nw10).  Launches in no matching range get step -1.
-    Raises RooflineError where nothing labels the steps or fewer than two are found, ValueError for a wrong expression.
+    Raises RooflineError where nothing labels the steps or fewer than two are found, and for an expression that takes longer
+    than `patterns.SECONDS`; ValueError for a wrong one.
     """
     m = measurements
     pattern = _pattern(label)
@@ -48,12 +50,9 @@ def _by_nvtx(label: str) -> bool:
     return label == NVTX or label.startswith(f"{NVTX}:")
 
 
-def _pattern(label: str) -> re.Pattern[str] | None:
+def _pattern(label: str) -> UserPattern | None:
     text = label[len(NVTX) + 1 :] if _by_nvtx(label) else label
-    try:
-        return re.compile(text) if text else None
-    except re.error as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return UserPattern(text, "--label") if text else None
 
 
 def _own_or(m: Measurements, labels: Sequence[str]) -> TextArray:
@@ -63,29 +62,21 @@ def _own_or(m: Measurements, labels: Sequence[str]) -> TextArray:
     return result
 
 
-def _found(pattern: re.Pattern[str], text: str) -> str:
-    """What the expression finds in a text: its first group that took part, else all; "" for nothing."""
-    match = pattern.search(text)
-    if not match:
-        return ""
-    return next((group for group in match.groups() if group), match.group()).strip()
-
-
-def _nvtx_labels(m: Measurements, pattern: re.Pattern[str] | None) -> list[str]:
+def _nvtx_labels(m: Measurements, pattern: UserPattern | None) -> list[str]:
     paths = list(dict.fromkeys(path for path in m.nvtx if path))
-    texts = [_found(pattern, path) for path in paths] if pattern else differing(paths)
+    texts = [pattern.found(path).strip() for path in paths] if pattern else differing(paths)
     by_path = dict(zip(paths, texts, strict=True))
     return [by_path.get(path, "") for path in m.nvtx]
 
 
-def _report_labels(m: Measurements, pattern: re.Pattern[str] | None) -> list[str]:
+def _report_labels(m: Measurements, pattern: UserPattern | None) -> list[str]:
     """Labels of the reports' paths.  A report that the expression does not fit is refused: it would be missing unseen."""
     unlabelled = {report for report, own in zip(m.report, m.label, strict=True) if not own}
     reports = [report for report in dict.fromkeys(m.report) if report in unlabelled]
-    texts = [_found(pattern, report) for report in reports] if pattern else file_labels(reports)
+    texts = [pattern.found(report).strip() for report in reports] if pattern else file_labels(reports)
     for report, text in zip(reports, texts, strict=True):
         if pattern and not text:
-            reason = f"the pattern {pattern.pattern!r} finds nothing in its path"
+            reason = f"the pattern {pattern.text!r} finds nothing in its path"
             raise RooflineError(_WHAT, report, reason, "Change --label, or leave the report out.")
     by_report = dict(zip(reports, texts, strict=True))
     return [by_report.get(report, "") for report in m.report]

@@ -25,8 +25,8 @@ _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*
 _OURS = "NcuRoofline"
 # Sections of ours and of Nsight Compute that count tensor operations.
 _TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
-# What to collect, up to its purpose or the end of the sentence.
-_COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>.*?)(?= to see |\.(?:\s|$))")
+# What to collect, up to its purpose or the end of the sentence; never past the next word like it, which keeps it linear.
+_COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>(?:(?![Cc]ollect ).)*?)(?= to see |\.(?:\s|$))")
 _OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
 _WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
 Known = dict[object, object]

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ncu_roofline.errors import printable
 from ncu_roofline.nvrules.advice import WORTH, KernelAdvice, plain_text
 from ncu_roofline.nvrules.context import RuleOutcome
 from ncu_roofline.nvrules.loading import RuleProblem
 from ncu_roofline.rendering.table import wrapped
 from ncu_roofline.report import RuleMessage
+from ncu_roofline.texts import printable
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
@@ -70,7 +70,7 @@ def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> li
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return wrapped("\n".join(map(printable, text.splitlines())), width, indent, first=indent, whole=True)
+    return wrapped(text.split("\n"), width, indent, first=indent, whole=True)
 
 
 def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.texts import block
 from ncu_roofline.version import __version__
 
 EXPLANATION = ("report", "text", "command")
@@ -77,21 +78,8 @@ def _policy(*scripts: str) -> str:
 
 
 def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
-    """The given keys of each entry as clean_line texts, "" for a missing one."""
-    return [{key: clean_block(entry.get(key) or "") for key in keys} for entry in entries]
-
-
-def clean_line(text: object) -> str:
-    """``text`` on one line, with a replacement character for whatever does not print (controls, bidi overrides, surrogates)."""
-    line = str(text)
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else " " if c in "\n\t\r" else "\N{REPLACEMENT CHARACTER}" for c in line)
-
-
-def clean_block(text: object) -> str:
-    """The same for a text of several lines."""
-    return "\n".join(clean_line(line) for line in str(text).splitlines())
+    """The given keys of each entry as texts for a page, "" for a missing one."""
+    return [{key: block(entry.get(key) or "") for key in keys} for entry in entries]
 
 
 def embed_json(value: object) -> str:

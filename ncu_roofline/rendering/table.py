@@ -9,10 +9,11 @@ from functools import cached_property
 from itertools import groupby, zip_longest
 from operator import attrgetter
 
-from ncu_roofline.texts import clean, shorten
+from ncu_roofline.texts import clean, one_line, shorten
 
 BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m"
 _RESET = "\33[0m"
+_PAINT = re.compile("(\33\\[(?:[0-2]|3[1-3])m)")
 _GAP = "  "
 _FIRST_LAST = 8  # characters that the first column keeps whatever the width
 _ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
@@ -38,6 +39,7 @@ class TextColumn:
     ``group``: what stands over it and its neighbours of the same group, from complete to terse.
     ``colours``: one for each row, "" for none.
     ``own``: its texts hold no markup and nothing from outside, so that Markdown takes them as they are.
+    Of texts from outside only what can be printed is kept, each on one line.
     """
 
     header: str
@@ -48,6 +50,10 @@ class TextColumn:
     group: tuple[str, ...] = ()
     colours: Sequence[str] = ()
     own: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "header", one_line(self.header))
+        object.__setattr__(self, "cells", [one_line(cell) for cell in self.cells])
 
     @cached_property
     def wide(self) -> int:
@@ -156,14 +162,21 @@ def listing(rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = st
     return [*table.head(), *table.body()]
 
 
-def wrapped(text: str, width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
-    """Lines of at most ``width``: a line of ``text`` behind ``first``, then ``indent``; longer words are cut or stay ``whole``.
+def as_shown(line: str) -> str:
+    """``line`` as `one_line`, but for the colours of a table."""
+    if line.isprintable():
+        return line
+    return "".join(piece if place % 2 else one_line(piece) for place, piece in enumerate(_PAINT.split(line)))
+
+
+def wrapped(text: str | Iterable[str], width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
+    """Lines of at most ``width``: each text behind ``first``, then ``indent``; longer words are cut or stay ``whole``.
 
     `textwrap` gives the same in nine times the time, which for the advice on a report is as long as three rules.
     """
     lines: list[str] = []
-    for part in text.splitlines():
-        words, start = " ".join(part.split()), first
+    for part in [text] if isinstance(text, str) else text:
+        words, start = " ".join(one_line(part).split()), first
         while words:
             most = max(width - len(start), 1)
             end = len(words) if len(words) <= most else words.rfind(" ", 0, most + 1)
@@ -176,7 +189,7 @@ def wrapped(text: str, width: int, indent: str = "", *, first: str = "", whole: 
 
 def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> str:
     """Blocks of lines with an empty line between those that hold any."""
-    text = "\n\n".join("\n".join(block) for block in map(list, blocks) if block)
+    text = "\n\n".join("\n".join(map(as_shown, block)) for block in map(list, blocks) if block)
     return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
 
 

@@ -189,8 +189,13 @@ def read_launch(raw: RawFile, place: Place) -> Launch:
         context=_optional(head, "context"),
         created=_optional(head, "created"),
         clock_locked=head.clock.locked if head.HasField("clock") else None,
-        nvtx=range_names(raw.decode("Nvtx", head.nvtx, place.offset), head.thread_id) if head.nvtx else (),
+        nvtx=_ranges(raw, place, head),
     )
+
+
+def _ranges(raw: RawFile, place: Place, head: Any) -> tuple[str, ...]:
+    state = b"".join(head.nvtx)  # a message may come in parts
+    return range_names(raw.decode("Nvtx", state, place.offset), head.thread_id) if state else ()
 
 
 def _kernel_names(_kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:

@@ -115,11 +115,13 @@ def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances
 
 def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
     """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
-    merged = raw.decode("MetricInstances", record.items[record.layout.index[name]], record.offset).instances
+    item = record.items[record.layout.index[name]]
+    merged = raw.decode("MetricInstances", item, record.offset).instances
+    count = len(raw.decode("InstanceBytes", item, record.offset).instances)
     names = merged.correlation.text
     for kind in _NUMERIC_FIELDS:
         numbers = getattr(merged.value, kind)
-        if len(numbers) == len(names) > 0:
+        if len(numbers) == len(names) == count > 0:  # more where one says its name or number twice: then the last counts
             return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
     return decode_instances(raw, record, name)
 

@@ -9,13 +9,13 @@ from html import escape
 from types import TracebackType
 from typing import Any, overload
 
-from ncu_roofline.errors import printable
 from ncu_roofline.report.empty import EMPTY, is_empty
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
 from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
+from ncu_roofline.texts import printable
 from ncu_roofline.units import format_value
 
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time

@@ -25,7 +25,7 @@ FORMAT_VERSION = 7
 # and fails with a SystemError where warnings are errors.
 _DAMAGE = (IndexError, ValueError, RecursionError, struct.error, TypeError, RuntimeWarning, SystemError)
 
-_HEAD_FIELDS = "thread_id=1 uint32, created=5 uint64, nvtx=10 bytes, context=11 uint32"
+_HEAD_FIELDS = "thread_id=1 uint32, created=5 uint64, nvtx=10 bytes*, context=11 uint32"
 _RESULT_FIELDS = """thread_id=1 uint32, api_call_id=2 uint64, metrics=4 MetricResult*, sections=7 bytes*, nvtx=10 Nvtx,
   context=11 uint32"""
 
@@ -61,7 +61,7 @@ ClockStatus: requested=1 bool, locked=2 bool
 Source: reference=1 uint64
 
 KernelHead: thread_id=1 uint32, mangled=5 bytes, function=6 bytes, demangled=7 bytes, grid=10 Dim3, block=11 Dim3,
-  created=14 uint64, nvtx=21 bytes, context=22 uint32, stream=23 uint32, clock=25 ClockStatus
+  created=14 uint64, nvtx=21 bytes*, context=22 uint32, stream=23 uint32, clock=25 ClockStatus
 
 RangeHead: {_HEAD_FIELDS}, clock=12 ClockStatus
 
@@ -94,6 +94,8 @@ MetricScalar: name_id=1 uint32, value=2 Value
 Instance: correlation=1 Value, value=2 Value
 
 MetricInstances: instances=3 MergedInstances
+
+InstanceBytes: instances=3 bytes*
 
 MergedInstances: correlation=1 ColumnValues, value=2 ColumnValues
 

@@ -52,17 +52,17 @@ _SPARSE = ".sparse"
 _TENSOR_INSTRUCTIONS = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
-        (r"__inst_executed_pipe_(tensor|fp64)\w*_(op|subpipe)_dmma", "tensor.fp64"),
+        (r"__inst_executed_pipe_(tensor|fp64)\w{0,99}_(op|subpipe)_dmma", "tensor.fp64"),
         (r"__inst_executed_pipe_tensor", "tensor"),
     )
 )
 _UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
-_SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*$|_x\d+$")
+_SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*|_x\d+$", re.DOTALL)
 _CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
 _SAME = 1e-9  # of a peak: the same line, computed twice
 _FMA = re.compile(r"__sass_thread_inst_executed_op_(?P<type>[dfh])fma(?P<packed>2?)_pred_on")
 _WEIGHT = re.compile(r"_x(\d+)$")
-_INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w+)?(\.|$)")
+_INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w{1,99})?(\.|$)")
 # The path of what loads return to registers, of L1 and of shared memory alike.
 _BOTH_L1_AND_SHARED = re.compile(r"^(derived__)?(rl_)?l1tex__(lsu_writeback_active|data_pipe_lsu_wavefronts)(\.|_sum)")
 

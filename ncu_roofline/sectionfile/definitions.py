@@ -26,11 +26,12 @@ NAN_AS_ZERO, NAN_AS_ZERO_SINCE = "nan_as_zero", (2025, 3)
 Value = float | int | str | None
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()]))|\s*(?P<bad>\S)", re.ASCII
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()])|(?P<bad>\S)|$)", re.ASCII
 )
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
 _UINT64 = 2**64
+_DIGITS = 40  # of whole numbers that are looked at as such: more than those of 64 bits have
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _PRECEDENCE = ("+-", "*/")
 
@@ -106,7 +107,7 @@ class _Parser:
         kind, text = self.kind, self.text
         self.advance()
         if kind == "number":
-            self.steps.append((kind, int(text) if text.isdigit() else float(text)))
+            self.steps.append((kind, _literal(text)))
         elif kind == "name" and not (text == NAN_AS_ZERO and self.text == "("):
             self.steps.append((kind, text))
         elif text == "-":
@@ -126,6 +127,12 @@ class _Parser:
         if self.text != ")":
             raise ValueError(f"unbalanced parenthesis in expression {self.source!r}")
         self.advance()
+
+
+def _literal(text: str) -> Value:
+    """A whole number of 64 bits, any other as a double, which is infinite where it is too large."""
+    whole = int(text) if text.isdigit() and len(text) <= _DIGITS else _UINT64
+    return whole if whole < _UINT64 else float(text)
 
 
 def _unary(action: str, value: Value) -> Value:

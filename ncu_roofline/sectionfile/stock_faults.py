@@ -11,8 +11,8 @@ from ncu_roofline.sectionfile.classify import classify
 
 _FIRST_RIGHT = (2025, 1)
 _STOCK = "SpeedOfLight_"
-_COUNTED = re.compile(r"__inst_executed_pipe_(tensor|fp64\w*_dmma)")
-_WEIGHT = re.compile(r"_x(\d+)(\.|$)")
+_COUNTED = re.compile(r"__inst_executed_pipe_(tensor|fp64\w{0,99}_dmma)")
+_WEIGHT = re.compile(r"_x(\d{1,9})(\.|$)")
 # HMMA.884, the tensor instruction of V100, is 8 x 8 x 4 multiply-adds x 2; so is DMMA.884, which only Hopper has larger kin of.
 _OF_884 = 512
 _V100, _HOPPER = (7, 0), 9
@@ -46,7 +46,7 @@ def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
     if not any(classify(line.work_metrics)[0] == "fp16" for line in lines):
         return HalfFactor()
     names = {name for line in lines for name in line.work_metrics}
-    weights = {match[1] for name in names if (match := re.search(r"_hfma_pred_on_x(\d+)", name))}
+    weights = {match[1] for name in names if (match := re.search(r"_hfma_pred_on_x(\d{1,9})", name))}
     if weights:
         return _TWICE if weights == {"2"} else HalfFactor()
     old = (parse_release(ncu_version) or _FIRST_RIGHT) < _FIRST_RIGHT  # nothing is corrected on a guess

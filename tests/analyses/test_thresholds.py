@@ -110,6 +110,13 @@ WRONG = {
     "a" * 600: (41, "longer"),
     "__import__('os').system('true')": (1, "names known"),
     "time\n> $": (8, "no meaning"),
+    "time < 1e999": (8, "larger than 1.8e\\+308"),
+    "time < 1e305 Ts": (8, "no number may be larger"),
+    "time < " + "9" * 401: (8, "no number may be larger"),
+    "time < 1e308 * 10": (8, "no finite number"),
+    "time < baseline * (1 / 0)": (20, "no finite number"),
+    "nan > time": (1, "names known"),
+    "time < inf": (8, "names known"),
 }
 
 

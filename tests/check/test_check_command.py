@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -120,8 +122,22 @@ def test_our_own_sections_are_the_default(
 
     monkeypatch.setattr("ncu_roofline.cli.check.pack_folder", folder)
     assert main(["check"]) == 0
-    assert asked == ["sections"]
-    assert capsys.readouterr().out.startswith(f"1 file checked for {len(load_spec().architectures)} chips")
+    assert set(asked) == {"sections"}
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"1 file checked for {len(load_spec().architectures)} chips")
+    assert second == f"They are the sections that come with ncu-roofline, in {good.parent}: good"
+
+
+def test_our_own_sections_without_their_remarks(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are for many chips at once, which is known; whoever wants to read it is told how."""
+    assert main(["check"]) == 0
+    said = capsys.readouterr().out
+    assert "HierarchicalDoubleRooflineChart" in said
+    assert ": warning: " not in said
+    command = shlex.split(said.splitlines()[-1])
+    assert main(command[1:]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count(": warning: ") == int(re.findall(r"(\d+) warnings", said)[0]) > 0
 
 
 @pytest.mark.parametrize(

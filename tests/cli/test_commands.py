@@ -20,7 +20,6 @@ from ncu_roofline.analyses import ANALYSES, views
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.list import LISTS
 from ncu_roofline.cli.parser import COMMANDS
-from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs import FORMATS
 from ncu_roofline.model import columns
@@ -274,10 +273,6 @@ class TestReports:
         assert "none of the reports could be read" in outcome.err
 
 
-def _die(*_: str) -> None:
-    os._exit(1)
-
-
 class TestParallel:
     @pytest.fixture
     def paths(self, tmp_path: Path) -> list[Path]:
@@ -300,10 +295,6 @@ class TestParallel:
         error = run("explain", *paths, bad)
         assert_refused(error, bad)
         assert error.err.strip() == one_by_one.err.strip()
-
-    def test_a_process_that_dies(self, paths: list[Path]) -> None:
-        with pytest.raises(RooflineError, match="a process that read one of them died"):
-            list(executors.Pool(2).outcomes(_die, [str(path) for path in paths]))
 
 
 class TestRender:

@@ -7,14 +7,16 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ncu_roofline.cli import executors
-from ncu_roofline.cli.executors import Dask, read_batch
+from ncu_roofline.cli import cluster
+from ncu_roofline.cli.cluster import Dask, read_batch
 from ncu_roofline.errors import RooflineError
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
@@ -51,11 +53,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module")
-def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with a worker in another folder; both end with the test, and none is left."""
+@contextmanager
+def a_cluster(elsewhere: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A scheduler with a worker in another folder, and its address."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    elsewhere = tmp_path_factory.mktemp("worker")
     program = elsewhere / "cluster.py"
     program.write_text(CLUSTER)
     with subprocess.Popen(
@@ -68,8 +69,15 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
     ) as process:
         assert process.stdout
-        yield process.stdout.readline().strip()
+        yield process, process.stdout.readline().strip()
         process.communicate("", timeout=60)
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler; it and its worker end with the test, and none is left."""
+    with a_cluster(tmp_path_factory.mktemp("worker")) as (process, address):
+        yield address
     assert process.returncode == 0
 
 
@@ -77,8 +85,24 @@ def _exit(path: str, name: str) -> None:
     os._exit(len(path + name) and 1)
 
 
-def _missing_function(path: str, name: str) -> None:
-    raise AttributeError(f"no attribute {path} {name}"[:12])
+class _MissingFunction:
+    """Work that only the client has."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return getattr, (os, "no_such_function")
+
+
+def _slowly(path: str, name: str) -> str:
+    time.sleep(0.01)
+    return _name(path, name)
+
+
+def _deadly(path: str, name: str) -> str:
+    return _name(path, name) if name != "5" else str(os._exit(1))
+
+
+def _wrong(path: str, name: str) -> str:
+    return str(1 / int(_name(path, name)))
 
 
 @pytest.mark.exhaustive
@@ -129,7 +153,7 @@ def assert_refused_cluster(outcome: Any, address: object) -> None:
 
 def test_no_scheduler(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
     with socket.socket() as silent:  # takes connections and says nothing
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
@@ -152,8 +176,8 @@ def test_workers_of_another_version() -> None:
 
 
 def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
-    item = executors._Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
-    (found,) = read_batch(executors.__version__, _exit, [item])
+    item = cluster._Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
+    (found,) = read_batch(cluster.__version__, _exit, [item])
     assert isinstance(found, RooflineError)
     assert "does not see it as" in str(found)
     assert found.path == "gone.ncu-rep"
@@ -161,8 +185,8 @@ def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_workers_that_cannot_run_this(scheduler: str) -> None:
-    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(no attribute\)\. Install ncu-roofline"):
-        list(Dask(scheduler).outcomes(_missing_function, [__file__]))
+    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
+        list(Dask(scheduler).outcomes(_MissingFunction(), [__file__]))  # type: ignore[arg-type]
 
 
 @pytest.mark.exhaustive
@@ -171,13 +195,36 @@ def test_batches_keep_the_order(scheduler: str) -> None:
     assert list(Dask(scheduler).outcomes(_name, names)) == names
 
 
+@pytest.mark.exhaustive
+def test_an_error_of_any_type_costs_its_report(scheduler: str) -> None:
+    found = list(Dask(scheduler).outcomes(_wrong, ["1", "0", "2"]))
+    assert (found[0], found[2]) == ("1.0", "0.5")
+    assert "ncu-roofline itself failed: ZeroDivisionError" in str(found[1])
+
+
 def _name(path: str, name: str) -> str:
     return name if path.endswith(name) else path
+
+
+@pytest.mark.parametrize("count", [64, 2])
+def test_a_scheduler_that_goes_away(tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int) -> None:
+    """What it leaves is done here."""
+    names = [f"{number}" for number in range(count)]
+    with a_cluster(tmp_path) as (process, address):
+        outcomes = Dask(address).outcomes(_slowly, names)
+        found = [next(outcomes)]
+        process.kill()
+        assert [*found, *outcomes] == names
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"ncu-roofline: the dask cluster at {address} went away; the ")
 
 
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_worker_that_dies(scheduler: str) -> None:
     """The last of this module: the worker is started anew, but not at once."""
-    with pytest.raises(RooflineError, match="the workers that read some of the reports died"):
-        list(Dask(scheduler).outcomes(_exit, [__file__]))
+    names = [f"{number}" for number in range(8)]
+    found = list(Dask(scheduler).outcomes(_deadly, names))
+    assert [one for one in found if isinstance(one, str)] == [*names[:5], *names[6:]]
+    assert str(found[5]).startswith("Cannot read 5: the process that read it died")

@@ -36,15 +36,15 @@ def test_standard_output(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
 
 def test_files(tmp_path: Path) -> None:
     target = str(tmp_path / "out")
-    check_output(target, force=False)
+    check_output(target, False, ())
     write_output(target, b"one", force=False)
-    for attempt in (lambda: check_output(target, force=False), lambda: write_output(target, b"two", force=False)):
+    for attempt in (lambda: check_output(target, False, ()), lambda: write_output(target, b"two", force=False)):
         with pytest.raises(RooflineError, match="the file exists"):
             attempt()
-    check_output(target, force=True)
+    check_output(target, True, ())
     write_output(target, b"two", force=True)
     assert (tmp_path / "out").read_bytes() == b"two"
-    check_output(STANDARD_OUTPUT, force=False)
+    check_output(STANDARD_OUTPUT, False, ())
 
 
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ STANDING = """
 import os, signal, sys, tempfile, time
 from ncu_roofline import files
 from ncu_roofline.cli import main
-from ncu_roofline import nvrules
+from ncu_roofline.nvrules import runner
 
 tempfile.tempdir = os.getcwd()
 
@@ -33,7 +33,7 @@ def stand(*words):
     time.sleep(300)
 
 files._set_mode = stand
-nvrules.load_rules = stand
+runner.load_rules = stand
 if {ignore}:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 sys.exit(main(sys.argv[1:]))

@@ -21,6 +21,8 @@ ON_PURPOSE = {
     "inputs/advisor.py": {"l1", "l2", "dram"},
     "inputs/advisor_roofs.py": {"l1", "l2", "dram", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
     "inputs/likwid.py": {"l2", "dram"},
+    "inputs/sde.py": {"l1", "fp32", "fp64"},
+    "inputs/vtune.py": {"dram"},
     "inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
     "inputs/ert.py": {"l1", "l2", "fp64"},  # what it calls L1 is L2 on a GPU; it runs in double precision unless told otherwise
     "inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory

@@ -66,6 +66,9 @@ def test_the_light_tensor_section(version: str, capability: tuple[int, int], tmp
     standard = told.get("Tensor FP16", 0.0)
     assert bool(chart.points) == bool(standard)
     for point in chart.points:
+        if point.lacking:  # a sum of counters that the chip has not all: viewers draw what there is, which is of one family
+            assert point.work in (pytest.approx(other, rel=1e-9) for other in told.values()), point.label
+            continue
         assert point.work == pytest.approx(told.get(point.label.partition(" at ")[0], standard), rel=1e-9), point.label
     assert not standard or any(point.work == pytest.approx(standard, rel=1e-9) for point in chart.points)
 

@@ -84,7 +84,7 @@ def say(text):
 
 
 if scenario == "no application":
-    say("==ERROR== '%s' does not exist or is not an executable." % application[0])
+    print("==ERROR== '%s' does not exist or is not an executable. Please make sure" % application[0])
     sys.exit(255)
 if scenario == "no driver":
     print("==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).", file=sys.stderr)

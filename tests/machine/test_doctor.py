@@ -164,6 +164,21 @@ def test_sections(machine: Machine, bin_folder: Path, run: Command, monkeypatch:
     assert "reads the sections of its installation" in lines(machine, "sections")[0].text
 
 
+def test_sections_without_an_ncu(machine: Machine, bin_folder: Path, run: Command, tmp_path: Path) -> None:
+    """Ours, where, and their state: ncu may be in a module that is not loaded, and ncu-ui needs none."""
+    ncu = fake_ncu(bin_folder)
+    run("install", "--ceilings", CEILINGS)
+    run("install", "--dest", tmp_path / "pack")
+    ncu.unlink()
+    assert line(machine, "ncu").status == ABSENT
+    first, second = sorted(lines(machine, "sections"), key=lambda one: one.text)
+    assert first.text.startswith("2024.2.0: ")
+    assert (first.status, "roofs of" in first.text, str(machine.documents) in first.text) == (OK, True, True)
+    assert second.text.startswith(f"elsewhere: {tmp_path / 'pack'}, ")
+    (tmp_path / "pack" / "RooflineOverview.section").unlink()
+    assert run("doctor").code == 1
+
+
 def test_ceilings_and_their_age(machine: Machine, bin_folder: Path, run: Command, tmp_path: Path) -> None:
     assert lines(machine, "ceilings") == []
     document = json.loads(CEILINGS.read_text())

@@ -20,7 +20,7 @@ from ncu_roofline.machine.profile import FAILURES, explain, find_failure
 from ncu_roofline.report.compressed import ZSTD
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
-from tests.machine.fakes import H100, fake_ncu, fake_smi, program, with_driver
+from tests.machine.fakes import H100, REPORT, fake_ncu, fake_smi, program, with_driver
 
 CEILINGS = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100-ceilings.json"
 NCU = Ncu(Path("/opt/ncu"), "2024.2.0.0", "PATH")
@@ -55,7 +55,8 @@ def test_report_and_page(app: Path, run: Command, bin_folder: Path) -> None:
     assert_no_leftovers(Path(), "app-roofline.ncu-rep", "app-roofline.html")
     assert Path("app-roofline.html").read_bytes().startswith(b"<!DOCTYPE html>")
     words = calls(bin_folder)[-1]
-    assert words[words.index("-o") + 1] == "app-roofline"
+    apart = Path(words[words.index("-o") + 1])
+    assert (apart.name, apart.parent.parent, apart.parent.exists()) == ("app-roofline", Path().resolve(), False)
     assert words[words.index("--target-processes") + 1] == "all"
     assert words[-6:] == [str(app), "0", "-o", "x", "--", "--help"]
     assert "--clock-control" not in words
@@ -140,6 +141,22 @@ def test_no_ncu(app: Path, run: Command, bin_folder: Path) -> None:
     assert_refused(run("profile", "--ncu", broken, "--", app, "0"), broken)
 
 
+def test_a_driver_that_cannot_be_reached(ready: Machine, app: Path, run: Command) -> None:
+    """ncu says it on standard error, of the application."""
+    set_env(ready, FAKE_NCU="no driver")
+    outcome = run("profile", "--", app, "0")
+    assert outcome.code == 1
+    assert "the CUDA driver could not be reached" in outcome.err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("ready")
+def test_what_the_application_says_is_no_failure_of_ncu(tmp_path: Path, run: Command) -> None:
+    text = "echo ==PROF== ==ERROR== ERR_NVGPUCTRPERM; echo Failed to load the driver >&2; exit 3"
+    outcome = run("profile", "--", program(tmp_path / "app", f"#!/bin/sh\n{text}\n"))
+    assert outcome.code == 3
+    assert "the application failed with exit code 3" in outcome.err.splitlines()[-1]
+
+
 @pytest.mark.usefixtures("ready")
 def test_nothing_is_overwritten(app: Path, run: Command, bin_folder: Path) -> None:
     for name in ("mine.html", "mine.ncu-rep"):
@@ -147,7 +164,7 @@ def test_nothing_is_overwritten(app: Path, run: Command, bin_folder: Path) -> No
         assert_refused(run("profile", "-o", "mine", "--", app, "0"), name)
         assert Path(name).read_text() == "mine"
     assert run("profile", "-o", "mine", "--force", "--", app, "0").code == 0
-    assert "-f" in calls(bin_folder)[-1]
+    assert "-f" not in calls(bin_folder)[-1]  # there is nothing where it writes
     assert Path("mine.html").stat().st_size > 1000
 
 
@@ -195,6 +212,33 @@ def test_the_report_of_an_earlier_run_is_not_this_one(ready: Machine, app: Path,
     assert "no kernel was profiled" in outcome.err
     assert "Wrote" not in outcome.err
     assert Path("mine.html").read_bytes() == page
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_report_that_ncu_did_not_write_is_not_its_own(tmp_path: Path, run: Command) -> None:
+    """The application changes the old one, and ncu fails."""
+    Path("mine.ncu-rep").write_bytes(REPORT.read_bytes())
+    changing = program(tmp_path / "app", "#!/bin/sh\necho more >> mine.ncu-rep\nexit 1\n")
+    outcome = run("profile", "-o", "mine", "--force", "--", changing)
+    assert outcome.code == 1
+    assert "Wrote" not in outcome.err
+    assert_no_leftovers(Path(), "mine.ncu-rep")
+
+
+@pytest.mark.usefixtures("ready")
+def test_what_appears_meanwhile_stays(tmp_path: Path, run: Command) -> None:
+    outcome = run("profile", "-o", "mine", "--", program(tmp_path / "app", "#!/bin/sh\necho theirs > mine.ncu-rep\n"))
+    assert outcome.code == 0
+    assert Path("mine.ncu-rep").read_text() == "theirs\n"
+    assert_no_leftovers(Path(), "mine.ncu-rep", "mine.2.ncu-rep", "mine.2.html")
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_link_stays_a_link(app: Path, run: Command, tmp_path: Path) -> None:
+    Path("mine.ncu-rep").symlink_to(tmp_path / "there.ncu-rep")
+    assert run("profile", "-o", "mine", "--force", "--", app, "0").code == 0
+    assert Path("mine.ncu-rep").is_symlink()
+    assert (tmp_path / "there.ncu-rep").read_bytes() == REPORT.read_bytes()
 
 
 def test_a_report_in_the_other_form_is_not_this_one(machine: Machine, bin_folder: Path, app: Path, run: Command) -> None:
@@ -401,13 +445,35 @@ def test_ncu_that_was_killed(machine: Machine) -> None:
     assert explain(with_driver(machine), "", -9, "").reason == "ncu was ended by signal 9"
 
 
+@pytest.fixture(params=["2020.3", "2022.3", "2024.1", "2024.2"])
+def real(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> tuple[str, Path]:
+    """A real release, and its ncu."""
+    if request.param not in ncu_releases:
+        pytest.skip(f"Nsight Compute {request.param} is not here")
+    return request.param, ncu_releases[request.param]
+
+
 @pytest.mark.sampled("2024.2")
 @pytest.mark.ncu
-@pytest.mark.parametrize("release", ["2020.3", "2022.3", "2024.1", "2024.2"])
-def test_real_ncu_without_a_driver(release: str, ncu_releases: dict[str, Path], app: Path, run: Command) -> None:
-    if release not in ncu_releases:
-        pytest.skip(f"Nsight Compute {release} is not here")
-    outcome = run("profile", "--ncu", ncu_releases[release], "--", app, "0")
+def test_real_ncu_without_a_driver(real: tuple[str, Path], app: Path, run: Command) -> None:
+    outcome = run("profile", "--ncu", real[1], "--", app, "0")
     assert outcome.code == 1
     assert "CUDA driver" in outcome.err.splitlines()[-1]
     assert_no_leftovers(Path())
+
+
+@pytest.mark.sampled("2024.2")
+@pytest.mark.ncu
+def test_what_real_ncu_says_beside_its_log(real: tuple[str, Path], machine: Machine, app: Path, run: Command) -> None:
+    """Where there seems to be a driver; an old report stays as it was."""
+    with_driver(machine)
+    Path("mine.ncu-rep").write_bytes(REPORT.read_bytes())
+    os.utime("mine.ncu-rep", (1, 1))
+    outcome = run("profile", "--ncu", real[1], "-o", "mine", "--force", "--", app, "0")
+    reason = "no kernel was profiled" if real[0] == "2020.3" else "the CUDA driver could not be reached"
+    assert (outcome.code, reason in outcome.err.splitlines()[-1], "Wrote" in outcome.err) == (1, True, False)
+    outcome = run("profile", "--ncu", real[1], "-o", "mine", "--force", "--", "./nope")
+    assert outcome.code == 1
+    assert "the application can't be started" in outcome.err.splitlines()[-1]
+    assert Path("mine.ncu-rep").stat().st_mtime == 1
+    assert_no_leftovers(Path(), "mine.ncu-rep")

@@ -179,3 +179,18 @@ def test_options_that_contradict_each_other(tmp_path: Path) -> None:
         roofline(path, source="embedded", by="kernel")
     with pytest.raises(ValueError, match="source must be"):
         roofline(path, source="elsewhere")
+
+
+@pytest.mark.parametrize(
+    "expression", ["9" * 401, "1e999", f"a__x.sum * {'9' * 401}", f"-{'9' * 5_000}", "a__x.sum / fzero__x.sum"]
+)
+def test_a_number_that_is_too_large_costs_its_line_only(expression: str, tmp_path: Path) -> None:
+    sound = point(one("a__x.sum"), one("dram__bytes.sum.per_second"))
+    odd = point(one("derived__odd"), one("dram__bytes.sum.per_second"))
+    data = section(chart(points=(sound, odd)), definitions={"derived__odd": expression})
+    metrics = {**A100, **timing(), "a__x.sum": 1e12, "fzero__x.sum": 0.0, "dram__bytes.sum.per_second": 1e11}
+    path = report(tmp_path / "r.ncu-rep", kernel(metrics, sections=(data,)))
+    assert roofline(path, source="embedded").points["intensity"].tolist() == pytest.approx([10.0])
+    (drawn,) = evaluate_charts(parse_section(data), metrics, (8, 0))
+    assert [(one.part, one.metrics) for one in drawn.dropped] == [("work", ("derived__odd",))]
+    assert set(roofline(path).kernels["kernel"]) == {"kernel"}  # the other commands' view, which looks at the chart too

@@ -20,7 +20,8 @@ from ncu_roofline.analyses.hierarchical.page import render_html
 from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.rendering import page
-from ncu_roofline.rendering.page import clean_block, clean_line, embed_json, number
+from ncu_roofline.rendering.page import embed_json, number
+from ncu_roofline.texts import block, one_line
 from ncu_roofline.units import format_value
 from tests.rendering.frames import FakeRoofline, make_roofline
 
@@ -147,8 +148,8 @@ def test_texts_of_a_report_never_become_markup() -> None:
 def test_characters_that_do_not_print_are_replaced() -> None:
     source = render_html(hostile(make_roofline(2)), title=HOSTILE).decode()
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", source.split("<script>")[0])
-    assert clean_line("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
-    assert clean_block("a\x07\r\nb") == "a\ufffd\nb"
+    assert one_line("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
+    assert block("a\x07\r\nb") == "a\ufffd\nb"
 
 
 def test_json_is_safe_inside_a_script() -> None:

@@ -107,7 +107,8 @@ def test_lines_are_wrapped_as_textwrap_does(text: str, width: int, indent: str, 
 def test_words_longer_than_a_line() -> None:
     assert wrapped("see abcdefghijkl now", 8, "  ") == ["see", "  abcdef", "  ghijkl", "  now"]
     assert wrapped("see abcdefghijkl now", 8, "  ", whole=True) == ["see", "  abcdefghijkl", "  now"]
-    assert wrapped("a b\n\nc", 8, "  ", first="- ") == ["- a b", "- c"]
+    assert wrapped(["a b", "", "c"], 8, "  ", first="- ") == ["- a b", "- c"]
+    assert wrapped("a b\n\nc", 8) == ["a b c"]
 
 
 def test_blocks() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.report import FocusMetric, KernelData, Report, RuleMessage, RuleResult, Session, read_report
+from ncu_roofline.report.kernel import pushed
 from ncu_roofline.report.schema import KINDS, message
 from tests.report.factory import DEVICE, SESSION, block, encoded, file_of, result, saxpy, write
 
@@ -115,6 +116,25 @@ def test_launch(report: Report) -> None:
 def test_nvtx_ranges_are_outermost_first(report: Report) -> None:
     assert report.kernels[0].nvtx == ("a", "b")
     assert report.kernels[1].nvtx == ()
+
+
+def test_an_instance_that_says_name_and_number_twice(tmp_path: Path) -> None:
+    instance = message("Instance")
+    wrong, right, other = [
+        instance(correlation={"text": name}, value={"double": number}).SerializeToString()
+        for name, number in ((b"FADD", 9.0), (b"FADD", 1.0), (b"FMUL", 2.0))
+    ]
+    metric = b"\x08\x00" + b"".join(b"\x1a" + bytes([len(one)]) + one for one in (wrong + right, other))
+    data = file_of(block([b"\x6a" + bytes([len(metric)]) + metric], ["counts"], kernels=1))
+    with read_report(write(tmp_path, data)) as report:
+        assert report.columns_and_instances((), ("counts",))[1] == {"counts": [[("FADD", 1.0), ("FMUL", 2.0)]]}
+
+
+def test_nvtx_in_parts_is_one(tmp_path: Path) -> None:
+    domains = message("Nvtx")(domains=[{"id": 5, "name": b"domain"}])
+    parts = [result([], thread_id=1, nvtx=state) for state in (pushed(("a", "b"), 1), domains)]
+    with read_report(write(tmp_path, file_of(block([b"".join(parts)], kernels=1)))) as report:
+        assert report.kernels[0].nvtx == ("a", "b")
 
 
 def test_nvtx_of_other_threads_is_ignored_and_start_end_ranges_come_first(tmp_path: Path) -> None:

@@ -24,6 +24,23 @@ def value(text: str) -> Value:
     return parse_expression(text).evaluate(VALUES.get)
 
 
+@pytest.mark.parametrize("digits", [20, 401, 5_000, 9_999])
+def test_numbers_larger_than_64_bits_are_doubles(digits: int) -> None:
+    expected = float("9" * digits)  # of 401 digits: infinite
+    assert value("9" * digits) == expected
+    for text in ("{} * a.sum", "a.sum * {}", "b - {}", "n / {}", "-{}", "{} + {}"):
+        result = value(text.format("9" * digits, "9" * digits)[:9_999])
+        assert result is None or isinstance(result, (int, float))
+
+
+@pytest.mark.parametrize(
+    "text", ["b * 1e999", "n - 1e400", "1e400 * 0 + b", "n * nan", "b * (0.0 / fzero)", "big * big", "1 - 2"]
+)
+def test_what_overflows_is_no_whole_number(text: str) -> None:
+    result = value(text)
+    assert result is None or not math.isfinite(result)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

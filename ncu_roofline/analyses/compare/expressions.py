@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -276,14 +277,14 @@ class _ExpressionReader:
 
     def _literal(self, token: _ExpressionToken) -> Number:
         self._at = token.end
-        match = _UNIT.match(self._text, token.end)
-        if not match:
-            return Number(float(token.text), "", token.position)
-        self._at = match.end()
-        if match.group(1):
-            return Number(float(token.text) / 100, "", token.position)
-        symbol = match.group(3)
-        return Number(float(token.text) * _PREFIXES[match.group(2)], _SYMBOLS[symbol], token.position)
+        value, unit = float(token.text), ""
+        if match := _UNIT.match(self._text, token.end):
+            self._at = match.end()
+            value = value / 100 if match.group(1) else value * _PREFIXES[match.group(2)]
+            unit = "" if match.group(1) else _SYMBOLS[match.group(3)]
+        if not math.isfinite(value):
+            raise wrong(self._text, token.position, f"no number may be larger than {sys.float_info.max:.2g}")
+        return Number(value, unit, token.position)
 
     def _name(self, token: _ExpressionToken) -> Name:
         words = token.text
@@ -312,11 +313,24 @@ class _ExpressionReader:
             raise wrong(self._text, bare[0].position if bare else start, "the comparison names nothing of the new report")
         if bare and len(named) > 1:
             raise wrong(self._text, bare[0].position, f"say which baseline: {BASELINE}.{'.'.join(filter(None, min(named)))}")
+        for part in (*_constants(one.left), *_constants(one.right)):
+            if not math.isfinite(_number(part, lambda _: math.nan)):
+                raise wrong(self._text, next(leaves(part)).position, "what is worked out here is no finite number")
         units = {QUANTITIES[quantity].unit for quantity, _ in named}
         for leaf in found:
             if isinstance(leaf, Number) and leaf.unit and leaf.unit not in units:
                 raise wrong(self._text, leaf.position, "the unit fits none of the names compared")
         return Inequality(one.sign, _filled(one.left, *min(named)), _filled(one.right, *min(named)))
+
+
+def _constants(node: Node) -> Iterator[Node]:
+    """The parts of a sum that name nothing."""
+    if not any(isinstance(leaf, Name) for leaf in leaves(node)):
+        yield node
+    elif isinstance(node, Operation):
+        if node.left is not None:
+            yield from _constants(node.left)
+        yield from _constants(node.right)
 
 
 def _filled(node: Node, quantity: str, rest: str) -> Node:

@@ -12,7 +12,6 @@ from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.errors import printable
 from ncu_roofline.facts import load_spec
 from ncu_roofline.rendering.frames import table
 from ncu_roofline.rendering.table import (
@@ -281,12 +280,12 @@ def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: b
     cells = KernelCells(comparison, level_of(comparison))
     blocks = []
     for one, kernels in pairs(comparison):
-        blocks.append(wrapped(f"{pair_title(one, names)}\n{sentence(one, kernels)}", width, "  "))
+        blocks.append(wrapped([pair_title(one, names), sentence(one, kernels)], width, "  "))
         if kernels:
             blocks.append(terminal(cells.table(kernels), width) + wrapped(legend(one), width, "  "))
-        blocks.append(wrapped("\n".join(f"- {note}" for note in notes_of(one, kernels)), width, "  "))
-    blocks.append(wrapped("\n".join(threshold_lines(comparison)), width, "  "))
-    return (blocks_text((map(printable, block) for block in blocks), ascii_only) + "\n").encode("utf-8", "replace")
+        blocks.append(wrapped([f"- {note}" for note in notes_of(one, kernels)], width, "  "))
+    blocks.append(wrapped(threshold_lines(comparison), width, "  "))
+    return (blocks_text(blocks, ascii_only) + "\n").encode("utf-8", "replace")
 
 
 def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:

@@ -9,7 +9,8 @@ from ncu_roofline.analyses.hierarchical.columns import TABLES
 from ncu_roofline.analyses.hierarchical.page_data import payload
 from ncu_roofline.analyses.hierarchical.page_facts import facts
 from ncu_roofline.rendering.frames import Frames, Tables
-from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, clean_line, self_contained, texts_of
+from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, self_contained, texts_of
+from ncu_roofline.texts import one_line
 
 _ADVICE = ("kernel", "rule", "type", "title", "text")
 # One classic script, in this order: later files use what earlier ones define.
@@ -44,7 +45,7 @@ def render_html(
     """
     if theme not in PAGE_THEMES:
         raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
-    heading = clean_line(title) or _default_title(roofline)
+    heading = one_line(title) or _default_title(roofline)
     return self_contained(
         __package__,
         "page.html.j2",
@@ -60,7 +61,7 @@ def render_html(
 
 def _default_title(roofline: Frames) -> str:
     """The device, or the only report."""
-    names = [clean_line(name) for name in dict.fromkeys(roofline.kernels["report"]) if name]
+    names = [one_line(name) for name in dict.fromkeys(roofline.kernels["report"]) if name]
     if len(names) == 1:
         return f"{name_of(roofline)} of {names[0]}"
     return f"{name_of(roofline)} of {len(names)} reports" if names else name_of(roofline)

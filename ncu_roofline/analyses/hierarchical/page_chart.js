@@ -342,5 +342,5 @@ function downloadSvg() {
 }
 
 function fileName() {
-  return PAGE.title.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|-+$/g, "").slice(0, 80) || "roofline";
+  return PAGE.title.replace(/[^A-Za-z0-9._]+/g, "-").replace(/^[-.]+|-$/g, "").slice(0, 80) || "roofline";
 }

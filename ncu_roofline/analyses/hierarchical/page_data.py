@@ -20,8 +20,9 @@ from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, 
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, Tables, view_of
-from ncu_roofline.rendering.page import clean_line, number
+from ncu_roofline.rendering.page import number
 from ncu_roofline.rendering.style import THEMES
+from ncu_roofline.texts import one_line
 from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
     found = precisions(frames)
     roofs = _columns(frames.roofs, ROOFS)
     return {
-        "title": clean_line(title),
+        "title": one_line(title),
         "theme": theme,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "levels": levels(frames),
@@ -74,7 +75,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
     ]
     rows = [
         {
-            "kernel": clean_line(row.marked),
+            "kernel": one_line(row.marked),
             "time": number(row.seconds),
             "share": number(row.share),
             "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
@@ -88,7 +89,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
 
 def levels(frames: Frames) -> list[dict[str, str]]:
     """Levels that have points or roofs, innermost first, each with label and colours; "" only if a point has no level."""
-    ids = {clean_line(v) for v in frames.points["level"]} | {clean_line(v) for v in frames.roofs["level"] if v}
+    ids = {one_line(v) for v in frames.points["level"]} | {one_line(v) for v in frames.roofs["level"] if v}
     styles = [(level, level_style(level)) for level in level_order(ids)]
     return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
 
@@ -100,13 +101,13 @@ def _is_part(precision: str, among: Sequence[str]) -> bool:
 
 def precisions(frames: Frames) -> list[str]:
     """Precisions that have points, widest first, "mixed" last."""
-    return sorted({clean_line(v) for v in frames.points["precision"]}, key=precision_order)
+    return sorted({one_line(v) for v in frames.points["precision"]}, key=precision_order)
 
 
 def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[Any]]:
     """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers."""
     return {
-        column.name: [clean_line(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
+        column.name: [one_line(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
         for column in declared
         for values in (_values(frame, column),)
     }

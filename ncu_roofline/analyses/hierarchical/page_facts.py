@@ -36,7 +36,7 @@ from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.columns import KERNELS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, view_of
-from ncu_roofline.rendering.page import clean_line
+from ncu_roofline.texts import one_line
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def facts(frames: Frames) -> dict[str, Any]:
         "statuses": _statuses(kernels, {**_STATUS, **_asked(frames), **_STATUS_OF_VIEW.get(view_of(frames), {})}),
         "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
         "notes": _notes(kernels),
-        "row_notes": [clean_line(note) for note in (above_note(frames), *row_notes(frames, 12)) if note],
+        "row_notes": [one_line(note) for note in (above_note(frames), *row_notes(frames, 12)) if note],
         "answered": answers(frames, without_dots(frames)),
         "roofs": _roofs(roofs),
         "has_points": len(frames.points) > 0,
@@ -109,14 +109,14 @@ def facts(frames: Frames) -> dict[str, Any]:
 
 
 def _tidy(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
-    """``frame`` with clean_line texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
+    """``frame`` with one_line texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
     columns: dict[str, Any] = {}
     for column in declared:
         if column.name not in frame:  # a view that has no use for it
             continue
         values = frame[column.name]
         if column.dtype == "str":
-            columns[column.name] = [clean_line(value) for value in values]
+            columns[column.name] = [one_line(value) for value in values]
         elif column.dtype == "float":
             columns[column.name] = values.where(values.abs() < float("inf"))
     tidy: pd.DataFrame = frame.assign(**columns)

@@ -151,12 +151,12 @@ def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii
     elif answers(roofline, data.absent):
         blocks += [absent, wrapped(captions.how_to_add(roofline), width)]
     else:
-        blocks += [wrapped(captions.explanation(roofline), width), absent]
+        blocks += [wrapped(captions.explanation(roofline).splitlines(), width), absent]
     blocks += [
         _reasons(data, width),
         _roofs(data, width, color),
-        wrapped("\n".join(data.notes), width),
-        wrapped("\n".join(f"- {note}" for note in captions.notes_of(roofline, 8)), width, "  "),
+        wrapped(data.notes, width),
+        wrapped([f"- {note}" for note in captions.notes_of(roofline, 8)], width, "  "),
     ]
     return blocks_text(blocks, ascii_only)
 
@@ -252,7 +252,7 @@ def _reasons(data: RooflineSummary, width: int) -> list[str]:
     """Why the longest kernels are as fast as they are, and how many more there are."""
     said = reasons(data.usages)
     shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
-    lines = wrapped("\n".join(f"{name}: {why}" for name, why in shown), width, "  ")
+    lines = wrapped([f"{name}: {why}" for name, why in shown], width, "  ")
     return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -19,6 +18,7 @@ from ncu_roofline.inputs.plain_table import FORMAT as PLAIN
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, read_rows
 from ncu_roofline.model import Measurements, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.plausible import left_out
+from ncu_roofline.patterns import UserPattern
 
 Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
 _WHAT = "Cannot compare"
@@ -106,11 +106,10 @@ def _parts(measurements: Measurements, path: str, how: Reading) -> list[Measurem
     if how.label.partition(":")[0] == "nvtx":
         measurements = as_trajectory(measurements, how.label)
     elif how.label and not any(measurements.label):
-        match = re.search(how.label, path)
-        if not match:
+        text = UserPattern(how.label, "--label").found(path)
+        if not text:
             reason = f"the pattern {how.label!r} finds no variant in its path"
             raise RooflineError(_WHAT, path, reason, "Change --label, or leave the file out.")
-        text = next((group for group in match.groups() if group), match.group())
         measurements = replace(measurements, label=np.full(len(measurements), text, dtype=object))
     labels = dict.fromkeys(measurements.label)
     parts = [measurements.take(np.flatnonzero(measurements.label == label)) for label in labels]

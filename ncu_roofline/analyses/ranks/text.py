@@ -13,7 +13,6 @@ from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.ranks.frames import MINIMUM_RANKS
-from ncu_roofline.errors import printable
 from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, terminal, wrapped
 from ncu_roofline.texts import clean
 
@@ -66,10 +65,10 @@ def ranks_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False)
     blocks = [
         wrapped(_heading(ranks), width),
         terminal(_table(ranks), width) + wrapped(_LEGEND, width),
-        wrapped("\n".join(_outlier_lines(ranks)), width, "  "),
-        wrapped("\n".join(_missing_lines(ranks)), width, "  "),
+        wrapped(_outlier_lines(ranks), width, "  "),
+        wrapped(_missing_lines(ranks), width, "  "),
     ]
-    return blocks_text((map(printable, block) for block in blocks), ascii_only)
+    return blocks_text(blocks, ascii_only)
 
 
 def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,9 @@ from ncu_roofline.analyses.time.chart import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_columns, count_of, machine_columns
 from ncu_roofline.rendering.frames import Column, column
-from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, clean_line, number, self_contained, texts_of
+from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, number, self_contained, texts_of
 from ncu_roofline.rendering.table import TextColumn
+from ncu_roofline.texts import one_line
 from ncu_roofline.units import UNITS
 
 _SCRIPTS = ("page_format.js", "page_state.js", "page_charts.js", "page_table.js", "page.js")
@@ -34,7 +35,7 @@ def render_html(
     """
     if theme not in PAGE_THEMES:
         raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
-    heading = clean_line(title) or "Time-based roofline"
+    heading = one_line(title) or "Time-based roofline"
     return self_contained(
         __package__,
         "page.html.j2",
@@ -42,7 +43,7 @@ def render_html(
         payload(frames, title=heading, theme=theme),
         title=heading,
         theme=theme,
-        subtitle=clean_line(captions.subtitle(frames)),
+        subtitle=one_line(captions.subtitle(frames)),
         level=level_style(frames.level).label,
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
@@ -50,7 +51,7 @@ def render_html(
         machines=_table(machine_columns(frames)),
         absent=_table(absent_columns(frames)),
         notes=_notes(frames),
-        reports=list(dict.fromkeys(filter(None, map(clean_line, column(frames, "kernels", "report"))))),
+        reports=list(dict.fromkeys(filter(None, map(one_line, column(frames, "kernels", "report"))))),
         explanations=texts_of(explanations, EXPLANATION),
     )
 
@@ -69,7 +70,7 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
-        "precisions": {clean_line(precision): precision_label(precision) for precision in precisions},
+        "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
         "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
         "machines": _packed(frames, "machines", TIME_MACHINES, texts),
         "texts": list(texts),
@@ -82,9 +83,7 @@ def _packed(frames: TimeFrames, table: str, declared: Sequence[Column], texts: d
     for one in declared:
         values = column(frames, table, one.name)
         text = one.dtype == "str"
-        packed[one.name] = (
-            [texts.setdefault(clean_line(v), len(texts)) for v in values] if text else [number(v) for v in values]
-        )
+        packed[one.name] = [texts.setdefault(one_line(v), len(texts)) for v in values] if text else [number(v) for v in values]
     return packed
 
 
@@ -92,7 +91,7 @@ def _table(columns: Sequence[TextColumn]) -> dict[str, Any] | None:
     """Headers and rows for the template, None for a table without rows."""
     if not count_of(columns):
         return None
-    rows = zip(*(map(clean_line, one.cells) for one in columns), strict=True)
+    rows = zip(*(map(one_line, one.cells) for one in columns), strict=True)
     return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
 
 
@@ -105,4 +104,4 @@ def _notes(frames: TimeFrames) -> list[str]:
         time_captions.overhead_note(frames),
     ]
     notes += [*time_captions.absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
-    return [clean_line(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]
+    return [one_line(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]

@@ -185,12 +185,12 @@ def text_table(frames: TimeFrames, *, width: int = 100, color: bool = False, asc
     if count_of(symbols):
         blocks += [terminal(Table(tuple(columns)), width, color=color) for columns in (symbols, machines)]
     else:
-        blocks.append(wrapped(time_captions.explanation(frames), width))
+        blocks.append(wrapped(time_captions.explanation(frames).splitlines(), width))
     if count_of(absent):
         blocks.append(_absent(absent, width, color))
     notes = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
-    blocks.append(wrapped("\n".join([*_notes(frames), captions.source_note(frames)]), width))
-    blocks.append(wrapped("\n".join(f"- {note}" for note in notes), width, "  "))
+    blocks.append(wrapped([*_notes(frames), captions.source_note(frames)], width))
+    blocks.append(wrapped([f"- {note}" for note in notes], width, "  "))
     return blocks_text(blocks, ascii_only)
 
 

@@ -1,0 +1,37 @@
+"""Texts that terminals, browsers, spreadsheets, parsers and regular expressions would like to misunderstand."""
+
+from __future__ import annotations
+
+HOSTILE = {
+    "escape": "\x1b[31mX\x1b]0;owned\x07\x1b]52;c;bHM=\x07",
+    "8-bit escape": "a\x9b31mb\x9d0;t\x9c",
+    "direction": "safe\u202egpj.exe\u2066\u2069",
+    "lines": "one\ntwo\r\nthree\x0bfour\u2028five\x85six",
+    "backspaces": "rm -rf /\b\b\b\b\b\b\b\bharmless",
+    "nul": "a\x00b",
+    "tags": "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&</script>]]>",
+    "json in html": "</script><!--<script>{{7*7}}{% raw %}${7*7}",
+    "markdown": "| a |\n# head\n[x](javascript:alert(1)) `code` <b>",
+    "formula": '=cmd|" /C calc"!A0',
+    "formula after a tab": "\t=1+1",
+    "separators": 'a,"b"\nc;d\te',
+    "mathtext": "$\\frac{ _x^ $ %d {0} \\",
+    "plot format": "%s %n {x!r} @export(-1) ~",
+    "rich markup": "[bold red]x[/bold red][link=https://example.org]y[/link]",
+    "path": "../../../../etc/passwd",
+    "url": "https://example.org/x.png",
+    "emoji": "\U0001f525\u00fc\u4e2d\u6587\u0301 k\u200dernel",
+    "no character": "\ufffe\uffff\ue000",
+    "nothing": "",
+    "blanks": "   ",
+    "brackets": "<" * 3_000,
+    "templates": "void " + "ns::functor<" * 300 + "float" + ">" * 300 + "(T1 *)",
+    "digits": "k_1d" + "1" * 60 + "x",
+    "digits of a triton kernel": "fused_conv_2d" + "7" * 60 + "_v2",
+    "commas": "k_" + "1,2d3c" * 200 + "x",
+    "mangled": "_ZN" + "9" * 400 + "kernelEv",
+    "deeply mangled": "_Z1k" + "IXsr" * 2_000,
+    "a word without end": "k" * 50_000,
+    "number of 401 digits": "1" * 401,
+    "NaN": "nan",
+}

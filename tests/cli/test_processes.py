@@ -1,0 +1,146 @@
+"""Reports read in several processes: one that dies costs its report, and all of them end with the program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.cli import executors, reading
+from ncu_roofline.cli.executors import Pool
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.machine import running
+from ncu_roofline.machine.running import descendants
+from tests.cli.command import Command
+from tests.factory import complete, kernel, report
+
+ROOT = Path(__file__).resolve().parents[2]
+# Two processes that read for ever; says so when both do.
+ENDLESS = """
+import sys
+from ncu_roofline.__main__ import main
+from ncu_roofline.cli import executors, reading
+from tests.cli.test_processes import endless
+if __name__ == "__main__":
+    import os
+    os.cpu_count = lambda: 2
+    executors.PARALLEL_FROM_BYTES = 0
+    given = reading.for_each_report
+    reading.for_each_report = lambda reports, work: given(reports, endless)
+    sys.argv[1:] = ["explain", *sys.argv[1:]]
+    sys.exit(main())
+"""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    return [str(report(tmp_path / f"{number}.ncu-rep", kernel(complete()))) for number in range(7)]
+
+
+def name(path: str, _: str) -> str:
+    """The work of a test: the file's name; those named 3 and 5 kill who reads them."""
+    if Path(path).stem in ("3", "5"):
+        os._exit(1)
+    return Path(path).stem
+
+
+def unpicklable(path: str, _: str) -> object:
+    """The work of a test: what can't leave its process."""
+    return (lambda: 1) if Path(path).stem == "2" else Path(path).stem
+
+
+def endless(path: str, _: str) -> None:
+    """The work of a test: leaves a file beside the report, and goes on for ever."""
+    Path(f"{path}.begun").touch()
+    while True:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_process_that_dies_costs_its_report(paths: list[str], workers: int) -> None:
+    found = list(Pool(workers).outcomes(name, paths))
+    assert [one if isinstance(one, str) else "" for one in found] == ["0", "1", "2", "", "4", "", "6"]
+    errors = [one for one in found if isinstance(one, RooflineError)]
+    assert [error.path for error in errors] == [paths[3], paths[5]]
+    assert all(str(error).startswith(f"Cannot read {error.path}: the process that read it died") for error in errors)
+
+
+def test_what_cannot_travel_costs_its_report(paths: list[str]) -> None:
+    found = list(Pool(2).outcomes(unpicklable, paths[:4]))
+    assert [isinstance(one, RooflineError) for one in found] == [False, False, True, False]
+
+
+def test_a_command_goes_on(run: Command, paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "PARALLEL_FROM_BYTES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    given = reading.for_each_report
+    monkeypatch.setattr(reading, "for_each_report", lambda reports, _: given(reports, name))  # names are no explanations
+    outcome = run("explain", *paths)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"ncu-roofline: Cannot read {paths[3]}: the process that read it died")
+    assert len(outcome.err.splitlines()) == 1
+
+
+def begin(tmp_path: Path, paths: list[str], **options: object) -> tuple[subprocess.Popen[str], set[int]]:
+    """The program at work, and its children when they read."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, str(script), *paths[:2]], stderr=subprocess.PIPE, text=True, env=environ, **options
+    )  # type: ignore[call-overload]
+    deadline = time.monotonic() + 60
+    while not all(Path(f"{path}.begun").exists() for path in paths[:2]):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process, descendants(process.pid)
+
+
+def assert_end(processes: set[int]) -> None:
+    deadline = time.monotonic() + 20
+    while alive := processes & running._parents().keys():
+        assert time.monotonic() < deadline, alive
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+class TestEnding:
+    def test_with_their_parent(self, tmp_path: Path, paths: list[str]) -> None:
+        process, children = begin(tmp_path, paths)
+        assert len(children) >= 2
+        process.kill()
+        process.communicate(timeout=60)
+        assert_end(children)
+
+    def test_ctrl_c_is_quiet(self, tmp_path: Path, paths: list[str]) -> None:
+        process, children = begin(tmp_path, paths, start_new_session=True)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told) == (130, "ncu-roofline: interrupted\n")
+        assert_end(children)
+
+    def test_ctrl_c_while_they_start(self, tmp_path: Path, paths: list[str]) -> None:
+        script = tmp_path / "endless.py"
+        script.write_text(ENDLESS)
+        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        words = [sys.executable, str(script), *paths[:2]]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environ, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while len(children := descendants(process.pid)) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told) == (130, "ncu-roofline: interrupted\n")
+        assert_end(children)

@@ -1,0 +1,128 @@
+"""`profile` while it runs: what the application writes comes at once, and whatever ends the program ends both."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ncu_roofline.machine import running
+from ncu_roofline.machine.running import descendants, end
+from tests.cli.command import assert_no_leftovers
+from tests.machine.fakes import fake_ncu, program
+
+ROOT = Path(__file__).resolve().parents[2]
+# Ends by SIGTERM with an exception, as anything may.
+PROGRAM = """
+import signal, sys
+from ncu_roofline.__main__ import main
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+sys.exit(main())
+"""
+SLOW = """#!{python}
+import os, pathlib, sys, time
+print("first", sys.stdout.isatty(), sys.stderr.isatty(), end="", flush=True)
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+{more}
+time.sleep(60)
+"""
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+
+
+class Profiling:
+    """The program with a stand-in for ncu and an application that does not end."""
+
+    def __init__(self, tmp_path: Path, more: str = "", **options: object) -> None:
+        fake_ncu(tmp_path / "bin")
+        self.work, self.temporary = tmp_path / "work", tmp_path / "temporary"
+        for folder in (self.work, self.temporary, tmp_path / "home"):
+            folder.mkdir()
+        app = program(tmp_path / "app", SLOW.format(python=sys.executable, more=more))
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+        environ |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(self.temporary)}
+        words = [sys.executable, "-c", PROGRAM, "profile", "-o", "x", "--", str(app), str(tmp_path / "begun")]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        self.process = subprocess.Popen(words, cwd=self.work, env=environ, start_new_session=True, **pipes)  # type: ignore[call-overload]
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "begun").exists() or not (tmp_path / "begun").read_text():
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        self.tree = descendants(self.process.pid)
+        assert int((tmp_path / "begun").read_text()) in self.tree
+
+    def assert_nothing_is_left(self) -> None:
+        deadline = time.monotonic() + 10
+        while alive := self.tree & running._parents().keys():
+            assert time.monotonic() < deadline, alive
+            time.sleep(0.02)
+        assert_no_leftovers(self.work)
+        assert_no_leftovers(self.temporary)
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """Both ends of one."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ends = pty.openpty()
+    yield ends
+    for handle in ends:
+        os.close(handle)
+
+
+def test_sigterm_ends_all(tmp_path: Path) -> None:
+    profiling = Profiling(tmp_path)
+    profiling.process.terminate()
+    profiling.process.communicate(timeout=30)
+    assert profiling.process.returncode == 143
+    profiling.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("to_all", [True, False])
+def test_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
+    profiling = Profiling(tmp_path)
+    pid = profiling.process.pid
+    os.killpg(pid, signal.SIGINT) if to_all else os.kill(pid, signal.SIGINT)
+    _, told = profiling.process.communicate(timeout=30)
+    assert profiling.process.returncode == 130
+    assert told.decode().splitlines()[-1] == "ncu-roofline: interrupted"
+    assert b"memory" not in told
+    profiling.assert_nothing_is_left()
+
+
+def test_output_comes_at_once(tmp_path: Path) -> None:
+    """Also what is no line yet."""
+    profiling = Profiling(tmp_path)
+    assert profiling.process.stdout
+    assert os.read(profiling.process.stdout.fileno(), 100) == b"first False False"
+    profiling.process.terminate()
+    profiling.process.communicate(timeout=30)
+
+
+def test_a_terminal_stays_one(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    profiling = Profiling(tmp_path, "print('\\nsecond', os.get_terminal_size().columns, flush=True)", stdout=terminal[1])
+    said = b""
+    while b"second" not in said:
+        said += os.read(terminal[0], 1000)
+    assert b"first True False" in said
+    profiling.process.terminate()
+    profiling.process.communicate(timeout=30)
+
+
+def test_what_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_END_SECONDS", 0.3)
+    stubborn = program(tmp_path / "app", f"#!/bin/sh\ntrap '' TERM\ntouch {tmp_path / 'begun'}\nsleep 60 & wait; wait; wait\n")
+    process = subprocess.Popen(["/bin/sh", "-c", f"{stubborn}; true"])
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.01)
+    tree = descendants(process.pid)
+    assert tree
+    end(process)
+    assert process.returncode is not None
+    assert not tree & running._parents().keys()
