@@ -31,8 +31,18 @@ _WORDS: dict[object, str] = {str: "a text", bool: "true or false"}
 
 def parse(text: str) -> Any:
     """A JSON document whose texts hold nothing that a terminal would obey.  ValueError, RecursionError for another text."""
-    document = json.loads(text)
+    document = document_of(text)
     return cleaned(document) if _UNCLEAN.search(text) else document
+
+
+def document_of(text: str) -> Any:
+    """A JSON document as it is.  ValueError, RecursionError for another text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # Python reads whole numbers up to a length
+        raise ValueError("a number in it has too many digits") from error
 
 
 def cleaned(value: Any) -> Any:

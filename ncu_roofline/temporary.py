@@ -103,7 +103,7 @@ def _remove_left_over(folder: str, ours: re.Pattern[str], fresh: float) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             name = ours.search(entry.name)
-            if name:
+            if name and entry.name.startswith((".", _FOLDER)):
                 with suppress(OSError):
                     _remove_dead(entry.path, name["host"] == _host(), fresh)
 

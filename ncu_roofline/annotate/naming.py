@@ -62,6 +62,11 @@ def intensity(precision: str, level: str) -> str:
     return f"{PREFIX}intensity_{slug(precision)}_{slug(level)}"
 
 
+def origin(identifier: str) -> str:
+    """How the work of a precision or the traffic of a level was counted, as text."""
+    return f"{PREFIX}from_{slug(identifier)}"
+
+
 def attained(precision: str) -> str:
     """Performance in percent of what the lowest roof allows."""
     return f"{PREFIX}attained_{slug(precision)}.pct"

@@ -24,11 +24,12 @@ _FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cyc
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured roof in operations or bytes per second, whose it is, and the id of its ceiling."""
+    """A measured roof in operations or bytes per second, whose it is, the id of its ceiling, and what its file is."""
 
     value: float
     provenance: str
     ceiling: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,8 @@ class _Planner:
             metrics += self._work_metrics(p.id, i)
         for level in levels:
             metrics += self._traffic_metrics(level, i)
+        metrics += [(naming.origin(p.id), self._derivation(p, self._m.work, i)) for p in works]
+        metrics += [(naming.origin(level.id), level.derivation) for level in levels if level.derivation]
         metrics += [(naming.CLOCK, clock)] if roofs else []
         metrics += [(naming.peak(roof), self._roof_value(roof, i) / clock) for roof in dict.fromkeys(one.id for one in roofs)]
         metrics += [pair for chart in charts for pair in self._place(chart, i)]
@@ -190,7 +193,8 @@ class _Planner:
             value = float(at_clock(ceiling, self._m.clock[i : i + 1])[0])
             clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
             scaled = ", scaled to this launch's clock" if value != ceiling.value else ""
-            measured = Measured(value, f"{ceiling.id} of {file.provenance}{clock}{scaled}", ceiling.id)
+            whose = f"{ceiling.id} of {file.provenance}{clock}{scaled}"
+            measured = Measured(value, whose, ceiling.id, f"{file.status}: {file.provenance}")
         return RoofPlan(roof, self._labels[roof], theory, measured)
 
     def _chart(

@@ -5,12 +5,12 @@ Only fields that every release since 2020.3 knows: no descriptions of charts or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ncu_roofline.annotate import naming
 from ncu_roofline.annotate.append import OWN_IDENTIFIER
-from ncu_roofline.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, Measured, RoofPlan, WorkPlan
+from ncu_roofline.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan, WorkPlan
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.palette import PLAIN, Color
@@ -26,6 +26,7 @@ from ncu_roofline.sectionfile.section import (
     SectionMetric,
     SectionPoint,
     SectionRoof,
+    SectionTable,
     Style,
 )
 from ncu_roofline.units import format_value
@@ -68,13 +69,11 @@ def sections(plan: LaunchPlan) -> tuple[bytes, ...]:
 def _overview(works: tuple[WorkPlan, ...], levels: tuple[LevelPlan, ...]) -> bytes:
     header = [_metric(naming.work(work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
     header += [_metric(naming.traffic(level.id), f"{level.label} traffic") for level in levels if level.derivation]
-    parts = [
-        _ORIGIN,
-        *(f"{work.label} work = {work.derivation}." for work in works),
-        *_traffic_texts(levels),
-        "What is not listed could not be derived.",
-    ]
-    return _encoded(OVERVIEW, "Roofline overview (ncu-roofline, added later)", 0, " ".join(parts), header)
+    rows = [_metric(naming.origin(work.id), f"{work.label} work") for work in works]
+    rows += [_metric(naming.origin(level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    title = "Roofline overview (ncu-roofline, added later)"
+    table = SectionTable("What was counted", tuple(rows), columns=1, body=title)
+    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, tables=(table,))
 
 
 @lru_cache(maxsize=1024)
@@ -100,22 +99,22 @@ def _encoded(
     description: str,
     header: Sequence[SectionMetric],
     charts: tuple[SectionChart, ...] = (),
+    tables: tuple[SectionTable, ...] = (),
 ) -> bytes:
     rows = (len(header) + 1) // 2
     place = _FIRST_ORDER + order
-    return encode_section(Section(name, title, place, description, header=tuple(header), header_rows=rows, charts=charts))
+    return encode_section(
+        Section(name, title, place, description, header=tuple(header), header_rows=rows, tables=tables, charts=charts)
+    )
 
 
 def _description(chart: ChartPlan) -> str:
+    roofs = (*chart.roofs, *(level.roof for level in chart.levels))
     parts = [
         _ORIGIN,
-        f"{chart.label} work = {chart.derivation}.",
-        *_traffic_texts(chart.levels),
-        *(f"{roof.label} roof = {roof.theory}." for roof in chart.roofs if roof.theory),
-        *(f"{level.label} roof = {level.roof.theory}." for level in chart.levels if level.roof.theory),
+        "Dots and lines say what they are made of when pointed at.",
         f"Theoretical roofs stand at {chart.clock}.",
-        *(f"Measured {roof.label}: {_measured(roof.measured, chart)}." for roof in chart.roofs if roof.measured),
-        *(f"Measured {level.label}: {_measured(level.roof.measured)}." for level in chart.levels if level.roof.measured),
+        *dict.fromkeys(f"Lighter roofs are {one.measured.file}." for one in roofs if one.measured),
     ]
     missing = [level.label for level in chart.levels if not level.derivation]
     if missing:
@@ -123,14 +122,6 @@ def _description(chart: ChartPlan) -> str:
     if not chart.drawn:
         parts.append("The report does not give a compute roof and a bandwidth roof, so there is no chart.")
     return " ".join(parts)
-
-
-def _traffic_texts(levels: Iterable[LevelPlan]) -> list[str]:
-    return [f"{level.label} bytes = {level.derivation}." for level in levels if level.derivation]
-
-
-def _measured(measured: Measured, chart: ChartPlan | None = None) -> str:
-    return f"{format_value(measured.value, f'{chart.unit}/s' if chart else 'byte/s')} ({measured.provenance})"
 
 
 def _chart(chart: ChartPlan) -> SectionChart:
@@ -156,9 +147,10 @@ def _chart(chart: ChartPlan) -> SectionChart:
 
 def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
     """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
-    outermost level, and these first, as viewers draw later ones over them."""
+    outermost level, and these first, as viewers draw later ones over them; then levels beside the chain (shared memory)."""
     others = [(roof, levels[-1], PLAIN) for roof in roofs[1:]]
-    return others + [(roofs[0], level, _color(level)) for level in levels]
+    in_order = sorted(levels, key=lambda level: level.id in load_spec().chain)
+    return others + [(roofs[0], level, _color(level)) for level in in_order]
 
 
 def _theoretical(chart: ChartPlan) -> Iterator[SectionRoof]:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Compiler:
         """Whether it knows a target like 90 or 90a; `--list-gpu-code` names none of the latter kind, a dry run knows them."""
         with temporary_folder({"empty.cu": b""}) as folder:
             words = ["--dryrun", "-c", *code_for(target), "-o", str(folder / "empty.o"), str(folder / "empty.cu")]
-            return ask([str(self.path), *words]) is not None
+            return ask([str(self.path), *words], place=folder) is not None
 
 
 def code_for(target: str) -> list[str]:
@@ -107,8 +108,8 @@ def native_capabilities() -> tuple[str, ...]:
     return found
 
 
-def ask(command: Sequence[str], seconds: float = 60.0) -> str | None:
-    """What a program prints, None if it is not there, fails or hangs."""
+def ask(command: Sequence[str], seconds: float = 60.0, *, place: Path | None = None) -> str | None:
+    """What a program prints, None if it is not there, fails or hangs; ``place`` is for its temporary files."""
     try:
         done = subprocess.run(
             list(command),
@@ -118,6 +119,7 @@ def ask(command: Sequence[str], seconds: float = 60.0) -> str | None:
             check=False,
             text=True,
             errors="replace",
+            env={**os.environ, **({"TMPDIR": str(place)} if place else {})},
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -355,11 +357,11 @@ def _make_in(folder: Path, place: Path, task: Task) -> Built:
         for source, out in zip(recipe.sources, objects, strict=True)
     ]
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
-        for source, output in zip(recipe.sources, pool.map(_run, commands), strict=True):
+        for source, output in zip(recipe.sources, pool.map(partial(_run, folder), commands), strict=True):
             _check(source, output, task.next_step)
     target = folder / recipe.output
     link = [compiler, *recipe.link_flags, *task.words, "-o", str(target), *map(str, objects)]
-    _check(recipe.output, _run(link), task.next_step)
+    _check(recipe.output, _run(folder, link), task.next_step)
     if not target.is_file():
         raise RooflineError("Cannot build", recipe.output, f"{task.compiler.path.name} wrote no program", task.next_step)
     built = Built(place / recipe.output, task.compiler.text, task.target, " ".join(recipe.flags), _digest(target))
@@ -378,9 +380,16 @@ def _move(folder: Path, place: Path) -> None:
         os.replace(path, place / path.name)
 
 
-def _run(command: Sequence[str]) -> tuple[int, str]:
+def _run(folder: Path, command: Sequence[str]) -> tuple[int, str]:
     done = subprocess.run(
-        list(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False, timeout=1800
+        list(command),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=1800,
+        env={**os.environ, "TMPDIR": str(folder)},
     )
     return done.returncode, done.stdout + done.stderr
 

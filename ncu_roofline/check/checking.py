@@ -22,13 +22,12 @@ from ncu_roofline.check.section_rules import (
 from ncu_roofline.check.targets import Target, default_targets
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import Release
-from ncu_roofline.files import open_file
+from ncu_roofline.files import read_file
 from ncu_roofline.sectionfile.definitions import parse_expression
+from ncu_roofline.sectionfile.message import MOST_BYTES
 from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 
 SUFFIX = ".section"
-_LARGEST = 20_000_000
-"""Bytes.  The largest section ever seen, with one metric repeated 512 times, has 380 kB."""
 
 
 def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
@@ -89,14 +88,11 @@ def check_files(
 def check_file(path: str | PathLike[str], targets: Sequence[Target], release: Release | None) -> Checked:
     """One file.  Raises RooflineError if it can't be read."""
     try:
-        with open_file(path) as stream:
-            data = stream.read(_LARGEST + 1)
+        data = read_file(path, MOST_BYTES)
     except OSError as error:
         raise RooflineError(
             "Cannot read", path, error.strerror or str(error), "Give a section file, or a folder of them."
         ) from error
-    if len(data) > _LARGEST:
-        raise RooflineError("Cannot read", path, "it is too large for a section file", "Give a section file.")
     return _check(str(path), data, targets, release)
 
 

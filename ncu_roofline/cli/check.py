@@ -154,11 +154,13 @@ def _text(
     findings = [found for one in checked for found in one.findings]
     errors = [found for found in findings if found.severity == "error"]
     warnings = sum(found.severity == "warning" for found in findings)
+    others = len(findings) - len(errors) - warnings
+    notes = f", {_count(others, 'note')}" if others else ""
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
     lines = [printable(str(found)) for found in (errors if own else findings)]
     lines.append(
         f"{_count(len(checked), 'file')} checked for {_count(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {_count(len(errors), 'error')}, {_count(warnings, 'warning')}"
+        f" {_count(len(errors), 'error')}, {_count(warnings, 'warning')}{notes}"
     )
     if own:
         lines += _about_own(checked, findings)

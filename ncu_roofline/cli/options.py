@@ -16,11 +16,15 @@ Container = argparse.ArgumentParser | argparse._ArgumentGroup
 AUTO = "auto"
 """The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
+PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
+"""What the value of an option that names a file or folder is called in the help."""
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
 
 
 def option(about: str, metavar: str | None = None, *, short: str = "", default: Any = "", **how: Any) -> Any:
     """A field that is the option called like it, and ``short``; ``how`` is what `argparse` takes."""
+    if metavar in PLACES:
+        how.setdefault("type", place)
     given = MISSING if how.get("required") else () if how.get("action") in ("append", "extend") else default
     return field(default=given, metadata={"names": [short] if short else [], "help": about, "metavar": metavar, **how})
 
@@ -52,8 +56,9 @@ def add_options(parser: Container, request: type) -> None:
             add_options(_group(parser, part), part)
         elif "names" in how:
             names = [*how.pop("names"), f"--{item.name.replace('_', '-')}"]
-            several = how.get("action") in ("append", "extend")
-            parser.add_argument(*names, default=None if several or item.default is MISSING else item.default, **how)
+            # argparse converts a default that is text, as if it were given: of none "" has to mean that.
+            absent = how.get("action") in ("append", "extend") or item.default is MISSING or item.default == ""
+            parser.add_argument(*names, default=None if absent else item.default, **how)
         else:
             parser.add_argument(item.name, **how)
 
@@ -79,6 +84,13 @@ def _fields(request: type) -> Iterator[tuple[Field[Any], type | None]]:
     """The fields, with their class where they are a part that declares options itself."""
     hints = get_type_hints(request)
     return ((item, None if item.metadata else hints[item.name]) for item in fields(request))
+
+
+def place(text: str) -> str:
+    """The name of a file or folder."""
+    if not text:  # an unset variable of a script
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
 
 
 def positive(text: str) -> int:

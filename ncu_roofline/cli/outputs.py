@@ -73,7 +73,7 @@ def chosen_format(output: str, given: str, known: Collection[str], but: str, *, 
 def write_output(path: str, data: bytes, force: bool) -> None:
     """Write all of ``data`` or nothing.  Raises RooflineError."""
     if path == STANDARD_OUTPUT:
-        with _standard_output() as stream:
+        with standard_output() as stream:
             stream.flush()
             stream.buffer.write(data)
     else:
@@ -102,7 +102,7 @@ def write_text(text: str) -> None:
 
     Raises RooflineError.
     """
-    with _standard_output() as stream:
+    with standard_output() as stream:
         lines = map(as_shown if stream.isatty() else one_line, text.split("\n"))
         stream.write("\n".join(lines) + "\n")
 
@@ -136,7 +136,8 @@ def without_warnings(found: Iterable[tuple[T, Iterable[str]]]) -> list[T]:
 
 
 @contextmanager
-def _standard_output() -> Iterator[TextIO]:
+def standard_output() -> Iterator[TextIO]:
+    """The stream, whose content is out at the end.  Raises RooflineError, BrokenPipeError."""
     if sys.stdout is None:
         raise RooflineError("Cannot write", "standard output", "it is closed", "Leave it open, or write to a file.")
     try:

@@ -9,6 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from ncu_roofline.cli.outputs import standard_output
 from ncu_roofline.cli.version import ShowVersion
 
 # Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
@@ -33,18 +34,28 @@ COMMANDS = {
     "profile": "run an application under ncu with our sections and render the result",
 }
 
+
+class _Parser(argparse.ArgumentParser):
+    """Like argparse's own, which keeps silent where its help can't be printed."""
+
+    def print_help(self, file: Any = None) -> None:
+        """See argparse.  Raises RooflineError."""
+        with standard_output() as stream:
+            (file or stream).write(self.format_help())
+
+
 Commands = argparse._SubParsersAction  # the public name for this class does not exist
 
 
 def parse(words: Sequence[str]) -> Callable[[], int]:
     """What the command line asks for, ready to run: a function of a command with its request."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ncu-roofline",
         description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
         epilog="`ncu-roofline demo` shows what it does on a bundled sample; `ncu-roofline COMMAND --help` lists the options.",
     )
     parser.add_argument("--version", action=ShowVersion)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands: Commands[Any] = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     meant = next((word for word in words if not word.startswith("-")), "")
     for name, about in COMMANDS.items():
         one = _add(commands, name, about)
@@ -56,8 +67,9 @@ def parse(words: Sequence[str]) -> Callable[[], int]:
     return partial(args.run, taken(args.request, args))
 
 
-def _add(commands: Commands[argparse.ArgumentParser], name: str, about: str) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+def _add(commands: Commands[Any], name: str, about: str) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    return added
 
 
 def _complete(parser: argparse.ArgumentParser, module: ModuleType) -> None:

@@ -22,6 +22,7 @@ from ncu_roofline.cli.options import (
     choice,
     flag,
     option,
+    place,
     regex,
     words,
 )
@@ -61,6 +62,7 @@ class Request:
         "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
         "NAME",
         short="-o",
+        type=place,
     )
     ceilings: str = option(f"measured ceilings (JSON); {AUTO_HELP} (default: those kept for this GPU)", "FILE|auto")
     clock_control: str | None = choice(

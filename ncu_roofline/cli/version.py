@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.version import __version__
 
 _CHECKOUT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ class ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Print it."""
         commit = commit_of(_CHECKOUT)
-        print(f"ncu-roofline {__version__}{f' (commit {commit})' if commit else ''}")
+        write_text(f"ncu-roofline {__version__}{f' (commit {commit})' if commit else ''}")
         parser.exit()
 
 

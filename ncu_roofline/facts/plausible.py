@@ -32,8 +32,9 @@ class Bound:
     """What one metric can be: from 0 to ``most``, and no more than `limit` of its launch; in the metric's own unit.
 
     ``signed``: a difference of counters, which may be as far below 0.  ``rate``: events per SM (or, not ``per_sm``, per unit)
-    and cycle; infinite where nothing is known of it.  ``form``: the metric counts in a launch (""), a "second" or a "cycle".
-    ``clock``: the highest, in Hz.
+    and cycle; infinite where nothing is known of it.  ``form``: the metric counts in a launch (""), a "second" or a "cycle",
+    or is a "peak_sustained" per cycle.  ``clock``: the highest, in Hz; ``sms``: the most of any chip; ``headroom``: what rates
+    per cycle have beyond ``rate``.
     """
 
     id: str
@@ -45,11 +46,25 @@ class Bound:
     form: str
     origin: str
     clock: float = math.inf
+    sms: float = math.inf
+    headroom: float = 1.0
+
+    @property
+    def is_peak(self) -> bool:
+        """Whether it is of what the chip can do, whatever SMs the launch had."""
+        return self.form == _PEAK
+
+    @property
+    def per_cycle(self) -> bool:
+        """Whether the metric is a rate per cycle."""
+        return self.form in ("cycle", _PEAK)
 
     def limit(self, sms: Any, seconds: Any) -> Any:
         """The most that so many SMs can do in the time (s) of a launch; numbers, or arrays of one shape."""
-        rate = self.rate * sms if self.per_sm else self.rate
-        return rate if self.form == "cycle" else rate * self.clock * (1.0 if self.form == "second" else seconds)
+        rate = self.rate * (self.sms if self.is_peak else sms) if self.per_sm else self.rate
+        if self.per_cycle:
+            return rate * self.headroom
+        return rate * self.clock * (1.0 if self.form == "second" else seconds)
 
 
 @dataclass(frozen=True)
@@ -66,12 +81,16 @@ class _Row:
 class Limits:
     """All bounds; ``sms``, ``slices`` (of L2) and ``seconds`` are the most that any launch can have had.
 
+    ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
+    report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
     ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
     """
 
     sms: float
     slices: float
     seconds: float
+    drawn_most: float
+    drawn_least: float
     imported_seconds: float
     imported_rate: float
     _units: frozenset[str]
@@ -100,7 +119,7 @@ class Limits:
         if form is None:
             return None
         known = form == _PEAK or self._patched.fullmatch(name) is None
-        return replace(row.bound, form="cycle" if form == _PEAK else form, rate=row.bound.rate if known else math.inf)
+        return replace(row.bound, form=form, rate=row.bound.rate if known else math.inf)
 
 
 def _form(name: str) -> str | None:
@@ -121,33 +140,38 @@ def read_limits(folder: Traversable) -> Limits:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
     file = read_fields(folder / FILE, FILE)
     units, patched, tables = file.texts("units"), file.texts("patched"), file.tables("quantity")
-    other = file.table("imported")
+    headroom, own, other = file.number("headroom"), file.table("drawn"), file.table("imported")
+    drawn = own.number("most"), own.number("least")
     imported = other.number("seconds"), other.number("rate")
-    for one in (file, other):
+    for one in (file, own, other):
         one.finish()
-    rows = [_row(fields) for fields in tables]
+    rows = [_row(fields, headroom) for fields in tables]
     most = {row.bound.id: row.bound.most for row in rows}
     if len(most) < len(rows):
         file.fail("quantity", "names something twice")
     for needed in ("time", "sms", "slices", "clock"):
         if needed not in most:
             file.fail("quantity", f"must have one named {needed}")
-    clocked = (replace(row, bound=replace(row.bound, clock=most["clock"])) for row in rows)
+    complete = (replace(row, bound=replace(row.bound, clock=most["clock"], sms=most["sms"])) for row in rows)
     largest = most["sms"], most["slices"], most["time"] * 1e-9
-    return Limits(*largest, *imported, frozenset(units), _pattern(patched), tuple(clocked))
+    return Limits(*largest, *drawn, *imported, frozenset(units), _pattern(patched), tuple(complete))
 
 
-def _row(fields: Fields) -> _Row:
+def _row(fields: Fields, headroom: float) -> _Row:
     rate = fields.number("rate") if fields.has("rate") else math.inf
+    known = rate == math.inf and fields.has("known")
+    most = headroom * fields.number("known") if known else fields.number("most") if rate == math.inf else MOST_COUNT
+    origin = fields.text("origin")
     bound = Bound(
         id=fields.text("id"),
         unit=fields.text("unit"),
         signed=fields.flag("signed"),
-        most=fields.number("most") if rate == math.inf else MOST_COUNT,
+        most=most,
         rate=rate,
         per_sm=fields.text("per", "sm", allowed=("sm", "unit")) == "sm",
         form="",
-        origin=fields.text("origin"),
+        origin=f"{headroom:g} times {origin}" if known else origin,
+        headroom=headroom,
     )
     if ";" in bound.origin:
         fields.fail("origin", "must have no semicolon, which ends a note")

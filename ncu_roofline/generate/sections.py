@@ -10,6 +10,7 @@ from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.clocks import BY_RELEASE
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
 from ncu_roofline.generate.environment import GENERATED, render
@@ -154,10 +155,14 @@ def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
     tensor = next((other for other in lowering.spec.precisions if other.beside == precision.id), None)
     work = f"Work is {label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
     packed = ", a packed half instruction twice that" if precision.packed else ""
+    short = ", ".join(map(capability_text, lowering.choice.falls_short(precision)))
+    left = (
+        f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them." if short else ""
+    )
     matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
     chart = ChartMaker(lowering, options.measured, options.aside).core(precision, tensor)
     header = (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering))
-    return Parts(f"{work}{packed}{matrix}. {_TRAFFIC} {_DOTS} {_CLOCKS}", header, (chart,))
+    return Parts(f"{work}{packed}{matrix}.{left} {_TRAFFIC} {_DOTS} {_CLOCKS}", header, (chart,))
 
 
 def _tensor(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001

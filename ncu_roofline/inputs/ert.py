@@ -6,7 +6,6 @@ its one compute ceiling GFLOPs (its kernels are in double precision), later ones
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from datetime import datetime, timezone
@@ -14,6 +13,7 @@ from typing import Any, NoReturn
 
 from ncu_roofline.ceilings import Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.forms import document_of
 from ncu_roofline.inputs.spelling import Named, bandwidth_roofs, compute_roofs
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedRoof
 from ncu_roofline.inputs.text import text_of
@@ -37,7 +37,7 @@ def read(path: str | os.PathLike[str]) -> NoReturn:
 def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
     """Its measured ceilings: ``fp64.fma`` and the like in FLOP/s, levels in B/s.  Raises RooflineError with the place."""
     try:
-        document = json.loads(text_of(path))
+        document = document_of(text_of(path))
     except (ValueError, RecursionError) as error:
         raise _error(path, str(error)) from error
     empirical = _inside(path, document, "empirical")

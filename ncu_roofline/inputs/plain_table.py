@@ -10,7 +10,6 @@ Without a unit a number is in SI units; a column without a level is of the colum
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.forms import document_of
 from ncu_roofline.inputs.plain_headers import (
     AmbiguousHeaderError,
     NamedCells,
@@ -114,7 +114,7 @@ def _csv_rows(path: str | os.PathLike[str], text: str, warnings: list[str]) -> I
 
 def _json_rows(path: str | os.PathLike[str], text: str) -> Iterator[Record]:
     try:
-        document = json.loads(text)
+        document = document_of(text)
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error), _NEXT) from error
     if isinstance(document, Mapping):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from ncu_roofline.ceilings import MOST_BYTES, Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import read_file, write_atomically
+from ncu_roofline.files import listed, read_file, write_atomically
 from ncu_roofline.machine.gpus import Gpu
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import make_folder, tidy
@@ -37,7 +38,7 @@ def folder(machine: Machine) -> Path:
 
 def kept(machine: Machine) -> list[Ceilings]:
     """All ceilings kept that can be read, by file name."""
-    found = (_readable(path) for path in sorted(folder(machine).glob("*.json")))
+    found = (_readable(path) for path in listed(folder(machine), "*.json"))
     return [one for one in found if one]
 
 
@@ -48,7 +49,7 @@ def kept_for(machine: Machine, gpu: Gpu) -> Ceilings | None:
 
 def _readable(path: Path) -> Ceilings | None:
     try:
-        return read_ceilings(path) if path.is_file() else None
+        return read_ceilings(path) if os.path.isfile(path) else None
     except RooflineError:
         return None
 

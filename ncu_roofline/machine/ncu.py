@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from ncu_roofline.facts.fields import parse_release
+from ncu_roofline.files import listed
 from ncu_roofline.machine.machine import Machine
 
 _NAMES = ("cuda", "nvhpc", "nsight")
@@ -58,7 +59,7 @@ def _files(machine: Machine) -> Iterator[Path]:
         except OSError:
             continue
         for folder in folders:
-            yield from sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else [folder]
+            yield from filter(os.path.isfile, listed(folder, "*")) if os.path.isdir(folder) else [folder]
 
 
 def path_entries(text: str) -> list[Path]:
@@ -127,10 +128,10 @@ def find_ncus(machine: Machine, given: str = "") -> list[Ncu]:
 
 def _given(machine: Machine, given: str) -> Iterator[tuple[Path, str]]:
     path = Path(given)
-    if path.is_dir():
+    if os.path.isdir(path):
         inside = (folder / name for folder in (path, path / "bin") for name in _programs(machine))
-        path = next((program for program in inside if program.is_file()), path / _programs(machine)[0])
-    elif os.sep not in given and not path.exists():
+        path = next(filter(os.path.isfile, inside), path / _programs(machine)[0])
+    elif os.sep not in given and not os.path.exists(path):
         path = machine.which(given) or path
     yield path.absolute(), "--ncu"
 
@@ -143,7 +144,7 @@ def _candidates(machine: Machine) -> Iterator[tuple[Path, str]]:
     for folder, how in _folders(machine):
         for name in _programs(machine):
             path = folder / name
-            if path.is_file() and os.access(path, os.X_OK):
+            if os.path.isfile(path) and os.access(path, os.X_OK):
                 yield path, how
 
 
@@ -161,10 +162,7 @@ def _folders(machine: Machine) -> Iterator[tuple[Path, str]]:
 
 
 def _glob(folder: Path, pattern: str) -> list[Path]:
-    try:  # the newest first, as far as names tell
-        return sorted(folder.glob(pattern), reverse=True) if pattern else [folder]
-    except OSError:
-        return []
+    return listed(folder, pattern)[::-1] if pattern else [folder]  # the newest first, as far as names tell
 
 
 def ask_version(machine: Machine, path: Path, found: str) -> Ncu:

@@ -55,7 +55,7 @@ def above_roof(point: Mapping[str, Any]) -> str:
         (point["clock_profiled"], point["clock_max"]),
         point["source"],
     )
-    return f"{ABOVE} {_share(reached / roof)} of the {format_value(roof, unit, 3)} {name}{_listed(reasons)}"
+    return f"{ABOVE} {_share(reached / roof)} the {format_value(roof, unit, 3)} {name}{_listed(reasons)}"
 
 
 def above_bandwidths(
@@ -75,7 +75,7 @@ def above_bandwidths(
             rate = rates[level][row]
             of = f"the {format_value(rate / share[row], 'byte/s', 3)} of " if rate > 0 else ""
             reasons = _reasons(math.nan, "", seconds[row], (clocks[0][row], clocks[1][row]), _COUNTED[0])
-            text = f"{ABOVE} {_share(share[row])} of {of}{_label(level)}{_listed(reasons)}"
+            text = f"{ABOVE} {_share(share[row])} {of}{_label(level)}{_listed(reasons)}"
             notes[row] = f"{notes[row]}; {text}" if notes[row] else text
     return notes
 
@@ -107,8 +107,8 @@ def _listed(reasons: list[str]) -> str:
 
 
 def _share(ratio: float) -> str:
-    """A share of more than 1, which never reads as 100 %."""
-    return f"{100 * ratio:.4g} %" if ratio >= 1.001 else f"1 + {ratio - 1:.1g}"
+    """How much more than 1, before the words for what 1 is: it never reads as 100 %."""
+    return f"{100 * ratio:.4g} % of" if ratio >= 1.001 else f"{100 * (ratio - 1):.1g} % above"
 
 
 def _label(level: str) -> str:

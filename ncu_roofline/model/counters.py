@@ -173,9 +173,10 @@ class Counters:
             return clock
         trusted = np.where(short, np.nan, clock)
         for name in dict.fromkeys(self._devices[short]):
-            mine = (self._devices == name) & np.isfinite(trusted)
+            with np.errstate(invalid="ignore"):  # a launch of unknown time is not known to be longer
+                mine = (self._devices == name) & np.isfinite(trusted) & (self.seconds > 0)
             if mine.any():
-                usual = np.average(trusted[mine], weights=np.where(np.isfinite(self.seconds[mine]), self.seconds[mine], 0.0))
+                usual = np.average(trusted[mine], weights=self.seconds[mine])
                 trusted = np.where((self._devices == name) & short & np.isfinite(clock), usual, trusted)
         return trusted
 

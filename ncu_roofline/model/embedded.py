@@ -17,6 +17,7 @@ from ncu_roofline.ceilings import MEASURED
 from ncu_roofline.facts import Spec, load_spec
 from ncu_roofline.facts.own_metrics import subject
 from ncu_roofline.model.above import with_reasons
+from ncu_roofline.model.drawn import DrawnGate, has_lost
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import PlausibleMetrics
 from ncu_roofline.model.selection import Grouping, Selection
@@ -45,7 +46,8 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
     rows = []
     for launch, chart in _charts(m):
         found = [_point_row(m, launch, chart, point) for point in chart.points]
-        _add_binding(found)
+        if not has_lost(chart, "roof", "point"):
+            _add_binding(found)
         for row in found:
             row["notes"] = str(with_reasons({name: np.array([value], dtype=object) for name, value in row.items()})[0])
             row["kernel"] = grouping.label[launch]
@@ -87,7 +89,7 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
     precision, level = _meaning(point.work_metrics, point.traffic_metrics)
     seconds = m.seconds[launch]
-    peak, bandwidth = peaks_of(chart, point)
+    peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
     half = stock_half_factor(chart, m.ncu_version[launch]).sentence
     tensor = tensor_caveat(point.work_metrics, m.capability[launch])
@@ -180,7 +182,7 @@ def _lines(chart: Chart, capability: tuple[int, int]) -> list[Row]:
         first, *others = levels_of(roof) or (_level_in(roof.label) if roof.is_measured else "",)
         rows += [_bandwidth_line(chart, roof, level) for level in (first, *(one for one in others if one in dots))]
     rows += [_wall(chart, wall) for wall in chart.walls]
-    return rows
+    return [row for row in rows if np.isfinite(row["value"])]
 
 
 def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
@@ -286,11 +288,16 @@ def charts_of(kernel: Kernel, capability: tuple[int, int]) -> tuple[Chart, ...]:
 
 
 def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = None) -> Measurements:
-    """The measurements with the charts of these launches (all, if not said) in ``m.charts``."""
-    charts = m.charts.copy()
+    """The measurements with the charts of these launches (all, if not said) in ``m.charts``, which stay where they are there.
+
+    What no GPU can reach is left out of them, and remarked.
+    """
+    charts, gate = m.charts.copy(), DrawnGate()
     for row in range(len(m)) if rows is None else rows:
-        charts[row] = charts_of(report.kernels[int(m.launch[row])], m.capability[row])
-    return replace(m, charts=charts)
+        if charts[row] is None:
+            drawn = charts_of(report.kernels[int(m.launch[row])], m.capability[row])
+            charts[row] = tuple(one if _is_of_instructions(one) else gate.checked(row, one) for one in drawn)
+    return replace(m, charts=charts, remarks=gate.remarks(m))
 
 
 @dataclass(frozen=True)
@@ -311,12 +318,13 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
     has_work = _any_known(m.work.values(), len(m))
     has_traffic = _any_known(m.traffic.values(), len(m))
     rows = np.flatnonzero(~(has_work & has_traffic) & np.isfinite(m.seconds))
+    drawn = with_charts(report, m, rows)
     work: dict[str, list[_Read]] = {}
     traffic: dict[str, list[_Read]] = {}
     precisions = {precision.id for precision in spec.precisions}
     levels = {level.id for level in spec.levels}
     for row in rows:
-        for chart in charts_of(report.kernels[int(m.launch[row])], m.capability[row]):
+        for chart in drawn.charts[row]:
             if _is_of_instructions(chart):
                 continue
             half = stock_half_factor(chart, m.ncu_version[row])
@@ -334,10 +342,9 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
                 if level in levels and not has_traffic[row]:
                     origin = Origin("embedded", ", ".join(point.traffic_metrics), note)
                     traffic.setdefault(level, []).append(_Read(int(row), point.traffic * m.seconds[row], origin))
-    if not work and not traffic:
-        return m
     return replace(
         m,
+        remarks=drawn.remarks,
         work=_filled(m.work, work, len(m)),
         summands=_filled(m.summands, work, len(m)),
         traffic=_filled(m.traffic, traffic, len(m)),

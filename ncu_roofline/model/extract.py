@@ -191,7 +191,7 @@ def _headers(
         label=text([""] * count),
         step=np.full(count, -1),
         rates=np.zeros(count, dtype=bool),
-        charts=text([()] * count),
+        charts=text([None] * count),
     )
 
 

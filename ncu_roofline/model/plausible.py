@@ -1,7 +1,8 @@
 """The door through which metric values come into the model: what no kernel can have measured is missing there, and told.
 
 Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`, finished
-numbers of other tools by `plausible_import`.  The report itself keeps what its file says.
+numbers of other tools by `plausible_import`, those of embedded charts by `drawn.DrawnGate`.  The report itself keeps what its
+file says.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Gate:
         wrong = ~(self._possible(bound, values) | np.isnan(values))
         texts = _texts(column)
         if texts.any():
-            self._tell(metric, texts, lambda row: f"is the text {_short(str(column[row]))!r}", bound, values)
+            self._tell(metric, texts, lambda row: f"is the text {short_name(str(column[row]))!r}", bound, values)
         if not wrong.any():
             return values
         self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
@@ -101,7 +102,7 @@ class Gate:
         why = _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
         others = int(rows.sum()) - 1
         more = f", likewise in {others:,} more launch{'es' if others > 1 else ''}" if others else ""
-        name = _short(self._name(row))
+        name = short_name(self._name(row))
         self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}, {why}{more}"))
 
 
@@ -118,7 +119,7 @@ def plausible_import(m: Measurements) -> Measurements:
         row = int(np.flatnonzero(wrong)[0])
         others = int(wrong.sum()) - 1
         note = (
-            f"{LEFT_OUT} {what} of {_short(str(m.name[row]))} is {values[row]:.4g} {unit}, which no machine can"
+            f"{LEFT_OUT} {what} of {short_name(str(m.name[row]))} is {values[row]:.4g} {unit}, which no machine can"
             f"{f', likewise in {others:,} more rows' if others else ''}"
         )
         remarks = joined_remarks(remarks, np.where(wrong, note, ""))
@@ -148,7 +149,7 @@ def left_out(m: Measurements) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """A kernel's name for a note, in which "; " would end the sentence."""
     return shorten(clean(name).replace(";", ","), _NAME)
 
@@ -176,8 +177,11 @@ def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
     if bound.most <= limit:
         origin = "a counter has 64 bits" if bound.most == MOST_COUNT else bound.origin
         return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({origin})"
-    per = {"second": "second", "cycle": "cycle"}.get(bound.form, format_value(seconds, "second", 3))
-    who = f"{sms:.0f} SMs" if bound.per_sm else "a unit"
+    who = f"{bound.sms if bound.is_peak else sms:.0f} SMs" if bound.per_sm else "a unit"
+    if bound.per_cycle:
+        per_cycle = f"{limit / bound.headroom:.3g} {bound.unit} per cycle"
+        return f"more than {bound.headroom:g} times the {per_cycle} that {who} could do ({bound.origin})"
+    per = "second" if bound.form == "second" else format_value(seconds, "second", 3)
     return f"more than the {limit:.3g} {bound.unit} per {per} that {who} could do ({bound.origin})"
 
 

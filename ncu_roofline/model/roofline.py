@@ -50,18 +50,26 @@ class ShownRoofs:
     def __init__(self, points: dict[str, Any], spec: Spec, select: Selection) -> None:
         self._parents = {p.id: p.part_of for p in spec.precisions}
         self._defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
-        self._precisions = set(zip(points["device"].tolist(), points["precision"].tolist(), strict=True))
-        self._levels = set(zip(points["device"].tolist(), points["level"].tolist(), strict=True))
+        self._precisions = _by_device(points, "precision")
+        self._levels = _by_device(points, "level")
         self._core = {level for level in spec.chain if select.wants("", level)}
 
     def precisions(self, device: str) -> set[str]:
         """Ids of the precisions with points on this GPU, and of those they are a view of."""
-        found = {precision for where, precision in self._precisions if where == device} - {MIXED} or self._defaults
+        found = self._precisions.get(device, set()) - {MIXED} or self._defaults
         return found | {parent for name in found if (parent := self._parents.get(name, ""))}
 
     def levels(self, device: str) -> set[str]:
         """The levels that belong into every chart, and those with points on this GPU."""
-        return self._core | {level for where, level in self._levels if where == device}
+        return self._core | self._levels.get(device, set())
+
+
+def _by_device(points: Mapping[str, Any], column: str) -> dict[str, set[str]]:
+    """What a column of points holds for each GPU."""
+    found: dict[str, set[str]] = {}
+    for device, name in zip(points["device"].tolist(), points[column].tolist(), strict=True):
+        found.setdefault(device, set()).add(name)
+    return found
 
 
 class Computed(Mapping[str, np.ndarray[Any, Any]]):
@@ -217,8 +225,8 @@ def _measured(report: Input, label: str, charts: bool, instructions: bool) -> Me
             return plausible_import(imported(report, name))
         if not isinstance(report, Report):
             return measure(report, name, spec, counted)
-        measurements = filled_from_charts(report, measure(report, name, spec, counted), spec)
-        return with_charts(report, measurements) if charts else measurements
+        measurements = measure(report, name, spec, counted)
+        return filled_from_charts(report, with_charts(report, measurements) if charts else measurements, spec)
 
 
 def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:

@@ -102,17 +102,21 @@ class Roofs:
         """Rows of the roofs frame: theoretical and measured ones, per GPU model, as far as ``shown`` asks for them."""
         compute, bandwidth = self.compute(), self.bandwidth()
         rows = []
-        keys = list(zip(self._m.device, self._m.capability, strict=True))
-        for key in dict.fromkeys(keys):
-            index = np.flatnonzero([one == key for one in keys])
+        roof_ids = {precision: _roof_ids(precision, compute, spec) for precision in precisions_of(self._m, spec)}
+        known_levels = levels_of(self._m, spec)
+        models: dict[tuple[str, tuple[int, int]], list[int]] = {}
+        for row, key in enumerate(zip(self._m.device, self._m.capability, strict=True)):
+            models.setdefault(key, []).append(row)
+        for key, launches in models.items():
+            index = np.array(launches)
             timed = index[np.isfinite(self._m.seconds[index])]
             index = timed if len(timed) else index  # a launch without any number says nothing of the others' roofs
             where = _Where(self._m, index, key, self._clock, spec)
             measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
             precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
-            for precision in precisions_of(self._m, spec):
+            for precision, ids in roof_ids.items():
                 if precision.id in precisions:
-                    for roof_id in _roof_ids(precision, compute, spec):
+                    for roof_id in ids:
                         ceiling = measured_by.compute(roof_id) if measured_by else None
                         facts = {
                             "roof": roof_id,
@@ -123,7 +127,7 @@ class Roofs:
                             "unit": f"{precision.unit}/s",
                         }
                         rows += where.both(facts, compute.get(roof_id), self._m.compute.get(roof_id), ceiling, measured_by)
-            for level in levels_of(self._m, spec):
+            for level in known_levels:
                 if level.id in levels:
                     ceiling = measured_by.bandwidth(level.id) if measured_by else None
                     facts = {
@@ -209,7 +213,7 @@ class _Where:
                         "notes": origin.note,
                     }
                 )
-        stated = quantity.measured()[self.index] if quantity is not None else np.empty(0)
+        stated = quantity.take(self.index).measured() if quantity is not None else np.empty(0)
         if quantity is not None and ceiling is None and np.isfinite(stated).any():
             rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
         if ceiling is not None and file is not None:

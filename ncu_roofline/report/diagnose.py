@@ -57,7 +57,9 @@ def cannot_open(path: Path, error: OSError | ValueError) -> RooflineError:
         for with_suffix in (f"{os.fspath(path)}{suffix}" for suffix in REPORT_SUFFIXES):
             if os.path.exists(with_suffix):
                 return cannot_read(path, "there is no such file", f"Did you mean {with_suffix}?")
-        return cannot_read(path, "there is no such file", "Check the path.")
+        pipe = os.fspath(path) == "-"
+        next_step = "Give /dev/stdin to read standard input." if pipe else "Check the path."
+        return cannot_read(path, "there is no such file", next_step)
     if isinstance(error, IsADirectoryError):
         return cannot_read(path, "it is a folder", PASS_REPORT)
     if isinstance(error, PermissionError):
@@ -85,7 +87,8 @@ def not_a_report(path: Path, head: bytes, size: int, *, piped: bool = False) -> 
     if _is_text(head):
         next_step = "Write it to a file and pass that: of what comes through a pipe only reports are read."
         return cannot_read(path, "it is a text file, not an Nsight Compute report", next_step if piped else PASS_REPORT)
-    return cannot_read(path, f"it does not begin with {MAGIC!r} as every Nsight Compute report does", PASS_REPORT)
+    beginning = f"the letters {MAGIC[:3].decode()} and a zero byte"
+    return cannot_read(path, f"it does not begin with {beginning}, as every Nsight Compute report does", PASS_REPORT)
 
 
 def cut_off_at_start(path: Path, size: int) -> RooflineError:

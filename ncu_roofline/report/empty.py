@@ -12,7 +12,9 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.report.framing import RawFile
 from ncu_roofline.report.schema import Kind
 
-_LONGEST = 1024  # bytes of a record that may be empty; the shortest of 1,643 real ones has 16 kB
+SHORT = 1024
+"""Bytes of a record that says next to nothing; the shortest of 1,643 real ones has 16 kB."""
+_MOST_SHORT = 100_000  # in one report; every kernel takes memory and a row, whatever it says
 _SILENT = ("thread_id", "created", "context", "stream", "clock")  # what a launch has besides, of no use alone
 EMPTY = "no name, no launch and no metrics"
 """What such a record has, for a sentence."""
@@ -22,7 +24,7 @@ def is_empty(raw: RawFile, kind: Kind, offset: int, length: int) -> bool:
     """Whether the result of ``length`` bytes at ``offset`` says nothing; damaged ones say so when they are read."""
     if length == 0:
         return True
-    if length > _LONGEST:
+    if length > SHORT:
         return False
     data = raw.data[offset : offset + length]
     try:
@@ -30,6 +32,13 @@ def is_empty(raw: RawFile, kind: Kind, offset: int, length: int) -> bool:
     except RooflineError:
         return False
     return not any(field.name not in _SILENT for one in seen for field, _ in one.ListFields())
+
+
+def check_short(path: str, short: int) -> None:
+    """Raise RooflineError for a report with more ``short`` records (of up to `SHORT` bytes) than any profiler writes."""
+    if short > _MOST_SHORT:
+        reason = f"over {_MOST_SHORT:,} of its records of kernels have no more than {SHORT:,} bytes, real ones 16,000 or more"
+        raise RooflineError("Cannot read", path, f"{reason}: it is damaged or made up", "Profile again.")
 
 
 def check_content(what: str, path: str | PathLike[str], launches: int, metrics: int, empty: int = 0) -> None:

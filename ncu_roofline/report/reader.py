@@ -9,7 +9,7 @@ from html import escape
 from types import TracebackType
 from typing import Any, overload
 
-from ncu_roofline.report.empty import EMPTY, is_empty
+from ncu_roofline.report.empty import EMPTY, SHORT, check_short, is_empty
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
 from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
@@ -60,7 +60,7 @@ class _Contents:
         self._processes: dict[bytes, Process] = {}
         self.strings: list[bytes] = []
         self.places: list[Place] = []
-        self.empty = 0
+        self.empty = self._short = 0
         self.sessions: list[bytes] = []
         for block in scan(raw):
             self._add(block)
@@ -74,6 +74,8 @@ class _Contents:
             if is_empty(self._raw, KINDS[kind], offset, length):
                 self.empty += 1
             else:
+                self._short += length <= SHORT
+                check_short(self._raw.path, self._short)
                 self.places.append(Place(KINDS[kind], offset, length, process))
 
     def _process(self, data: bytes, offset: int) -> Process:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ncu_roofline.sectionfile.charts import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics
+from ncu_roofline.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics
 from ncu_roofline.sectionfile.classify import classify, counts_instructions, is_unfused, levels_of, meaning, peaks_of
 from ncu_roofline.sectionfile.message import encode_section, parse_section
 from ncu_roofline.sectionfile.section import Section
 from ncu_roofline.sectionfile.stock_faults import HalfFactor, stock_half_factor, tensor_caveat
 
 __all__ = [
+    "IMPLAUSIBLE",
     "Chart",
     "Dropped",
     "HalfFactor",

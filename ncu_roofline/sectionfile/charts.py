@@ -34,12 +34,13 @@ from ncu_roofline.sectionfile.section import (
 )
 
 MISSING = "metric is not in the report"
-NOT_A_NUMBER = "metric has no finite number"
+NOT_A_NUMBER = "metric has no number"
 NOT_FOR_THIS_CHIP = "the section has no metric for this compute capability"
 NO_CLOCK = "the section names no cycles-per-second metric"
 NO_VALUE = "the section gives no value"
 NOT_POSITIVE = "value is not positive"
 HIDDEN = "the section hides it while a metric is zero"
+IMPLAUSIBLE = "no GPU can have this value"
 """Why something of a section is not drawn: `Dropped.reason` is one of these."""
 Metrics = Mapping[str, float | int | str]
 _MAX_DEPTH = 20  # derived metrics of derived metrics
@@ -48,7 +49,7 @@ _MEASURED = re.compile(r"\bmeasured\b")
 
 @dataclass(frozen=True)
 class Roof:
-    """Peak work (horizontal line) and peak traffic (diagonal line).
+    """Peak work (horizontal line) and peak traffic (diagonal line); `model.drawn` makes NaN of a line that can't be.
 
     `computed` names derived metrics that the report lacks and that were computed here from the section's definitions;
     NVIDIA's viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks.
@@ -317,12 +318,15 @@ class _Reader:
         if term.clock in missing or not set(term.names) - set(missing):
             return _Read(math.nan, MISSING, missing)
         numbers = {name: _number(value) for name, value in values.items() if value is not None}
-        bad = tuple(name for name, number in numbers.items() if not math.isfinite(number))
+        bad = tuple(name for name, number in numbers.items() if math.isnan(number))
         if bad:
             return _Read(math.nan, NOT_A_NUMBER, bad)
+        bad = tuple(name for name, number in numbers.items() if math.isinf(number))
+        if bad:
+            return _Read(math.nan, IMPLAUSIBLE, bad)
         # summed by position: old sections list a metric twice to count an FMA as two
         total = sum(numbers[name] for name in term.names if name in numbers) * (numbers[term.clock] if term.clock else 1.0)
-        return _Read(total, "", missing) if math.isfinite(total) else _Read(math.nan, NOT_A_NUMBER, term.all_names)
+        return _Read(total, "", missing) if math.isfinite(total) else _Read(math.nan, IMPLAUSIBLE, term.all_names)
 
 
 def _number(value: Value) -> float:
@@ -359,7 +363,8 @@ def _draw(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
     for part, term in line.parts:
         read = reader.term(term)
         if read.reason or read.value <= 0:
-            return Dropped(line.kind, line.style.label, part, read.reason or NOT_POSITIVE, read.culprits or term.all_names)
+            reason = read.reason or (IMPLAUSIBLE if read.value < 0 and term.names else NOT_POSITIVE)
+            return Dropped(line.kind, line.style.label, part, reason, read.culprits or term.all_names)
         reads.append(read)
     return _drawn(line, reads, reader)
 
@@ -374,7 +379,7 @@ def _drawn(line: Line, reads: list[_Read], reader: _Reader) -> Roof | Point | Wa
         return Wall(label, values[0], names[0], color, computed, lacking)
     quotient = values[0] / values[1]
     if not 0 < quotient < math.inf:
-        return Dropped(line.kind, label, "value", NOT_A_NUMBER, names[0] + names[1])
+        return Dropped(line.kind, label, "value", IMPLAUSIBLE, names[0] + names[1])
     if line.kind == "roof":
         return Roof(label, values[0], values[1], names[0], names[1], color, computed, lacking)
     return Point(label, values[0], values[1], quotient, names[0], names[1], color, computed, lacking)

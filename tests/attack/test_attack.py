@@ -49,7 +49,7 @@ def test_each_family(tmp_path: Path, family: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.reports
-@pytest.mark.parametrize("first", range(0, 60, _EACH))
+@pytest.mark.parametrize("first", range(0, 30, _EACH))
 def test_attacked_real_reports(tmp_path: Path, real_reports: dict[str, Path], first: int) -> None:
     assert real_reports
     assert found_by(Campaign(SEED, tmp_path, real()), range(first, first + _EACH)) == []

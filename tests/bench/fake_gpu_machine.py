@@ -154,6 +154,11 @@ def app(name: str) -> KernelData:
     return factory.kernel(factory.complete(DEVICE, clock=PROFILED_CLOCK), function, rule_results=(said,))
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def make_gpu_machine(folder: Path, setenv: Any) -> Machine:
     """All programs in ``folder``/bin and an honest scenario; PATH and FAKE_RUNNER are set."""
     machine = make_machine(folder, setenv)
@@ -171,6 +176,7 @@ def make_gpu_machine(folder: Path, setenv: Any) -> Machine:
     shutil.copy(reports / "gsrb.ncu-rep", reports / "preflight.ncu-rep")
     setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    setenv("TMPDIR", str(_made(folder / "tmp")))  # a GPU is measured by one run at a time: other tests have the same one
     for name in ("NVCC", "NCU", "CUDA_HOME", "CUDA_PATH"):
         setenv(name, "")
     return machine

@@ -13,6 +13,8 @@ from ncu_roofline.check import check_files, nvperf
 from ncu_roofline.check.content import ERROR
 from ncu_roofline.cli import main
 from ncu_roofline.facts import load_spec
+from ncu_roofline.sectionfile import Section, encode_section, parse_section
+from ncu_roofline.sectionfile.message import MOST_BYTES
 from ncu_roofline.sectionfile.schema import release_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -202,3 +204,27 @@ def test_stock_sections_have_no_errors_in_their_release(ncu_releases: dict[str, 
         ]
         wrong = [name for version, name in WRONG_IN_STOCK if version == release]
         assert not [str(one) for one in errors if not any(name in one.message for name in wrong)]
+
+
+def test_what_is_neither_error_nor_warning_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 0
+    first, *_, kinds, _ = capsys.readouterr().out.splitlines()
+    counts = [int(number) for number in re.findall(r"(\d+) (?:error|warning|note)", first)]
+    assert len(counts) == 3
+    assert sum(counts) == sum(map(int, re.findall(r"(\d+) [a-z-]+[,;]", kinds)))
+
+
+def test_a_section_file_beyond_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "large.section"
+    path.write_text(GOOD.format("x" * MOST_BYTES))
+    assert main(["check", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert (
+        captured.err == f"ncu-roofline: Cannot read {path}: it has more than 2 MB. Give a section file, or a folder of them.\n"
+    )
+
+
+def test_an_embedded_section_beyond_any_size_is_as_a_damaged_one() -> None:
+    with pytest.raises(ValueError, match="more than 2 MB"):
+        parse_section(encode_section(Section(identifier="x" * MOST_BYTES, display_name="x")))

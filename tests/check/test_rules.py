@@ -258,12 +258,6 @@ def test_containers_nested_beyond_reason() -> None:
     assert "nested beyond reason" in found.message
 
 
-def test_a_file_too_large_for_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ncu_roofline.check.checking._LARGEST", 10)
-    with pytest.raises(RooflineError, match="too large"):
-        check_section(_write(tmp_path, "a.section", PLAIN))
-
-
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -463,3 +463,71 @@ def test_standard_output_that_is_full_or_closed(tmp_path: Path, whole: bytes, wo
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert_refused(Outcome(done.returncode, done.stdout, done.stderr), "standard output")
         assert reason in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("show", "--help")])
+def test_standard_output_that_is_full_of_what_the_parser_prints(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ncu_roofline", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert_refused(Outcome(done.returncode, "", done.stderr), "standard output")
+
+
+def test_a_number_of_too_many_digits(tmp_path: Path, run: Command) -> None:
+    ceilings = tmp_path / "c.json"
+    ceilings.write_text('{"schema": "ncu-roofline-ceilings", "schema_version": ' + "9" * 5000 + "}")
+    outcome = run("bench", "merge", ceilings)
+    assert_refused(outcome, ceilings)
+    assert "too many digits" in outcome.err
+    assert "sys." not in outcome.err
+
+
+def test_a_dash_is_told_how_to_read_standard_input(run: Command) -> None:
+    outcome = run("show", "-")
+    assert_refused(outcome, "-")
+    assert "/dev/stdin" in outcome.err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="there is no such file")
+def test_dev_stdin_reads_a_report(whole: bytes) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ncu_roofline", "show", "/dev/stdin"], input=whole, capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == 0
+    assert b"second" in done.stdout
+
+
+def test_the_beginning_of_a_report_is_told_in_words(tmp_path: Path, run: Command) -> None:
+    path = tmp_path / "r.ncu-rep"
+    path.write_bytes(bytes(range(256)))
+    outcome = run("show", path)
+    assert_refused(outcome, path)
+    assert "the letters NVR and a zero byte" in outcome.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_is_no_file_in_a_folder_of_reports(
+    tmp_path: Path, run: Command, whole: bytes, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncu_roofline.files._PIPE_SECONDS", 0.1)
+    inside = tmp_path / "folder.ncu-rep"
+    inside.mkdir()
+    (inside / "good.ncu-rep").write_bytes(whole)
+    bad = tmp_path / "bad.ncu-rep"
+    if kind == "link":
+        bad.symlink_to(tmp_path / "nothing")
+    else:
+        os.mkfifo(bad)
+    assert_refused(run("show", tmp_path), bad)
+    outcome = run("show", tmp_path, "--keep-going")
+    assert outcome.code == 1
+    assert str(bad) in outcome.err
+    assert "second" in outcome.out

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ncu_roofline.cli
-from ncu_roofline.cli.parser import parse
+from ncu_roofline.cli import main
+from ncu_roofline.cli.options import PLACES
+from ncu_roofline.cli.parser import COMMANDS, _complete, parse
 
 
 def request_of(*words: str) -> Any:
@@ -53,3 +58,33 @@ def test_only_the_maker_of_requests_sees_what_was_parsed() -> None:
     folder = Path(ncu_roofline.cli.__file__).parent
     seeing = [path.name for path in folder.glob("*.py") if "Namespace" in path.read_text(encoding="utf-8")]
     assert seeing == ["options.py"]
+
+
+def _place_options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield from _place_options(inner, (*words, name))
+        elif action.option_strings and action.metavar in PLACES:
+            yield words, action.option_strings[-1]
+
+
+def _all_place_options() -> list[tuple[tuple[str, ...], str]]:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for name in COMMANDS:
+        _complete(commands.add_parser(name), importlib.import_module(f"ncu_roofline.cli.{name}"))
+    return list(_place_options(parser))
+
+
+@pytest.mark.parametrize(("words", "option"), [*_all_place_options(), (("profile",), "--output")])
+def test_an_empty_name_is_a_usage_error(words: tuple[str, ...], option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, option, ""])
+    assert ended.value.code == 2
+    assert "the name is empty" in capsys.readouterr().err
+
+
+def test_every_command_that_writes_a_file_is_among_these() -> None:
+    found = {words[0] for words, option in _all_place_options() if option in ("--output", "--out")}
+    assert found >= {"render", "compare", "annotate", "bench", "demo", "portability", "ranks", "generate"}

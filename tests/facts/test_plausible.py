@@ -69,7 +69,10 @@ def test_a_limit_is_of_sms_cycles_and_time() -> None:
     assert count is not None
     assert rate is not None
     assert peak is not None
-    assert count.limit(100, 2.0) == 2.0 * rate.limit(100, 2.0) == 2.0 * 1e10 * peak.limit(100, 2.0) > 0
+    assert count.limit(100, 2.0) == 2.0 * rate.limit(100, 2.0) > 0
+    headroom = peak.headroom
+    assert rate.limit(100, 2.0) == peak.limit(960, 2.0) / headroom * rate.clock / 960 * 100
+    assert peak.limit(1, 2.0) == peak.limit(100, 1.0) == headroom * 960 * 4096
     patched = limits.bound("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
     assert patched is not None
     assert patched.rate == math.inf
@@ -79,11 +82,13 @@ def test_a_limit_is_of_sms_cycles_and_time() -> None:
     ("old", "new", "where"),
     [
         ('id = "sms"', 'id = "SMs"', "quantity"),
-        ("most = 1024", "most = -1", "quantity[1].most"),
+        ("known = 192", "known = -1", "quantity[1].known"),
         ("rate = 4096", 'rate = "many"', "rate"),
         ('\nper = "unit"', '\nper = "chip"', "per"),
         ('origin = "one per cycle"', 'origin = "one; per cycle"', "origin"),
         ('id = "slices"', 'id = "sms"', "quantity"),
+        ("headroom = 5", "headroom = 0", "headroom"),
+        ("least = 1e3", "least = -1", "drawn.least"),
         ("seconds = 3.2e9", "minutes = 1", "imported.seconds"),
         ("signed = true", "sign = true", "sign"),
     ],

@@ -188,3 +188,12 @@ def test_types_have_their_own_colour_in_the_tensor_chart() -> None:
         colors.setdefault(point.label.partition(" at ")[0].removesuffix(" sparse"), set()).add(point.color)
     assert all(len(found) == 1 for found in colors.values())
     assert len(set().union(*colors.values())) == len(colors) > 5
+
+
+def test_what_the_committed_section_does_not_count_is_said() -> None:
+    """Packed FP32 of 10.x: its counters are of chips that the base dialect can't name."""
+    name = "HierarchicalSingleRooflineChart"
+    assert "On 10.0, 10.3, 10.7 packed instructions are not counted" in section("base", name).description
+    assert "not counted" not in section("2025.4", name).description
+    assert "ffma2" in texts("2025.4")[name]
+    assert "not counted" not in section("base", "HierarchicalDoubleRooflineChart").description

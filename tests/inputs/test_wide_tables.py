@@ -1,4 +1,4 @@
-"""Tables with very many columns cost in proportion to their columns."""
+"""Tables with very many columns, or platforms, cost in proportion to these."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.cli import main
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs import open_ceilings, open_input
 from tests.inputs import likwid_output, ncu_tables, nvprof_logs, test_advisor, test_likwid
 
+FORMATS = ("csv", "html", "svg")
 FEW, MANY = 4_000, 40_000
 ROOFS = "memroofs 800\nmem_roof_names 'HBM'\n"
 
@@ -59,3 +61,27 @@ def test_ten_times_the_columns_take_ten_times_as_long(tmp_path: Path, name: str)
     few, many = (seconds(tmp_path / "table.csv", WIDE[name](count)) for count in (FEW, MANY))
     # What is quadratic takes a hundred times as long; a tenth of a second is for what every file costs.
     assert many < 30 * (few + 0.1)
+
+
+def _platforms(count: int) -> str:
+    rows = (f"p{number},a,1,2,3,4" for number in range(count))
+    return "\n".join(["platform,application,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs", *rows, ""])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("show",), ("show", "--view", "time"), ("portability",), *(("render", "-o", "-", "--format", name) for name in FORMATS)],
+)
+def test_eight_times_the_platforms_take_eight_times_as_long(
+    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.csv"
+    taken = []
+    for count in (50, 1_000, 8_000):  # the first imports
+        table.write_text(_platforms(count), encoding="utf-8")
+        start = time.process_time()
+        assert main([words[0], str(table), *words[1:]]) == 0
+        taken.append(time.process_time() - start)
+    assert capsys.readouterr().out
+    # What is quadratic takes sixty-four times as long.
+    assert taken[2] < 20 * (taken[1] + 0.05)

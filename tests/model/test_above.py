@@ -50,6 +50,11 @@ def test_nothing_is_said_below_the_roof(tmp_path: Path) -> None:
     assert above_note(below) == ""
 
 
+def test_a_little_above_never_reads_as_100_percent(tmp_path: Path) -> None:
+    (note,) = notes(tmp_path, {**complete(), "dram__bytes.sum": round(1555200 * 1000 * 1.0003)})
+    assert note.startswith(f"{ABOVE} 0.03 % above the 1 TFLOP/s attainable at DRAM (theoretical roof), possible if ")
+
+
 def test_the_numbers_are_in_it(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, {**complete(), "dram__bytes.sum": HIGH})
     assert note.startswith(f"{ABOVE} 128.6 % of the 778 GFLOP/s attainable at DRAM (theoretical roof), possible if ")

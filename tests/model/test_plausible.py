@@ -21,7 +21,7 @@ from ncu_roofline.nvrules.action import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
 from tests.instruction_factory import executed
-from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
+from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
 DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
 DRAM = "dram__bytes.sum"
@@ -32,16 +32,16 @@ TIME = "gpu__time_duration.sum"
 WRONG: dict[str, tuple[str, Any, str]] = {
     "negative count": (DFMA, -5e8, "less than 0"),
     "negative SMs": (SMS, -108, "less than 0"),
-    "a million SMs": (SMS, 10**6, "more than 1024 SMs"),
+    "a million SMs": (SMS, 10**6, "more than 960 SMs (5 times the SMs of GB202)"),
     "text as time": (TIME, "1000000", "is the text '1000000', which is no number"),
     "negative time": (TIME, -1e6, "less than 0"),
     "endless time": (TIME, 1e300, "more than 3.2e+16 ns"),
-    "1e308 bytes": (DRAM, 1e308, "more than the 4.42e+12 byte per 1 ms that 108 SMs could do"),
-    "more bytes than SMs can move": (DRAM, 1e13, "more than the 4.42e+12 byte per 1 ms that 108 SMs could do"),
+    "1e308 bytes": (DRAM, 1e308, "more than the 6.86e+12 byte per 1 ms that 108 SMs could do"),
+    "more bytes than SMs can move": (DRAM, 1e13, "more than the 6.86e+12 byte per 1 ms that 108 SMs could do"),
     "infinite bytes": (DRAM, math.inf, "is inf, more than"),
     "negative bytes": (DRAM, -1.0, "less than 0"),
-    "clock": (CLOCK, 1e308, "more than 1e+10 Hz"),
-    "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "more than 1e+07 kHz"),
+    "clock": (CLOCK, 1e308, "more than 1.55e+10 Hz"),
+    "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "more than 1.55e+07 kHz"),
 }
 
 
@@ -140,6 +140,91 @@ def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
     assert [len(each.points) for each in drawn] == [1, 0]
 
 
+PEAK, PER_CYCLE = "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", "lts__t_bytes.sum.per_cycle_elapsed"
+
+
+def test_a_peak_that_a_report_states_may_be_of_a_newer_chip_and_of_more_sms() -> None:
+    """A launch under MPS or MIG has fewer SMs than the peaks cover; 128 lanes per SM are what chips have so far."""
+    few = {SMS: 16, TIME: 1e6}
+    for peak in (16896.0, 2 * 16896.0, 5 * 128 * 5 * 192.0):
+        assert PEAK in PlausibleMetrics({**few, PEAK: peak})
+    assert PEAK not in PlausibleMetrics({**few, PEAK: 5 * 128 * 5 * 192.0 + 1})
+    assert PER_CYCLE in PlausibleMetrics({**few, PER_CYCLE: 5 * 4096 * 16.0})
+    assert PER_CYCLE not in PlausibleMetrics({**few, PER_CYCLE: 5 * 4096 * 16.0 + 1})
+
+
+def test_a_note_on_a_peak_names_the_sms_of_the_largest_chip(tmp_path: Path) -> None:
+    (told,) = left_out(
+        measurements_of(report(tmp_path / "r.ncu-rep", kernel({**complete(), "lts__t_bytes.sum.peak_sustained": 1e12})))
+    )
+    assert "more than 5 times the 3.93e+06 byte per cycle that 960 SMs could do" in told
+
+
+DERIVED = ("derived__mine_dfma", "derived__peak_dfma", "derived__mine_bytes", "derived__peak_bytes")
+HONEST = dict(zip(DERIVED, (1e12, 9.7e12, 1e11, 1.5e12), strict=True))
+
+
+def own_chart(tmp_path: Path, **metrics: float) -> Path:
+    """A report whose chart is made of metrics of which nothing is known, with a lower roof for the same work."""
+    work, peak, traffic, bandwidth = map(one, DERIVED)
+    lines = (roof(peak, bandwidth, "upper"), roof(constant(5e12), bandwidth, "lower"))
+    data = section(chart(roofs=lines, points=(point(work, traffic, "dot"),)))
+    return report(tmp_path / "r.ncu-rep", kernel({**complete(), **HONEST, **metrics}, sections=(data,)))
+
+
+def test_an_honest_chart_of_unknown_metrics_is_drawn(tmp_path: Path) -> None:
+    seen = roofline(own_chart(tmp_path), source="embedded")
+    assert seen.points["performance"].tolist() == [1e12]
+    assert left_out(measurements_of(own_chart(tmp_path), charts=True)) == ()
+
+
+@pytest.mark.parametrize("value", [2e18, 1e300, math.inf, -1.0, 1e-300])
+@pytest.mark.parametrize("which", DERIVED)
+def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str, value: float) -> None:
+    path = own_chart(tmp_path, **{which: value})
+    seen = roofline(path, source="embedded")
+    assert not [number for number in seen.roofs["value"] if not 1e3 <= number <= 1e18]
+    dots = seen.points
+    assert len(dots) == ("peak" in which)
+    assert dots["fraction"].isna().all()  # not even of the lower roof
+    assert dots["compute_roof"].isna().all()
+    assert set(dots["binds"]) <= {""}
+    told = left_out(measurements_of(path, charts=True))
+    assert told
+    for text in told:
+        assert text.startswith(f"{LEFT_OUT} {'roof' if 'peak' in which else 'point'} ")
+        assert "in the chart Test of launch 0 (kernel)" in text
+    assert all(text in seen.kernels["notes"][0] for text in told)
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "--source", "embedded"), ("show", "--json", "--source", "embedded"), ("show",), ("explain",)]
+)
+def test_a_dot_that_cannot_be_is_told_with_chart_and_value(tmp_path: Path, run: Command, words: tuple[str, ...]) -> None:
+    """Also where the chart is but a source of what the counters lack."""
+    path = own_chart(tmp_path, derived__mine_dfma=1e27)
+    if "embedded" not in words:
+        dot = point(one("derived__mine_dfma"), one("derived__mine_bytes"), "dot")
+        metrics = {key: value for key, value in complete().items() if "sass" not in key}
+        path = report(
+            tmp_path / "r.ncu-rep",
+            kernel({**metrics, **HONEST, "derived__mine_dfma": 1e27}, sections=(section(chart(points=(dot,))),)),
+        )
+    outcome = run(*words, path)
+    told = " ".join(f"{outcome.out} {outcome.err}".split())
+    assert (
+        "point 'dot' in the chart Test of launch 0 (kernel), whose work is 1e+27 operations per second, more than the 1e+18"
+        in told
+    )
+
+
+def test_one_note_for_a_line_of_many_launches(tmp_path: Path) -> None:
+    data = section(chart(points=(point(one(DERIVED[0]), one(DERIVED[2]), "dot"),)))
+    kernels = [kernel({**complete(), **HONEST, DERIVED[0]: 1e27 * (1 + i)}, sections=(data,)) for i in range(5)]
+    (told,) = left_out(measurements_of(report(tmp_path / "r.ncu-rep", *kernels), charts=True))
+    assert told.endswith(", likewise in 4 more launches")
+
+
 def test_other_tools_files_pass_a_gate_of_their_own() -> None:
     points = (
         ImportedPoint("good", 1.0, {"fp64": 1e12}, {"dram": 1e11}),
@@ -182,7 +267,7 @@ def test_every_command_tells_it(tmp_path: Path, run: Command, words: tuple[str, 
     outcome = run(*(word.format(good=good) for word in words), bad)
     assert outcome.code == 0, outcome.err
     told = " ".join(f"{outcome.out} {outcome.err}".split())
-    assert f"{DRAM} of launch 0 (kernel) is 1e+308, more than the 4.42e+12 byte per 1 ms" in told
+    assert f"{DRAM} of launch 0 (kernel) is 1e+308, more than the 6.86e+12 byte per 1 ms" in told
     assert "1e+308" not in told.replace("is 1e+308", "")
 
 
@@ -233,3 +318,12 @@ def test_every_metric_of_real_reports_is_plausible(real_reports: Mapping[str, Pa
                 assert lost == []
                 looked_at += sum(limits.bound(name) is not None for name in one_kernel.metrics.names())
     assert looked_at > 10_000
+
+
+def test_a_short_launch_beside_one_without_a_time(tmp_path: Path) -> None:
+    """The clock of a short launch comes from longer ones; one of unknown time is none of these."""
+    short = {**complete(), "gpu__time_duration.sum": 1000.0}
+    timeless = {**complete(), "gpu__time_duration.sum": "=1+1"}
+    frame = roofline(report(tmp_path / "x.ncu-rep", kernel(short), kernel(timeless))).kernels
+    assert len(frame) == 2
+    assert not frame.seconds.isna()[0]

@@ -55,6 +55,15 @@ def test_a_million_of_them_are_refused(tmp_path: Path, run: Command) -> None:
     assert "all of its 1,000,000 records" in outcome.err
 
 
+def test_more_records_that_say_next_to_nothing_than_anybody_writes_are_refused(tmp_path: Path, run: Command) -> None:
+    named = message("KernelHead")(function=b"k").SerializeToString()
+    good = report(tmp_path / "good.ncu-rep", kernel(complete()))
+    path = with_records(tmp_path / "x.ncu-rep", [named] * 100_001, behind=good)
+    outcome = run("show", path)
+    assert_refused(outcome, path)
+    assert "have no more than 1,024 bytes" in outcome.err
+
+
 @pytest.mark.parametrize(
     "words", [("show",), ("show", "--json"), ("explain",), ("ranks",), ("advise",), ("portability",)], ids=" ".join
 )

@@ -9,7 +9,7 @@ import pytest
 
 from ncu_roofline.report import read_report
 from ncu_roofline.sectionfile import Chart, Dropped, Point, Roof, evaluate_charts, parse_section
-from ncu_roofline.sectionfile.charts import NOT_A_NUMBER, NOT_POSITIVE
+from ncu_roofline.sectionfile.charts import IMPLAUSIBLE, NOT_A_NUMBER, NOT_POSITIVE
 from tests.sectionfile.ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
 CHARTS = {  # report: charts per kernel, kernels
@@ -65,9 +65,11 @@ def _check_dropped(ours: Dropped, printed: PrintedLine) -> None:
     low, _, known = _product(printed.parts[ours.part])
     if ours.reason == NOT_A_NUMBER:
         assert not known
-        assert set(ours.metrics) <= {name for name, value in printed.parts[ours.part] if value in ("nan", "inf")}
+        assert set(ours.metrics) <= {name for name, value in printed.parts[ours.part] if value == "nan"}
+    elif ours.reason == IMPLAUSIBLE and not known:
+        assert set(ours.metrics) <= {name for name, value in printed.parts[ours.part] if value == "inf"}
     else:
-        assert ours.reason == NOT_POSITIVE
+        assert ours.reason in (NOT_POSITIVE, IMPLAUSIBLE)
         assert known
         assert low <= 0
         assert sorted(ours.metrics) == sorted(name for name, _ in printed.parts[ours.part])

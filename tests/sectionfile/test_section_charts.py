@@ -10,6 +10,7 @@ import pytest
 from ncu_roofline.sectionfile import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics, parse_section
 from ncu_roofline.sectionfile.charts import (
     HIDDEN,
+    IMPLAUSIBLE,
     MISSING,
     NO_CLOCK,
     NO_VALUE,
@@ -116,9 +117,9 @@ def test_constants() -> None:
         (constant(math.nan), NOT_A_NUMBER, ()),
         (constant(math.inf), NOT_A_NUMBER, ()),
         (per_second("add", "nan"), NOT_A_NUMBER, ("nan",)),
-        (one("inf"), NOT_A_NUMBER, ("inf",)),
+        (one("inf"), IMPLAUSIBLE, ("inf",)),
         (one("text"), NOT_A_NUMBER, ("text",)),
-        (one("huge"), NOT_A_NUMBER, ("huge",)),
+        (one("huge"), IMPLAUSIBLE, ("huge",)),
         (one("add", arch={"MinArch": 90}), NOT_FOR_THIS_CHIP, ()),
         (per_second("add", clock=metric(SM_CLOCK, arch={"MaxArch": 75})), NOT_FOR_THIS_CHIP, ("add",)),
         (per_second(metric("add", arch={"MinArch": 90})), NOT_FOR_THIS_CHIP, ()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from statistics import median
@@ -33,6 +33,7 @@ from ncu_roofline.units import format_value
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")
+_RoofRow = tuple[Any, ...]  # columns of the frame of roofs
 WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written as a range
 MAX_KERNELS = 30
 MAX_PANELS = 8
@@ -257,7 +258,8 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = M
             groups.setdefault((device, _group(one.precision, unit)), []).append((unit, one))
     order = sorted(groups, key=lambda key: (key[0], *precision_order(key[1])))
     several = len({device for device, _ in groups}) > 1
-    panels = [_panel(frames, device, group, groups[device, group], several) for device, group in order]
+    roofs = _roof_rows(frames)
+    panels = [_panel(roofs.get(device, []), device, group, groups[device, group], several) for device, group in order]
     kept = tuple(panels[:MAX_PANELS]) or _empty_panels(frames)
     present = {level for panel in kept for one in panel.series for level, _ in one.dots}
     present |= {roof.level for panel in kept for roof in panel.roofs if roof.level}
@@ -334,14 +336,14 @@ def largest(
     return tuple(ChartKernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 
-def _panel(frames: Frames, device: str, group: str, series: list[tuple[str, Series]], several: bool) -> Panel:
+def _panel(roofs: Sequence[_RoofRow], device: str, group: str, series: list[tuple[str, Series]], several: bool) -> Panel:
     unit = series[0][0]
     precisions = {one.precision for _, one in series}
     levels = {level for _, one in series for level, _ in one.dots}
     title = precision_label(next(iter(precisions))) if len(precisions) == 1 else _group_title(group)
     title = f"{title}, {clean(device)}" if several else title
     # A link to the host is a decade or more slower than the rest: without dots there it would only squeeze the chart.
-    wanted = [roof for roof in _roofs(frames, device, precisions, unit) if roof.level in levels or not on_request(roof.level)]
+    wanted = [roof for roof in _roofs(roofs, precisions, unit) if roof.level in levels or not on_request(roof.level)]
     return Panel(title, unit, tuple(one for _, one in series), tuple(wanted))
 
 
@@ -367,14 +369,22 @@ def _goes(kind: str, owner: str, precisions: set[str]) -> bool:
     return owner in precisions or not owner or (kind == "wall" and not apart(owner))
 
 
-def _roofs(frames: Frames, device: str, precisions: set[str], unit: str) -> list[ChartRoof]:
-    """The roofs of one GPU for some precisions, over all of its launches and reports."""
+def _roof_rows(frames: Frames) -> dict[str, list[_RoofRow]]:
+    """What the frame of roofs says of each GPU: of thousands of platforms each is one."""
+    found: dict[str, list[_RoofRow]] = {}
+    columns = ("roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
+    for device, *row in rows(frames, "roofs", "device", *columns):
+        found.setdefault(device, []).append(tuple(row))
+    return found
+
+
+def _roofs(found: Sequence[_RoofRow], precisions: set[str], unit: str) -> list[ChartRoof]:
+    """The roofs of one GPU, of its rows, for some precisions, over all of its launches and reports."""
     bands: dict[tuple[str, str], dict[str, Band]] = {}
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
     owners: dict[tuple[str, str], str] = {}
-    columns = ("device", "roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
-    for owner, roof, kind, level, precision, label, roof_unit, origin, value, low, high in rows(frames, "roofs", *columns):
-        if owner != device or not 0 < value < math.inf:
+    for roof, kind, level, precision, label, roof_unit, origin, value, low, high in found:
+        if not 0 < value < math.inf:
             continue
         if not (
             _covers(precision, precisions) and roof_unit == f"{unit}/s"
@@ -413,5 +423,5 @@ def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
     """For a Roofline without points: the roofs of its first GPU that count FLOP."""
     devices = list(dict.fromkeys(column(frames, "roofs", "device")))
     unit = DEFAULT_UNIT.get(view_of(frames), "flop")
-    wanted = _roofs(frames, devices[0], {"mixed"}, unit) if devices else []
+    wanted = _roofs(_roof_rows(frames)[devices[0]], {"mixed"}, unit) if devices else []
     return (Panel("", unit, (), tuple(roof for roof in wanted if not on_request(roof.level))),)

@@ -63,7 +63,8 @@ def absent_rows(roofline: Roofline, rows: Any, level: str, latencies: Latencies)
     idle = table["status"] == "zero-flop"
     longest = np.where(idle, table["seconds"], np.nan)
     add_overhead(table, longest, np.array([latencies.of(*key).seconds for key in keys], dtype=np.float64))
-    bandwidth = np.array([_bandwidth(roofline, device, level) for device in table["device"]], dtype=np.float64)
+    known = _bandwidths(roofline, level)
+    bandwidth = np.array([known.get(device, math.nan) for device in table["device"]], dtype=np.float64)
     add_inefficiency(table, np.where(idle, table["traffic"] / bandwidth, np.nan))
     return table
 
@@ -84,15 +85,14 @@ def _statuses(roofline: Roofline, rows: Any, level: str) -> list[str]:
     return result
 
 
-def _bandwidth(roofline: Roofline, device: str, level: str) -> float:
-    """The bandwidth roof of a GPU: measured where given."""
+def _bandwidths(roofline: Roofline, level: str) -> dict[str, float]:
+    """The bandwidth roof (byte/s) of each GPU that has one: measured where given."""
     roofs = roofline.roof_columns
-    mine = (roofs["device"] == device) & (roofs["kind"] == "bandwidth") & (roofs["level"] == level)
-    for origin in ("measured", "theoretical"):
-        values = roofs["value"][mine & (roofs["origin"] == origin)]
-        if len(values):
-            return float(np.median(values))
-    return math.nan
+    found: dict[str, dict[str, list[float]]] = {}
+    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level)
+    for device, origin, value in zip(*(roofs[name][mine] for name in ("device", "origin", "value")), strict=True):
+        found.setdefault(device, {}).setdefault(origin, []).append(value)
+    return {device: float(np.median(of.get("measured") or of["theoretical"])) for device, of in found.items()}
 
 
 @dataclass(frozen=True)
