@@ -35,7 +35,7 @@ def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
     return tuple((-1, text, "") if text else (len(n := whole.lstrip("0")), n, rest) for whole, rest, text in pieces)
 
 
-def listed(folder: str | os.PathLike[str], pattern: str) -> list[Path]:
+def matching(folder: str | os.PathLike[str], pattern: str) -> list[Path]:
     """What in a folder matches, sorted; nothing where there is no such folder, or none that may be read."""
     try:
         return sorted(Path(folder).glob(pattern))

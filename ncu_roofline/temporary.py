@@ -13,7 +13,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from ncu_roofline.errors import RooflineError
 
 _SUFFIX = ".ncu-roofline.part"
 _FOLDER = "ncu-roofline-"
-_FILES = re.compile(rf"\.(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}{re.escape(_SUFFIX)}\Z")
-_FOLDERS = re.compile(rf"\A{_FOLDER}(?P<host>[0-9a-f]{{8}})-[a-z0-9_]{{8}}\Z")
+_OURS = r"(?P<host>[0-9a-f]{8})-[a-z0-9_]{8}"
+_FILES = re.compile(rf"\A\..*\.{_OURS}{re.escape(_SUFFIX)}\Z", re.DOTALL)
+_FOLDERS = re.compile(rf"\A\.?{_FOLDER}{_OURS}\Z")
 _FRESH_SECONDS = 60  # between being made and being locked, and clocks of hosts and file servers differ
 _OLD_SECONDS = 86_400
 _FREE, _TAKEN, _UNKNOWN = "free", "taken", "unknown"
@@ -54,17 +55,22 @@ def temporary_place() -> Path:
 @contextmanager
 def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]:
     """A folder of our own with these ``files`` in it, gone afterwards.  Raises RooflineError where there is no room for it."""
-    try:
-        _remove_left_over(os.fspath(temporary_place()), _FOLDERS, _FRESH_SECONDS)
-        made = tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{_host()}-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise _no_room(error) from error
-    with made as name, _held(name):
+    with ExitStack() as stack:
         try:
+            folder = stack.enter_context(folder_in(temporary_place()))
             for file, data in (files or {}).items():
-                Path(name, file).write_bytes(data)
+                (folder / file).write_bytes(data)
         except OSError as error:
             raise _no_room(error) from error
+        yield folder
+
+
+@contextmanager
+def folder_in(place: Path, *, hidden: bool = False) -> Iterator[Path]:
+    """A new folder of our own in ``place``, gone afterwards; ``hidden`` where people keep files.  Raises OSError."""
+    _remove_left_over(os.fspath(place), _FOLDERS, _FRESH_SECONDS)
+    prefix = f"{'.' if hidden else ''}{_FOLDER}{_host()}-"
+    with tempfile.TemporaryDirectory(dir=place, prefix=prefix, ignore_cleanup_errors=True) as name, _held(name):
         yield Path(name)
 
 
@@ -103,7 +109,7 @@ def _remove_left_over(folder: str, ours: re.Pattern[str], fresh: float) -> None:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             name = ours.search(entry.name)
-            if name and entry.name.startswith((".", _FOLDER)):
+            if name:
                 with suppress(OSError):
                     _remove_dead(entry.path, name["host"] == _host(), fresh)
 

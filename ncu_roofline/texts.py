@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 MAX_LENGTH = 40
 _BLANKS = str.maketrans("\n\r\t", "   ")
@@ -33,6 +34,13 @@ def clean(text: str, limit: int | None = _MAX_READ) -> str:
         return " ".join(text[:limit].split())
     kept = (" " if char.isspace() else char for char in text[:limit])
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """Names for a sentence, without repetitions, cut after ``most``: a, b, c and 12 more."""
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - most} more" if len(unique) > most else ""
+    return ", ".join(unique[:most]) + more
 
 
 def shorten(text: str, limit: int = MAX_LENGTH) -> str:

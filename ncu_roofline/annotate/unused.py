@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ncu_roofline.annotate.plan import LaunchPlan
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import load_spec
+from ncu_roofline.texts import listed
 
 _NAMED = 4
 _NO_ROOFS = ("launch",)  # first words of ceilings that are none of a chart, but of a verdict
@@ -38,8 +39,7 @@ class Use:
             measured = dict.fromkeys(_of(name) for name in file.by_id if name.partition(".")[0] not in _NO_ROOFS)
             left = [what for what in measured if what not in self._shown[number]]
             if left:
-                named = f"{', '.join(left[:_NAMED])}{f' and {len(left) - _NAMED} more' if len(left) > _NAMED else ''}"
-                clauses.append(f"{named} of {file.provenance} (in no chart of this report)")
+                clauses.append(f"{listed(left, _NAMED)} of {file.provenance} (in no chart of this report)")
         return "; ".join(clauses)
 
 

@@ -12,7 +12,7 @@ from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.files import listed
+from ncu_roofline.files import matching
 from ncu_roofline.machine.machine import Machine, this_machine
 
 Capability = tuple[int, int]
@@ -49,7 +49,7 @@ def _own_files(machine: Machine) -> list[Path]:
     from ncu_roofline.machine.kept import folder
 
     places = (folder(machine), cache_folder(machine.environ) / "ceilings")
-    return [path for place in places for path in listed(place, "*.json")]
+    return [path for place in places for path in matching(place, "*.json")]
 
 
 def ceiling_files(given: Sequence[str]) -> list[str]:

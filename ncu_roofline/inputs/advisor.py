@@ -18,7 +18,8 @@ from os import PathLike, fspath
 
 from ncu_roofline.ceilings import UNNAMED_CPU
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
-from ncu_roofline.inputs.text import SECONDS, damaged, listed, row_of, rows_of, split_number, text_of
+from ncu_roofline.inputs.text import SECONDS, damaged, row_of, rows_of, split_number, text_of
+from ncu_roofline.texts import listed
 
 NAME = "function_call_sites_and_loops"
 _LOOK_AHEAD = 40  # lines above the heading, at most

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import UNNAMED_CPU
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.inputs.text import listed
+from ncu_roofline.texts import listed
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from ncu_roofline.inputs.spelling import precision_of
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.inputs.text import damaged, listed, plain_number, row_of, text_of
+from ncu_roofline.inputs.text import damaged, plain_number, row_of, text_of
+from ncu_roofline.texts import listed
 
 HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from ncu_roofline.facts import Level, Precision, load_spec
 from ncu_roofline.inputs.opening import MAJOR, MINOR
-from ncu_roofline.inputs.text import listed, row_of, unpadded
+from ncu_roofline.inputs.text import row_of, unpadded
 from ncu_roofline.report import Value
+from ncu_roofline.texts import listed
 
 _KERNEL = "Kernel Name"
 _METRIC = ("Metric Name", "Metric Value")

@@ -30,8 +30,9 @@ from ncu_roofline.inputs.ncu_cells import (
 )
 from ncu_roofline.inputs.opening import MAJOR
 from ncu_roofline.inputs.tables import MetricTable
-from ncu_roofline.inputs.text import lines_of, listed
+from ncu_roofline.inputs.text import lines_of
 from ncu_roofline.report import Launch, Process, Session, Value
+from ncu_roofline.texts import listed
 
 _SPEED_OF_LIGHT = "GPU Speed Of Light"  # "GPU Speed Of Light Throughput" since 2021
 _LABELS = {

@@ -32,7 +32,8 @@ from ncu_roofline.inputs.nvprof_tables import (
     work_of,
 )
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.inputs.text import SECONDS, damaged, listed, plain_number, split_number, text_of
+from ncu_roofline.inputs.text import SECONDS, damaged, plain_number, split_number, text_of
+from ncu_roofline.texts import listed
 
 Key = tuple[str, str]
 # In tables of metrics per launch some releases head the columns with the metric's description.

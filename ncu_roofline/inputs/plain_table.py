@@ -31,7 +31,8 @@ from ncu_roofline.inputs.plain_headers import (
     supported_in,
 )
 from ncu_roofline.inputs.tables import ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.inputs.text import damaged, listed, row_of, rows_of, text_of
+from ncu_roofline.inputs.text import damaged, row_of, rows_of, text_of
+from ncu_roofline.texts import listed
 
 LISTS = ("rows", "points", "kernels", "data")
 """Keys under which a JSON object may hold the list of rows."""

@@ -19,7 +19,8 @@ from os import PathLike, fspath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from ncu_roofline.inputs.intel_run import IntelPart, IntelTable, table_of
-from ncu_roofline.inputs.text import damaged, lines_of, listed, split_number
+from ncu_roofline.inputs.text import damaged, lines_of, split_number
+from ncu_roofline.texts import listed
 
 FORMAT = "sde"
 _SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)

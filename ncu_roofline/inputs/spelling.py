@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs.tables import ANY_PRECISION, ImportedRoof
-from ncu_roofline.inputs.text import listed
+from ncu_roofline.texts import listed
 
 # Levels of other machines.
 _FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}

@@ -164,13 +164,6 @@ def rows_of(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[CsvRow
         raise csv.Error(f"line {numbers[begun]} begins no row, {error}") from error
 
 
-def listed(names: Iterable[str], most: int = 6) -> str:
-    """Names for a sentence, without repetitions, cut after ``most``: a, b, c and 12 more."""
-    unique = list(dict.fromkeys(names))
-    more = f" and {len(unique) - most} more" if len(unique) > most else ""
-    return ", ".join(unique[:most]) + more
-
-
 def damaged(
     path: str | PathLike[str], reason: str, next_step: str = "Export it again, and check that it is complete."
 ) -> RooflineError:

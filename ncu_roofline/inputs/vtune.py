@@ -15,7 +15,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from ncu_roofline.inputs.intel_run import IntelPart, IntelTable, table_of
-from ncu_roofline.inputs.text import SECONDS, damaged, listed, plain_number, row_of, rows_of, split_number, text_of
+from ncu_roofline.inputs.text import SECONDS, damaged, plain_number, row_of, rows_of, split_number, text_of
+from ncu_roofline.texts import listed
 
 FORMAT = "vtune"
 LINE = 64.0  # bytes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ncu_roofline.ceilings import MOST_BYTES, Ceilings, read_ceilings
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import listed, read_file, write_atomically
+from ncu_roofline.files import matching, read_file, write_atomically
 from ncu_roofline.machine.gpus import Gpu
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import make_folder, tidy
@@ -38,7 +38,7 @@ def folder(machine: Machine) -> Path:
 
 def kept(machine: Machine) -> list[Ceilings]:
     """All ceilings kept that can be read, by file name."""
-    found = (_readable(path) for path in listed(folder(machine), "*.json"))
+    found = (_readable(path) for path in matching(folder(machine), "*.json"))
     return [one for one in found if one]
 
 

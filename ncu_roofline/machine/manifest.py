@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import listed, write_atomically
+from ncu_roofline.files import matching, write_atomically
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import VENDOR_FOLDER
 from ncu_roofline.temporary import remove_left_over
@@ -195,7 +195,7 @@ def known_folders(machine: Machine) -> list[Path]:
     """Every folder that holds, or may hold, a deployment: those recorded and those found among the user's documents."""
     found = dict.fromkeys(recorded_folders(machine))
     if machine.documents:
-        for folder in listed(machine.documents / VENDOR_FOLDER, "*/Sections"):
+        for folder in matching(machine.documents / VENDOR_FOLDER, "*/Sections"):
             found[folder] = None
     return [folder for folder in found if os.path.exists(folder / MANIFEST) or os.path.exists(folder / STAGE)]
 

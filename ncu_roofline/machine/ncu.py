@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from ncu_roofline.facts.fields import parse_release
-from ncu_roofline.files import listed
+from ncu_roofline.files import matching
 from ncu_roofline.machine.machine import Machine
 
 _NAMES = ("cuda", "nvhpc", "nsight")
@@ -59,7 +59,7 @@ def _files(machine: Machine) -> Iterator[Path]:
         except OSError:
             continue
         for folder in folders:
-            yield from filter(os.path.isfile, listed(folder, "*")) if os.path.isdir(folder) else [folder]
+            yield from filter(os.path.isfile, matching(folder, "*")) if os.path.isdir(folder) else [folder]
 
 
 def path_entries(text: str) -> list[Path]:
@@ -116,7 +116,7 @@ class Listing:
 def find_ncus(machine: Machine, given: str = "") -> list[Ncu]:
     """Every ncu of the machine, or the one ``given`` (the program, or a folder it lies in), best known place first.
 
-    One file is listed once.  Those that do not work are listed with their ``problem``.
+    One file is matching once.  Those that do not work are matching with their ``problem``.
     """
     found: dict[str, Ncu] = {}
     for path, how in _given(machine, given) if given else _candidates(machine):
@@ -162,7 +162,7 @@ def _folders(machine: Machine) -> Iterator[tuple[Path, str]]:
 
 
 def _glob(folder: Path, pattern: str) -> list[Path]:
-    return listed(folder, pattern)[::-1] if pattern else [folder]  # the newest first, as far as names tell
+    return matching(folder, pattern)[::-1] if pattern else [folder]  # the newest first, as far as names tell
 
 
 def ask_version(machine: Machine, path: Path, found: str) -> Ncu:

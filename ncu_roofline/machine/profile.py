@@ -7,9 +7,8 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from ncu_roofline.facts.clocks import default_clocks
 from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import Ncu
+from ncu_roofline.temporary import folder_in
 
 PERMISSION_ADVICE = (
     "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
@@ -203,17 +203,12 @@ def apart(output: str) -> Iterator[Path]:
 
     Raises RooflineError where none can be made.
     """
-    target = Path(os.path.realpath(output))
-    try:
-        # Beside it, so that a report of any size can be moved at once.
-        folder = tempfile.TemporaryDirectory(
-            dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part", ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        next_step = "Choose a place that you may write to with -o NAME."
-        raise RooflineError("Cannot write", output, error.strerror or str(error), next_step) from error
-    with folder as name:
-        yield Path(name)
+    with ExitStack() as stack:
+        try:  # beside it, so that a report of any size can be moved at once
+            folder = stack.enter_context(folder_in(Path(os.path.realpath(output)).parent, hidden=True))
+        except OSError as error:
+            raise _not_written(output, error) from error
+        yield folder
 
 
 def placed(folder: Path, output: str, force: bool) -> Path | None:
@@ -231,9 +226,14 @@ def placed(folder: Path, output: str, force: bool) -> Path | None:
     try:
         shutil.move(written, os.path.realpath(target))
     except OSError as error:
-        next_step = "Choose a place that you may write to with -o NAME."
-        raise RooflineError("Cannot write", target, error.strerror or str(error), next_step) from error
+        raise _not_written(target, error) from error
     return target
+
+
+def _not_written(path: str | Path, error: OSError) -> RooflineError:
+    return RooflineError(
+        "Cannot write", path, error.strerror or str(error), "Choose a place that you may write to with -o NAME."
+    )
 
 
 def command(ncu: Ncu, wanted: Wanted) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ncu_roofline.facts.plausible import load_limits
 from ncu_roofline.model.measurements import Measurements, TextArray
-from ncu_roofline.model.plausible import LEFT_OUT, joined_remarks, short_name
+from ncu_roofline.model.plausible import LEFT_OUT, joined_remarks, likewise, short_name
 from ncu_roofline.sectionfile import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 
 _PER_SECOND = {"work": "operations per second", "traffic": "byte per second"}
@@ -74,12 +74,10 @@ class DrawnGate:
         remarks = m.remarks
         for (section, kind, label, part), values in self._found.items():
             row, first = next(iter(values.items()))
-            others = len(values) - 1
-            more = f", likewise in {others:,} more launch{'es' if others > 1 else ''}" if others else ""
             what = {"traffic": "bandwidth", "value": "intensity"}.get(part, part)
             note = (
                 f"{LEFT_OUT} {kind} {short_name(label)!r} in the chart {short_name(section)} of launch {m.launch[row]} "
-                f"({short_name(str(m.function[row]))}), whose {what} is {first.is_what}{more}"
+                f"({short_name(str(m.function[row]))}), whose {what} is {first.is_what}{likewise(len(values) - 1)}"
             )
             told: TextArray = np.full(len(m), "", dtype=object)
             told[list(values)] = note

@@ -100,9 +100,7 @@ class Gate:
             return
         row = int(np.flatnonzero(rows)[0])
         why = _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
-        others = int(rows.sum()) - 1
-        more = f", likewise in {others:,} more launch{'es' if others > 1 else ''}" if others else ""
-        name = short_name(self._name(row))
+        name, more = short_name(self._name(row)), likewise(int(rows.sum()) - 1)
         self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}, {why}{more}"))
 
 
@@ -117,11 +115,8 @@ def plausible_import(m: Measurements) -> Measurements:
         if not wrong.any():
             return values
         row = int(np.flatnonzero(wrong)[0])
-        others = int(wrong.sum()) - 1
-        note = (
-            f"{LEFT_OUT} {what} of {short_name(str(m.name[row]))} is {values[row]:.4g} {unit}, which no machine can"
-            f"{f', likewise in {others:,} more rows' if others else ''}"
-        )
+        of, more = short_name(str(m.name[row])), likewise(int(wrong.sum()) - 1, "row", "rows")
+        note = f"{LEFT_OUT} {what} of {of} is {values[row]:.4g} {unit}, which no machine can{more}"
         remarks = joined_remarks(remarks, np.where(wrong, note, ""))
         return np.where(wrong, np.nan, values)
 
@@ -147,6 +142,11 @@ def left_out(m: Measurements) -> tuple[str, ...]:
     """What is missing in measurements as implausible, a sentence for each metric and report."""
     texts = [text for remark in dict.fromkeys(m.remarks.tolist()) for text in remark.split("; ")]
     return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
+
+
+def likewise(others: int, one: str = "launch", several: str = "launches") -> str:
+    """How many others a note holds for, as its end."""
+    return f", likewise in {others:,} more {several if others > 1 else one}" if others else ""
 
 
 def short_name(name: str) -> str:

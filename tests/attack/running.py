@@ -106,7 +106,7 @@ def run(words: list[str], folder: Path, keep: frozenset[str], limit: float = TOO
     crash, stopped, before, started = "", False, _peak(), time.process_time()
     os.environ["NCU_ROOFLINE_TRACEBACK"] = "1"  # with the sentence of a bug, where it was
     with contextlib.chdir(folder) if sys.version_info >= (3, 11) else _inside(folder), warnings.catch_warnings():
-        warnings.simplefilter("error")  # of numpy about what is no number: a warning for users is a line of its own
+        warnings.simplefilter("error", RuntimeWarning)  # numpy, about what is no number: users are told in lines of their own
         try:
             with _time_limit(limit), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = main(words)

@@ -126,6 +126,8 @@ def test_what_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "svg", "png", "pdf", "html", "parquet"])
 def test_results_without_their_end_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
     line = Line(f"render {{r}} -o {{o}}.{suffix}")
     sabotaged(monkeypatch, draw_nothing)
     campaign = Campaign(SEED, tmp_path, made())

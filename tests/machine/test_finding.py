@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import listed
+from ncu_roofline.files import matching
 from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
 from ncu_roofline.machine.machine import Machine, this_machine
 from ncu_roofline.machine.ncu import Ncu, expected_folder, find_ncus, parse_listing, path_entries, sections_folder
@@ -173,4 +173,4 @@ def test_folders_that_can_t_be_looked_into_are_passed_over(machine: Machine, tmp
     set_env(machine, PATH=str(odd), HOME=str(odd), CUDA_HOME=str(odd), MODULEPATH=str(odd))
     assert [ncu for ncu in find_ncus(machine) if ncu.path.is_relative_to(odd)] == []
     assert find_ncus(machine, str(odd / "ncu"))[0].problem
-    assert listed(odd, "*.json") == []
+    assert matching(odd, "*.json") == []

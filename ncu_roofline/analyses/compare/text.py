@@ -25,7 +25,7 @@ from ncu_roofline.rendering.table import (
     terminal,
     wrapped,
 )
-from ncu_roofline.texts import clean
+from ncu_roofline.texts import clean, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def _apart(one: Row, rows: list[Row]) -> str:
     for word, outcome, seconds in (("New", "added", "seconds_added"), ("Gone", "removed", "seconds_removed")):
         if one[outcome]:
             names = [clean(row["kernel"]) for row in rows if row["outcome"] == outcome]
-            parts.append(f"{word}: {time_text(one[seconds])}{f' ({_several(names)})' if names else ''}.")
+            parts.append(f"{word}: {time_text(one[seconds])}{f' ({listed(names, _NAMED)})' if names else ''}.")
     if parts or one["relaunched"]:
         before, after = (plural(one[f"launches{suffix}"], "launch") for suffix in ("_before", ""))
         times = time_text(one["total_seconds_before"]), time_text(one["total_seconds"])
@@ -241,7 +241,7 @@ def notes_of(one: Row, kernels: list[tuple[int, Row]]) -> list[str]:
             about.setdefault(note, []).append(clean(row["kernel"]))
     notes = [note for note in one["notes"].split("; ") if note]
     for note, names in list(about.items())[:MOST_NOTES]:
-        notes.append(f"{_several(names)}: {note}")
+        notes.append(f"{listed(names, _NAMED)}: {note}")
     if len(about) > MOST_NOTES:
         notes.append(f"and {len(about) - MOST_NOTES} more notes, see csv or json")
     return notes
@@ -260,18 +260,12 @@ def threshold_lines(frames: ComparisonFrames) -> list[str]:
     for row in rows:
         if row["result"] == "not evaluated":
             lacking.setdefault((clean(row["threshold"]), row["reason"]), []).append(clean(row["kernel"]))
-    lines += [f"not evaluated: {threshold}: {_several(kernels)}: {why}" for (threshold, why), kernels in lacking.items()]
+    lines += [f"not evaluated: {threshold}: {listed(kernels, _NAMED)}: {why}" for (threshold, why), kernels in lacking.items()]
     counts = Counter(row["result"] for row in rows)
     if rows:
         said = ", ".join(f"{counts[word]} {word}" for word in ("tripped", "passed", "not evaluated") if counts[word])
         lines.append(f"Thresholds: {said}.")
     return lines
-
-
-def _several(names: list[str]) -> str:
-    """The first of some names, each once, and how many others there are."""
-    distinct = list(dict.fromkeys(names))
-    return ", ".join(distinct[:_NAMED]) + (f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else "")
 
 
 def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:

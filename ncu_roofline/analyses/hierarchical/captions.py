@@ -9,12 +9,12 @@ from pathlib import PurePath
 
 from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of
-from ncu_roofline.analyses.hierarchical.usage import MARK, Usage, by_time, listed, percent, tensor_caveat, usages
+from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, Usage, by_time, percent, tensor_caveat, usages
 from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.above import ABOVE
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
-from ncu_roofline.texts import clean
+from ncu_roofline.texts import clean, listed
 from ncu_roofline.units import format_value
 
 CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
@@ -223,8 +223,8 @@ def sweep_note(frames: Frames) -> str:
     names = [steps[step] for step in sorted(steps)]
     if len(names) < 2:
         return ""
-    listed = names if len(names) <= _STEPS else [*names[:2], "...", names[-1]]
-    return f"Arrows follow {plural(len(names), 'step')}: {', '.join(listed)}."
+    shown = names if len(names) <= _STEPS else [*names[:2], "...", names[-1]]
+    return f"Arrows follow {plural(len(names), 'step')}: {', '.join(shown)}."
 
 
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
@@ -251,7 +251,7 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
                 found.setdefault(note, []).append(one)
     sentences = []
     for note, members in found.items():
-        names = f" ({listed(member.name for member in members)})" if len(members) < len(every) else ""
+        names = f" ({listed((member.name for member in members), NAMED)})" if len(members) < len(every) else ""
         sentences.append(f"{note[0].upper()}{note[1:].rstrip('.')}{names}.")
     more = [f"And {plural(len(sentences) - most, 'more note')} on kernels: see csv or json."] if len(sentences) > most else []
     return [*sentences[:most], *more]

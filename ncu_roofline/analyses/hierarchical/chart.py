@@ -421,7 +421,6 @@ def _tops(values: dict[tuple[str, str], dict[str, float]], owners: dict[tuple[st
 
 def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
     """For a Roofline without points: the roofs of its first GPU that count FLOP."""
-    devices = list(dict.fromkeys(column(frames, "roofs", "device")))
     unit = DEFAULT_UNIT.get(view_of(frames), "flop")
-    wanted = _roofs(_roof_rows(frames)[devices[0]], {"mixed"}, unit) if devices else []
+    wanted = _roofs(next(iter(_roof_rows(frames).values()), []), {"mixed"}, unit)
     return (Panel("", unit, (), tuple(roof for roof in wanted if not on_request(roof.level))),)

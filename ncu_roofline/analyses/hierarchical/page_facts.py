@@ -21,6 +21,7 @@ from ncu_roofline.analyses.hierarchical.page_data import levels
 from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import (
     LONGEST,
+    NAMED,
     answers,
     busiest_text,
     level_text,
@@ -36,7 +37,7 @@ from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.columns import KERNELS, ROOFS
 from ncu_roofline.rendering.frames import Column, Frames, view_of
-from ncu_roofline.texts import one_line
+from ncu_roofline.texts import listed, one_line
 from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
@@ -225,9 +226,7 @@ def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
     for status, rows in kernels.groupby("status", sort=False):
         if status not in {"ok", "", *ZERO}:
             reason = why.get(str(status), f"status {status}")
-            names = _distinct(rows["kernel"])
-            listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            found.append(_total(reason, rows, listed))
+            found.append(_total(reason, rows, listed(_distinct(rows["kernel"]), NAMED)))
     return found
 
 

@@ -12,14 +12,15 @@ from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.facts.verdict import TENSOR_UNKNOWN
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
-from ncu_roofline.texts import clean
+from ncu_roofline.texts import clean, listed
 from ncu_roofline.units import format_value
 
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
-_NAMED = 5  # kernels that a sentence names
+NAMED = 5
+"""Kernels that a sentence names."""
 
 _TEXTS = ("verdict", "reason", "busiest_unit")
 _NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
@@ -183,19 +184,12 @@ def units_of(found: Iterable[Usage]) -> list[str]:
     return [unit for unit in (SM, *LEVELS) if unit in present]
 
 
-def listed(names: Iterable[str], most: int = _NAMED) -> str:
-    """``a, b and 3 more``, each name once."""
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - most} more" if len(distinct) > most else ""
-    return ", ".join(distinct[:most]) + more
-
-
 def tensor_caveat(frames: Frames, mark: str = "") -> str:
     """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
     names = [one.name for one in by_time(usages(frames).values()) if one.tensor_unknown]
     if not names:
         return ""
-    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names)}.".strip()
+    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names, NAMED)}.".strip()
 
 
 def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
