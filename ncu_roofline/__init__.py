@@ -12,24 +12,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ncu_roofline.analyses import render
-    from ncu_roofline.analyses.compare.frames import compare
+    from ncu_roofline.analyses.compare.frames import Comparison, compare
     from ncu_roofline.analyses.fma_mix import fma_mix
-    from ncu_roofline.analyses.instruction.frames import instruction_roofline
-    from ncu_roofline.analyses.portability.frames import portability
-    from ncu_roofline.analyses.ranks.frames import ranks
-    from ncu_roofline.analyses.time.frames import time_roofline
-    from ncu_roofline.model import Roofline, roofline
-    from ncu_roofline.report import Report, read_report
+    from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
+    from ncu_roofline.analyses.portability.frames import Portability, portability
+    from ncu_roofline.analyses.ranks.frames import Ranks, ranks
+    from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
+    from ncu_roofline.ceilings import Ceilings, read_ceilings
+    from ncu_roofline.errors import RooflineError
+    from ncu_roofline.model import Roofline, Selection, roofline
+    from ncu_roofline.report import Kernel, Report, read_report
 
 __all__ = [
+    "Ceilings",
+    "Comparison",
+    "InstructionRoofline",
+    "Kernel",
+    "Portability",
+    "Ranks",
     "Report",
     "Roofline",
+    "RooflineError",
+    "Selection",
+    "TimeRoofline",
     "__version__",
     "compare",
     "fma_mix",
     "instruction_roofline",
     "portability",
     "ranks",
+    "read_ceilings",
     "read_report",
     "render",
     "roofline",
@@ -37,13 +49,23 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Ceilings": "ncu_roofline.ceilings",
+    "Comparison": "ncu_roofline.analyses.compare.frames",
+    "InstructionRoofline": "ncu_roofline.analyses.instruction.frames",
+    "Kernel": "ncu_roofline.report",
+    "Portability": "ncu_roofline.analyses.portability.frames",
+    "Ranks": "ncu_roofline.analyses.ranks.frames",
     "Report": "ncu_roofline.report",
     "Roofline": "ncu_roofline.model",
+    "RooflineError": "ncu_roofline.errors",
+    "Selection": "ncu_roofline.model",
+    "TimeRoofline": "ncu_roofline.analyses.time.frames",
     "compare": "ncu_roofline.analyses.compare.frames",
     "fma_mix": "ncu_roofline.analyses.fma_mix",
     "instruction_roofline": "ncu_roofline.analyses.instruction.frames",
     "portability": "ncu_roofline.analyses.portability.frames",
     "ranks": "ncu_roofline.analyses.ranks.frames",
+    "read_ceilings": "ncu_roofline.ceilings",
     "read_report": "ncu_roofline.report",
     "render": "ncu_roofline.analyses",
     "roofline": "ncu_roofline.model",
@@ -51,20 +73,32 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    # Lazy: `ncu-roofline --help` must not pay for numpy, pandas and protobuf.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # type checkers would take any name for one of the package
 
-    found = getattr(importlib.import_module(_HOMES[name]), name)
-    if _HOMES[name].startswith(("ncu_roofline.model", "ncu_roofline.analyses.")):
-        importlib.import_module("ncu_roofline.model.columns").Displayed.html = staticmethod(_html)
-    globals()[name] = found  # next time Python finds it without asking
-    return found
+    def __getattr__(name: str) -> Any:
+        # Lazy: `ncu-roofline --help` must not pay for numpy, pandas and protobuf.
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+        if _HOMES[name].startswith(("ncu_roofline.model", "ncu_roofline.analyses.")):
+            displayed = importlib.import_module("ncu_roofline.model.displayed").Displayed
+            displayed.html, displayed.said = staticmethod(_html), staticmethod(_said)
+        globals()[name] = found  # next time Python finds it without asking
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 def _html(result: Any) -> str:
-    from ncu_roofline.analyses import notebook_html
+    from ncu_roofline.analyses.notebook import notebook_html
 
     return notebook_html(result)
+
+
+def _said(result: Any) -> Any:
+    from ncu_roofline.analyses.notebook import said
+
+    return said(result)

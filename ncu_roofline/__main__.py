@@ -15,9 +15,12 @@ _hook = sys.unraisablehook
 
 def main() -> int:
     """Run the command line; Ctrl-C ends it without a traceback, also while it imports and while it ends."""
-    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if listening:
-        signal.signal(signal.SIGINT, _leave)
+    try:
+        listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if listening:
+            signal.signal(signal.SIGINT, _leave)
+    except KeyboardInterrupt:
+        _leave()
     from ncu_roofline.cli import main as run
 
     sys.unraisablehook = _unraisable

@@ -23,6 +23,7 @@ from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability
 from ncu_roofline.files import read_file
 from ncu_roofline.forms import Form, Number, inside, misfit, number, parse, short
+from ncu_roofline.texts import one_line
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
@@ -46,6 +47,7 @@ _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 # Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
 _RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e4)
+_SHOWN = 12  # values at a prompt
 # Clocks of a kernel and of a measurement that differ by less are the same.
 SAME_CLOCK = 0.01
 
@@ -74,7 +76,7 @@ class Ceiling:
         return self.unit in ("FLOP/s", "OP/s") or any(one.id == level and one.domain == "sm" for one in spec.levels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ceilings:
     """The measured ceilings of one GPU, or of a CPU (``kind``).
 
@@ -91,6 +93,12 @@ class Ceilings:
     status: str = MEASURED
     driver: str = ""
     tool: str = ""
+
+    def __repr__(self) -> str:
+        head = f"<Ceilings {one_line(self.provenance)}: {len(self.by_id)} values>"
+        first = [f"  {one_line(one.id)}  {one.value:.4g} {one.unit}" for one in list(self.by_id.values())[:_SHOWN]]
+        rest = [f"  ... and {len(self.by_id) - _SHOWN} more"] if len(self.by_id) > _SHOWN else []
+        return "\n".join([head, *first, *rest])
 
     @property
     def provenance(self) -> str:
@@ -146,7 +154,14 @@ def model_name(device: str) -> str:
 
 
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
-    """Read a measured-ceilings file.  Raises RooflineError for anything else, with the place in it."""
+    """Read a measured-ceilings file; values are in FLOP/s, OP/s, B/s and s.
+
+    Raises RooflineError for anything else, with the place in it.
+
+    >>> measured = read_ceilings("gpp-v100-ceilings.json")
+    >>> measured.device, measured.by_id["fp64.fma"].value
+    ('Tesla V100-SXM2-16GB', 7068860000000.0)
+    """
     return ceilings_of(path, read_document(path))
 
 

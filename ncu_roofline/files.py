@@ -9,9 +9,11 @@ import re
 import stat
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
@@ -29,10 +31,52 @@ _LOOK_SECONDS = 0.02
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
+JOINED = " + "
+"""What stands between the paths of files that are one report together."""
+
+
 def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
     """Sort key under which whole numbers in names count as numbers: nw2 before nw10, and still dt0.25 before dt0.5."""
     pieces = re.findall(r"([0-9]+)((?:\.[0-9]+)*)|([^0-9]+)", path)
     return tuple((-1, text, "") if text else (len(n := whole.lstrip("0")), n, rest) for whole, rest, text in pieces)
+
+
+@dataclass(frozen=True)
+class ReportNames:
+    """What reports are called in results: their base names, for ``shared`` ones the last ``depth`` parts of their paths; their
+    absolute paths if ``full``.
+
+    Results are passed on, and folders say who made them where.
+    """
+
+    shared: frozenset[str] = frozenset()
+    depth: int = 1
+    full: bool = False
+
+    @classmethod
+    def apart(cls, paths: Iterable[str]) -> ReportNames:
+        """As short as tells all these files apart."""
+        parts = [PurePath(path).parts for path in dict.fromkeys(one for path in paths for one in _files_of(path))]
+        count = Counter(words[-1:] for words in parts)
+        alike = [words for words in parts if count[words[-1:]] > 1]
+        longest = max(map(len, alike), default=1)
+        ends = ({words[-depth:] for words in alike} for depth in range(1, longest))
+        depth = next((depth for depth, found in enumerate(ends, 1) if len(found) == len(alike)), longest)
+        return cls(frozenset("".join(words[-1:]) for words in alike), depth)
+
+    def __call__(self, path: str) -> str:
+        """The name of one of them, as text that can be written."""
+        return JOINED.join(map(self._name, _files_of(path))).encode("utf-8", "replace").decode()
+
+    def _name(self, path: str) -> str:
+        words = PurePath(path).parts
+        most = self.depth if words[-1:] and words[-1] in self.shared else 1
+        return os.path.abspath(path) if self.full else PurePath(*words[-most:]).as_posix()
+
+
+def _files_of(path: str) -> list[str]:
+    """The files of a report, several where they complete each other."""
+    return path.split(JOINED) if JOINED in path and not os.path.exists(path) else [path]
 
 
 def matching(folder: str | os.PathLike[str], pattern: str) -> list[Path]:

@@ -49,7 +49,7 @@ def temporary_place() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
-        raise _no_room(error) from error
+        raise no_room(error) from error
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]
             for file, data in (files or {}).items():
                 (folder / file).write_bytes(data)
         except OSError as error:
-            raise _no_room(error) from error
+            raise no_room(error) from error
         yield folder
 
 
@@ -74,7 +74,8 @@ def folder_in(place: Path, *, hidden: bool = False) -> Iterator[Path]:
         yield Path(name)
 
 
-def _no_room(error: OSError) -> RooflineError:
+def no_room(error: OSError) -> RooflineError:
+    """The sentence where a temporary file can't be written."""
     return RooflineError("Cannot write", tempfile.tempdir or "temporary files", error.strerror or str(error), _ADVICE)
 
 

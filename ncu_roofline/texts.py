@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 
 MAX_LENGTH = 40
 _BLANKS = str.maketrans("\n\r\t", "   ")
+# Folders of an absolute path, where a word begins or after a mark (--file=/a/b, -I/a), in the spellings of Unix and Windows.
+_FOLDERS = re.compile(
+    r"""(?:(?<=^-[A-Za-z])|(?<![\w.\\/*~-]))(?:[A-Za-z]:)?(?:~[^\\/=:,;"'\s]*)?[\\/](?:[^\\/=:,;"']*[\\/])*(?=[^\\/])"""
+)
 _MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
 
 
@@ -34,6 +40,16 @@ def clean(text: str, limit: int | None = _MAX_READ) -> str:
         return " ".join(text[:limit].split())
     kept = (" " if char.isspace() else char for char in text[:limit])
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
+
+
+def without_folders(command: str) -> str:
+    """A command line with the base names of the absolute paths in it, for results that are passed on."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # quotes that do not match
+        return _FOLDERS.sub("", command)
+    kept = [_FOLDERS.sub("", word) for word in words]
+    return shlex.join(kept) if kept != words else command
 
 
 def listed(names: Iterable[str], most: int = 6) -> str:

@@ -20,6 +20,10 @@ def test_every_module_and_public_name_has_its_place(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "ncu_roofline.html").read_text(encoding="utf-8")
     assert [name for name in ncu_roofline.__all__ if f'id="{name}"' not in page] == []
+    guide = (tmp_path / "ncu_roofline" / "guide.html").read_text(encoding="utf-8")
+    topics = [path.stem for path in (ROOT / "ncu_roofline" / "guide").glob("*.md")]
+    assert [name for name in topics if f'id="guide-{name}"' not in guide or f'href="#guide-{name}"' not in guide] == ["README"]
+    assert '.md"' not in guide
     modules = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / "ncu_roofline").rglob("*.py")]
     public = [path.parent if path.name == "__init__" else path for path in modules if path.name != "__main__"]
     assert [str(path) for path in public if not (tmp_path / f"{path}.html").is_file()] == []

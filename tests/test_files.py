@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.files import ReportNames, check_target, write_atomically
 from ncu_roofline.texts import printable
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
@@ -242,3 +242,22 @@ class TestErrors:
     def test_printable(self) -> None:
         assert printable("plain \u00fc \u4e2d") == "plain \u00fc \u4e2d"
         assert printable("\x00\x7f\x9b\u200b\u2028\udcff") == "\ufffd" * 6
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/home/me/a.ncu-rep", "b.ncu-rep"], ["a.ncu-rep", "b.ncu-rep"]),
+        (["/w/x/1/r", "/w/y/1/r", "/w/secret/other"], ["x/1/r", "y/1/r", "other"]),
+        (["r", "old/r"], ["r", "old/r"]),
+        (["./r"], ["r"]),
+        (["bad\udcff"], ["bad?"]),
+        ([], []),
+    ],
+)
+def test_reports_are_called_by_no_more_of_their_paths_than_tells_them_apart(paths: list[str], names: list[str]) -> None:
+    assert list(map(ReportNames.apart(paths), paths)) == names
+
+
+def test_full_names_are_absolute() -> None:
+    assert ReportNames(full=True)("x/r") == str(Path.cwd() / "x" / "r")

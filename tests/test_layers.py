@@ -15,7 +15,7 @@ ROOT = Path(ncu_roofline.__file__).parent
 PACKAGE = "ncu_roofline"
 # Lowest first; what stands in one line is peers.  The files of the first lines are used everywhere.
 LAYERS = (
-    ("texts",),
+    ("guide", "suggestions", "texts"),
     ("errors",),
     ("temporary",),
     ("units", "files", "patterns", "version", "wire"),
@@ -31,7 +31,7 @@ LAYERS = (
     ("__main__",),
 )
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
-ANALYSES = (("formats", "hierarchical"), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"))
+ANALYSES = (("formats", "hierarchical"), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"), ("notebook",))
 # What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
     "facts": ("numpy", "pandas", "google.protobuf"),
@@ -54,7 +54,7 @@ OPENING = {
     "check": "section files",
     "machine": "what is installed",
     "bench": "sources, programs, ceilings files",
-    "cli": "the demo's sample, a scheduler's address",
+    "cli": "the demo's sample, the guide's pages, a scheduler's address",
 }
 # The lazy names of the package, the tables of commands, analyses and importers, and packages that may be missing.
 LOOKING_UP = {
@@ -80,7 +80,7 @@ _OPENS = {
     "write_bytes",
     "mkstemp",
 }
-HEAVY = ("pandas", "matplotlib", "plotly", "jinja2", "pyarrow", "rich")
+HEAVY = ("pandas", "matplotlib", "jinja2", "pyarrow", "rich")
 
 
 @pytest.fixture(scope="module")

@@ -1,39 +1,55 @@
-"""Every command in the README runs, and so does its Python."""
+"""All commands and all Python of README and guide run on what the demo wrote; output and picture are what the program makes."""
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ncu_roofline
 from ncu_roofline.cli import main
+from ncu_roofline.cli.gallery import GALLERY
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "README.md"
+README = PATH.read_text(encoding="utf-8")
+GUIDE = Path(ncu_roofline.__file__).parent / "guide"
+PAGES = {"README": README, **{f"guide/{path.stem}": path.read_text(encoding="utf-8") for path in sorted(GUIDE.glob("*.md"))}}
+BLOCKS = [
+    (name, language, block)
+    for name, text in PAGES.items()
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+]
 COMMANDS = [
-    line.partition("  #")[0].strip()
-    for language, text in BLOCKS
+    pytest.param(line.partition("  #")[0].partition(" # ")[0].strip(), id=f"{name}: {line.partition(' #')[0].strip()}")
+    for name, language, block in BLOCKS
     if language == "sh"
-    for line in text.splitlines()
+    for line in re.sub(r" \\\n +", " ", block).splitlines()
     if line.startswith("ncu-roofline")
 ]
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+PYTHON = [block for _, language, block in BLOCKS if language == "python"]
+OUTPUTS = re.findall(r"^<!-- output: (.*?) -->\n```text\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+PICTURE = ROOT / ".github" / "roofline.svg"
+DRAWN_BY = (
+    "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px -o gpp.svg"
+)
+
+
+SAMPLES = Path(ncu_roofline.__file__).parent / "data" / "demo"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder where the demo has run, with its files also under the names that the README's examples use."""
+    """A folder with what the demo copies, without what it draws."""
     folder = tmp_path_factory.mktemp("demo")
-    assert main(["demo", "--out", str(folder / "ncu-roofline-demo")]) == 0
-    for name in ("report.ncu-rep", "after.ncu-rep"):
-        shutil.copy(folder / "ncu-roofline-demo" / "gpp-v100.ncu-rep", folder / name)
-    for name in ("node.json", "cluster.json"):
-        shutil.copy(folder / "ncu-roofline-demo" / "gpp-v100-ceilings.json", folder / name)
+    shutil.copytree(SAMPLES, folder / "ncu-roofline-demo")
     return folder
 
 
@@ -45,9 +61,24 @@ def demo(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
+def test_the_demo_copies_what_the_examples_name() -> None:
+    assert {name for one in GALLERY.values() for name in one.samples} == {path.name for path in SAMPLES.iterdir()}
+
+
 def test_there_are_commands_and_python() -> None:
-    assert len(COMMANDS) >= 6
+    assert len(COMMANDS) >= 30
     assert PYTHON
+    assert OUTPUTS
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(README.splitlines()) <= 200
+    for target in re.findall(r"\]\(([^)]+)\)|src=\"([^\"]+)\"", README):
+        assert (ROOT / "".join(target)).is_file(), target
+    assert {f"guide/{topic}" for topic in re.findall(r"\(ncu_roofline/guide/(\w+)\.md\)", README)} >= {*PAGES} - {
+        "README",
+        "guide/README",
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -60,18 +91,83 @@ def test_command(command: str, demo: Path, capsys: pytest.CaptureFixture[str]) -
     code, said = main(words[1:]), capsys.readouterr()
     busy = "--device cpu" in command and "no ceiling was accepted" in said.err  # this machine does other work meanwhile
     assert code == (1 if busy else 0)
+    assert "No kernel can be drawn" not in said.out
     if "-o" in words:
         assert (demo / words[words.index("-o") + 1]) in set(demo.rglob("*")) - before
     else:
         assert said.out.strip()
 
 
+def test_commands_work_inside_the_checkout(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bench", "ncu_roofline", "rules", "sections", "tests", "pyproject.toml", "README.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made / "ncu-roofline-demo", tmp_path / "ncu-roofline-demo")
+    ours = [one.values[0] for one in COMMANDS if str(one.id).startswith("README")]
+    assert len(ours) >= 6
+    for command in ours:
+        assert main(shlex.split(str(command))[1:]) == 0, command
+
+
+@pytest.mark.parametrize(("command", "text"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
+@pytest.mark.usefixtures("demo")
+def test_what_is_shown_is_what_is_printed(
+    command: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    capsys.readouterr()
+    assert main(shlex.split(command)[1:]) == 0
+    printed = capsys.readouterr().out
+    if os.environ.get("UPDATE_GOLDEN"):
+        mark = f"<!-- output: {command} -->\n```text\n"
+        PATH.write_text(PATH.read_text(encoding="utf-8").replace(f"{mark}{text}```", f"{mark}{printed}```"), encoding="utf-8")
+        return
+    assert text == printed
+
+
+@pytest.mark.usefixtures("demo")
+def test_what_theoretical_roofs_give_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the output under measured roofs stands what the very next command, without them, begins with."""
+    command = OUTPUTS[0][0].partition(" --ceilings")[0]
+    assert main(shlex.split(command)[1:]) == 0
+    printed = re.search(r"at most \S+ faster all together", capsys.readouterr().out)
+    said = re.search(r"(?<=under theoretical ones, it is )at most \S+ faster all together", README)
+    assert printed
+    assert said
+    if os.environ.get("UPDATE_GOLDEN"):
+        PATH.write_text(PATH.read_text(encoding="utf-8").replace(said[0], printed[0]), encoding="utf-8")
+        return
+    assert said[0] == printed[0]
+
+
+def words_of(svg: str) -> list[str]:
+    """All text of a picture, whether it is text or curves with the text as a comment."""
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", svg, flags=re.DOTALL)
+    found = [re.sub(r"<[^>]+>", "", text) for text in texts] or re.findall(r"<!-- (.*?) -->", svg)
+    return sorted(html.unescape(text).strip() for text in found)
+
+
+def test_the_picture_is_what_is_drawn(demo: Path) -> None:
+    """Its words: shapes differ a little between releases of matplotlib."""
+    assert main(shlex.split(DRAWN_BY)) == 0
+    drawn = (demo / "gpp.svg").read_text(encoding="utf-8")
+    if os.environ.get("UPDATE_GOLDEN"):
+        PICTURE.write_text(drawn, encoding="utf-8")
+    words = words_of(PICTURE.read_text(encoding="utf-8"))
+    assert len(words) >= 20
+    assert words == words_of(drawn)
+
+
 @pytest.mark.parametrize("text", PYTHON)
 def test_python(text: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scope: dict[str, object] = {}
+    scope: dict[str, Any] = {}
     exec(text, scope)
-    assert "sigma_gpp_gpu" in capsys.readouterr().out
-    assert bytes(scope["svg"]).startswith(b"<?xml")  # type: ignore[call-overload]
+    said = capsys.readouterr().out
+    assert any(kernel in said for kernel in ("sigma_gpp_gpu", "stencil"))
+    starts = {"svg": b"<?xml", "page": b"<!DOCTYPE html>", "picture": b"\x89PNG"}
+    drawn = {name for name in starts if name in scope}
+    assert drawn
+    assert all(scope[name].startswith(starts[name]) for name in drawn)
     assert demo.is_dir()
 
 
@@ -80,14 +176,3 @@ def test_set_up_blocks_are_where_continuous_integration_reads_them(mark: str) ->
     block = re.search(rf"^<!-- {mark} -->\n```sh\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
     assert block
     assert len(block[1].splitlines()) == 1
-
-
-def test_commands_of_the_table_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    section = README.partition("## Commands")[2].partition("\n## ")[0].partition("A `REPORT` is")[0]
-    commands = re.findall(r"^\| `([a-z]+)[ `]", section, flags=re.MULTILINE)
-    assert len(commands) >= 12
-    for command in commands:
-        with pytest.raises(SystemExit) as exit_:
-            main([command, "--help"])
-        assert exit_.value.code == 0
-        assert capsys.readouterr().out

@@ -50,7 +50,15 @@ def test_below_sixty_percent_it_is_latency_and_what_keeps_it_is_told() -> None:
     ):
         assert words in found.reason
     assert "was not collected" in judge([FP32]).reason
+    assert "occupancy at most" not in judge([FP32], NOTHING_KNOWN._replace(occupancy_possible=1.0)).reason
     assert "was not collected" not in found.reason
+
+
+def test_what_bounds_the_gain_is_named_beside_the_nearest_roof() -> None:
+    found = judge([FP32._replace(fraction=0.36), ALU._replace(label="issue slots", fraction=0.395)])
+    assert found.reason.startswith("nothing is full: nearest is FP32 FMA at 36 % of its roof (issue slots, 40 % busy); ")
+    assert found.speedup == pytest.approx(1 / 0.395)
+    assert "(ALU" not in judge([FP32._replace(fraction=0.39), ALU]).reason
 
 
 def test_exactly_sixty_percent_binds() -> None:
@@ -68,6 +76,7 @@ def test_launch_overhead_bounds_the_gain() -> None:
 def test_unknown_tensor_work_withholds_the_verdict_but_not_what_is_known() -> None:
     found = judge([DRAM, FP32], NOTHING_KNOWN._replace(tensor_active=0.4), tensor_unknown=True)
     assert (found.text, found.limit) == ("tensor work unknown", "dram")
+    assert math.isnan(found.speedup)
     assert "40 % of the cycles" in found.reason
     assert "DRAM at 75 %" in found.reason
     alone = judge([], NOTHING_KNOWN._replace(tensor_active=0.4), tensor_unknown=True)

@@ -1,27 +1,30 @@
 """The ways to look at launches, one folder and one row each, and `render`: what they give in, bytes out.
 
-`render` opens no file; the modules of a folder are imported when they are used.
+The modules of a folder are imported when they are used.
 """
 
 from __future__ import annotations
 
-import base64
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.formats import FORMATS, Format
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.files import ReportNames
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.text import ComparisonFrames
     from ncu_roofline.analyses.hierarchical.view import Viewer
+    from ncu_roofline.analyses.portability.frames import Portability
     from ncu_roofline.analyses.ranks.text import RankFrames
+    from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.frames import Column, Frames
+
+    Result = Frames | RankFrames | ComparisonFrames | Portability
 
 __all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 
@@ -97,10 +100,26 @@ _ROWS = (
         holds=_FRAMES,
     ),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
-    Analysis("comparison", "compare", "before and after", (*_TABLES, "md")),
+    Analysis("comparison", "compare", "before and after", (*_TABLES, "html", "png", "svg", "pdf"), {"md": "markdown"}),
     Analysis("portability", "portability", "one application on several platforms", ("csv", "text", "md"), {"json": "text"}),
 )
 ANALYSES = {row.view: row for row in _ROWS}
+
+
+def as_frames(given: Any) -> Any:
+    """What an analysis gave as it is, else the Roofline of reports under their base names: results are passed on.
+
+    Raises what the function `roofline` does.
+    """
+    if hasattr(given, "view") or all(hasattr(given, name) for name in ("points", "roofs", "kernels")):
+        return given
+    from ncu_roofline.model import measurements_of, roofline
+
+    measured = measurements_of(given)
+    named = measured.report.tolist()
+    called = measured.report.copy()
+    called[:] = list(map(ReportNames.apart(named), named))
+    return roofline(replace(measured, report=called))
 
 
 def analysis_of(frames: object) -> Analysis:
@@ -113,15 +132,50 @@ def views(command: str) -> dict[str, Analysis]:
     return {name: row for name, row in ANALYSES.items() if command in row.commands}
 
 
-def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **options: Any) -> bytes:  # noqa: A002
-    """A Roofline, or what another analysis gives, in one of the formats that ANALYSES has for it.
+OPTIONS = {
+    "title": "of a page, a picture, Markdown",
+    "theme": '"light" or "dark", of a page also "auto"',
+    "top": "kernels in a picture",
+    "table": "of csv and parquet: a key of the view's `tables`",
+    "width": "of text, in characters; of a picture a length as 3.3in",
+    "height": "of a picture",
+    "font": "of a picture, in points",
+    "dpi": "of a png",
+    "preset": "of a picture: sizes to begin with",
+    "size": "of a picture: what the area of a dot says",
+    "ascii_only": "of text",
+    "explanations": "of a page: what is missing",
+    "advice": "of a page: what rules found",
+    "strict": "of junit: what could not be evaluated fails",
+}
+"""What `render` can be told besides the format, and of what."""
 
-    Options a format has no use for are ignored, so that one set goes with all: ``title``, ``theme`` ("light", "dark"; of a page
-    also "auto"), ``top`` (kernels in a picture), ``table`` ("points", "roofs", "kernels"), ``width`` (characters) and
-    ``ascii_only`` (of text), ``explanations`` and ``advice`` (of a page).
-    Raises KeyError for an unknown format, ValueError for an option's wrong value, RooflineError for a package that is missing.
+
+def render(
+    roofline: Result | Source | Sequence[Source],
+    format: str,  # noqa: A002
+    **options: Any,
+) -> bytes:
+    """A Roofline, or what another analysis gives, in one of the formats that ANALYSES has for it, as the bytes of a file.
+
+    Reports (paths, open ones, or a list, as the function `roofline` takes them) are drawn as the Roofline of their launches,
+    under their base names.  Options a format has no use for are ignored, so that one set goes with all: `OPTIONS` has them.
+    Raises ValueError for a format that there is not and for an option's wrong value, TypeError for an unknown option and for
+    what can't be rendered, RooflineError for files that can't be read and for a package that is missing.
+
+    >>> render("gpp-v100.ncu-rep", "svg", title="GPP")[:5]
+    b'<?xml'
     """
-    analysis = analysis_of(roofline)
+    unknown = ", ".join(name for name in options if name not in OPTIONS)
+    if unknown:
+        raise TypeError(f"render() has no option {unknown}: it has {', '.join(OPTIONS)}")
+    title = options.get("title", "")
+    if not isinstance(title, str):
+        raise TypeError(f"the title is text, not an object of type {type(title).__name__}")
+    frames = as_frames(roofline)
+    analysis = analysis_of(frames)
+    if format not in analysis.formats:
+        raise ValueError(f"format must be one of {', '.join(analysis.formats)}, not {format!r}")
     row = analysis.formats[format]
     if row.needs and find_spec(row.needs) is None:
         fix = f"pip install 'ncu-roofline[{row.extra}]'"
@@ -129,24 +183,10 @@ def render(roofline: Frames | RankFrames | ComparisonFrames, format: str, **opti
     make = analysis.maker(format)
     taken = inspect.signature(make).parameters
     given = {**options, "tables": analysis.tables} if "tables" in taken else options
-    return make(roofline, **{name: value for name, value in given.items() if name in taken})
+    return make(frames, **{name: value for name, value in given.items() if name in taken})
 
 
-def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
-    """The terminal table of `ncu-roofline show`."""
-    make = analysis_of(roofline).module("text").text_table
-    text: str = make(roofline, width=width, color=color, ascii_only=ascii_only)
+def text_table(roofline: Frames, **options: Any) -> str:
+    """What `ncu-roofline show` prints; options are those of the view's text_table: width, color, ascii_only, top, notes."""
+    text: str = analysis_of(roofline).module("text").text_table(roofline, **options)
     return text
-
-
-def notebook_html(result: Any) -> str:
-    """The svg chart of a Roofline or another view as an image, with its text table folded below; else the table; escaped.
-
-    An image can't run what an inline svg could, and its ids can't meet those of other cells.
-    """
-    table = f"<pre>{escape(render(result, 'text').decode())}</pre>"
-    if "svg" not in analysis_of(result).formats:
-        return table
-    picture = base64.b64encode(render(result, "svg")).decode()
-    image = f'<img alt="roofline chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
-    return f"{image}<details><summary>table</summary>{table}</details>"

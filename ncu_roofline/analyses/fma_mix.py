@@ -11,10 +11,12 @@ alpha = 60 % can reach 80 % of the peak of a V100, 5.66 of 7.07 TFLOP/s.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_roofline.model import Roofline
+from ncu_roofline.model import Roofline, roofline_of
 from ncu_roofline.model.columns import WHERE
+from ncu_roofline.model.roofline import Source
 from ncu_roofline.rendering.frames import Column
 
 if TYPE_CHECKING:
@@ -30,14 +32,19 @@ def mix_factor(alpha: float) -> float:
     return (1.0 + alpha) / 2.0
 
 
-def fma_mix(roofline: Roofline) -> pd.DataFrame:
-    """The FMA mix of each kernel and precision whose report tells fused from other instructions.
+def fma_mix(roofline: Roofline | Source | Sequence[Source]) -> pd.DataFrame:
+    """The FMA mix of each kernel and precision whose report tells fused from other instructions: one row each.
+
+    Give a Roofline, or reports as the function `roofline` takes them; errors are those.
 
     Columns, units and meaning: `ncu_roofline.analyses.fma_mix.FMA_MIX`; ratios from 0 to 1, rates in FLOP/s, in the order of
     ``roofline.points``.  Tensor types and sums over pipes have no mix and no row; the ceiling is NaN where no compute roof is
     known.
+
+    >>> fma_mix("gpp-v100.ncu-rep")[["kernel", "precision"]].iloc[0].tolist()
+    ['sigma_gpp_gpu<1>', 'fp64']
     """
-    points = roofline.points
+    points = roofline_of(roofline).points
     known = points[points["fma_share"].notna()].drop_duplicates(list(_SAME)).reset_index(drop=True)
     beta = (1.0 + known["fma_share"]) / 2.0
     frame = known.assign(alpha=known["fma_share"], beta=beta, ceiling=known["mix_roof"])

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label, level_colour
+from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label
+from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text
@@ -16,7 +17,8 @@ from ncu_roofline.facts.palette import PLAIN, TENSOR
 from ncu_roofline.forms import inside, number
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
-from ncu_roofline.rendering.lettering import DPI, measurer, put_key, put_text, wrapped
+from ncu_roofline.rendering.lettering import measurer, put_key, put_text, wrapped
+from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
 from ncu_roofline.texts import clean, shorten
@@ -44,8 +46,9 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     from matplotlib.figure import Figure
 
     colours, roofs = THEMES[theme], machine_roofs(content)
-    made = Figure(figsize=(10, 6), dpi=DPI, facecolor=colours.ground)
-    measure = measurer(FigureCanvasAgg(made))
+    made = Figure(figsize=(10, 6), dpi=DEFAULT.dpi, facecolor=colours.ground)
+    FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
+    measure = measurer()
     table = _table(roofs, _is_cpu(content), measure)
     view = _view(roofs)
     width = _LEFT + view.width + _FAN + table.width + 8
@@ -63,7 +66,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     )
     place = (_LEFT / width, foot / height, view.width / width, view.height / height)
     axes = made.add_axes(place, facecolor=colours.ground)
-    draw_axes(axes, view, "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op", colours)
+    draw_axes(axes, view, "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op", colours, measure)
     _draw_roofs(axes, roofs, view, colours)
     ridges = _draw_ridges(axes, roofs, view, colours)
     for label in _labels(roofs, view, ridges, measure):

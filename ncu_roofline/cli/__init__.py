@@ -34,7 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     try:
-        return parse(words)()
+        command = parse(words)
+        from ncu_roofline.cli.standard_input import kept
+
+        with kept(*command.args) as request:
+            return command.func(request)
     except (RooflineError, BrokenPipeError):
         raise
     except Exception as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -13,40 +13,77 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.cli.ceilings import wanted
-from ncu_roofline.cli.options import CeilingsOption, LaunchOptions, ReportOptions, flag, option
+from ncu_roofline.cli.options import CeilingsOption, LaunchFilters, ReportOptions, flag, option, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.errors import UsageError
-from ncu_roofline.files import pack_folder
+from ncu_roofline.files import ReportNames, pack_folder
 
 if TYPE_CHECKING:
     from ncu_roofline.nvrules import RuleSet
-    from ncu_roofline.nvrules.text import ReportAdvice
+    from ncu_roofline.nvrules.telling import ReportAdvice
+
+
+def budget(text: str) -> int:
+    """A number of characters that holds at least what was left out."""
+    from ncu_roofline.nvrules.budget import LEAST
+
+    if (number := positive(text)) < LEAST:
+        raise argparse.ArgumentTypeError(f"{text} characters are too few: give {LEAST} or more")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches(LaunchFilters):
+    """Which launches the rules run on."""
+
+    longest: int = option("only the N launches with the longest run time, of each report", "N", type=positive, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Which reports, which rules, and how much of what they say."""
 
-    EPILOG: ClassVar[str] = "Rules are Python programs and run with your rights: name only folders that you trust."
+    EPILOG: ClassVar[str] = (
+        "What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel\n"
+        "promise is the same time, not to be added up.\n"
+        "Rules are Python programs and run with your rights: name only folders that you trust.\n"
+        "--json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id\n"
+        "(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,\n"
+        "error), title, text, spoken (whose numbers: ranges, longest launch, or empty where all say the same), count and\n"
+        "launches (report, launch), seconds, share (of the GPU's time), recoverable (seconds) and speedup, which is\n"
+        "seconds / (seconds - recoverable); null is unknown.  Where --budget is short only id, kernel, rule, type, title and\n"
+        "the four numbers stay."
+    )
     reports: ReportOptions
-    launches: LaunchOptions
+    launches: Launches
     rules: tuple[str, ...] = option(
         "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
         "DIR",
         action="append",
     )
     all_rules: bool = flag("also rules of sections that the report was not made with")
-    all_findings: bool = flag("also what concerns less than 1 %% of the run time of the report's launches")
+    top: int = option("only the N findings that could save most time", "N", type=positive, default=0)
+    all_findings: bool = flag(
+        "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
+    )
+    budget: int = option(
+        "at most N characters, for programs that read them: the findings that could save most time, and how many are left out",
+        "N",
+        type=budget,
+        default=0,
+    )
     measured: CeilingsOption
     json: bool = flag("the same as JSON on standard output")
+    full_paths: bool = flag("with --json: where the reports lie, not only their names")
 
 
 def run(request: Request) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
     from ncu_roofline.cli.reading import expand, for_each_report, no_launch
     from ncu_roofline.model.roofline import check_ceilings
-    from ncu_roofline.nvrules.text import as_dict, as_text
 
+    if request.full_paths and not request.json:
+        raise UsageError("Cannot use", "--full-paths", "text for people names reports only", "Add --json.")
     given = request.measured.ceilings
     named = wanted(given)
     if given and request.rules:
@@ -56,20 +93,42 @@ def run(request: Request) -> int:
     rules = _Rules.of(request.rules, named.all)
     with rules.loaded():  # says at once what is wrong with a folder
         pass
+    paths = expand(request.reports.reports)
     # A bar over the launches; with several reports there is one over these.
-    watched = len(expand(request.reports.reports)) == 1 and not request.reports.dask
-    found, failed = for_each_report(request.reports, partial(_advise, request=request, rules=rules, watched=watched))
+    watched = len(paths) == 1 and not request.reports.dask
+    names = ReportNames(full=True) if request.full_paths else ReportNames.apart(paths)
+    called = {path: names(path) for path in paths}  # as they are called here, wherever the work is done
+    work = partial(_advise, called=called, request=request, rules=rules, watched=watched)
+    found, failed = for_each_report(request.reports, work, as_typed=True)
     if not any(one.kernels for one in found):
         raise no_launch(request.reports, request.launches)
-    devices = [device for one in found for device in one.devices]
+    devices = [key for one in found for key in zip(one.measurements.device, one.measurements.capability, strict=True)]
     check_ceilings(named.files, devices)
-    named.of(devices)
     warn(f"Left out {problem.path}: {problem.reason}." for one in found for problem in one.problems)
-    if request.json:
-        write_text(json.dumps([as_dict(one) for one in found], indent=2))
-    else:
-        write_text("\n\n".join(as_text(one, terminal_width(100)) for one in found))
+    write_text(_printed(found, named.of(devices), request))
     return 1 if failed else 0
+
+
+def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], request: Request) -> str:
+    """The advice on all reports, as text or JSON."""
+    from ncu_roofline.analyses.hierarchical.answer import answers_of
+    from ncu_roofline.model import Measurements
+    from ncu_roofline.nvrules import findings
+    from ncu_roofline.nvrules.budget import within
+    from ncu_roofline.nvrules.document import as_json
+    from ncu_roofline.nvrules.telling import Told
+    from ncu_roofline.nvrules.text import as_text
+
+    launches = Measurements.joined([one.measurements for one in reports])
+    advice = (kernel for one in reports for kernel in one.kernels)
+    found = findings(advice, launches, ceilings, **({"share": 0.0} if request.all_findings else {}))
+    told = Told.of(reports, found, {answer.device: answer.sentences for answer in answers_of(found.roofline)})
+    told = told.first(request.top) if request.top else told
+    if request.json:
+        printed = partial(as_json, compact=bool(request.budget))
+    else:
+        printed = partial(as_text, width=terminal_width(100), whole=request.all_findings)
+    return within(request.budget - len("\n"), told, printed) if request.budget else printed(told)
 
 
 @dataclass(frozen=True)
@@ -117,29 +176,28 @@ def _state(folder: str) -> object:
     return None
 
 
-def _advise(path: str, name: str, request: Request, rules: _Rules, watched: bool) -> ReportAdvice:
-    from ncu_roofline.cli.reading import check_kernels, launches
+def _advise(path: str, name: str, called: Mapping[str, str], request: Request, rules: _Rules, watched: bool) -> ReportAdvice:
+    from ncu_roofline.cli.reading import check_kernels
     from ncu_roofline.inputs import check_report
-    from ncu_roofline.model import measurements_of
+    from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.plausible import left_out
-    from ncu_roofline.nvrules import advise, worth_telling
-    from ncu_roofline.nvrules.text import ReportAdvice
+    from ncu_roofline.nvrules import advise
+    from ncu_roofline.nvrules.telling import ReportAdvice
     from ncu_roofline.report import read_report
 
     check_report(path, "rules read more of a report than its metrics")
+    chosen = request.launches
+    select = Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch, top=chosen.longest)
     with read_report(path) as report, rules.loaded() as loaded:
         check_kernels(report)
-        measurements = launches(request.launches).launches(measurements_of(report, label=name))
+        measurements = select.launches(measurements_of(report, label=called[name]))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
         collected_only = bool(request.rules) and not request.all_rules
-        found = advise(report, loaded, measurements, collected_only=collected_only, watch=watch)
-        kept, hidden = (found, 0) if request.all_findings else worth_telling(found)
         return ReportAdvice(
-            report=name,
+            report=called[name],
             ncu_version=report.ncu_version,
-            devices=tuple(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True))),
-            kernels=kept,
+            measurements=measurements,
+            kernels=advise(report, loaded, measurements, collected_only=collected_only, watch=watch),
             problems=loaded.problems,
-            left_out=hidden,
             notes=(*report.warnings, *left_out(measurements)),
         )

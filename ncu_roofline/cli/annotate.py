@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.cli.ceilings import ceiling_files, wanted
 from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
-from ncu_roofline.cli.outputs import check_output, progress, say, write_text
+from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.files import write_atomically
+from ncu_roofline.files import ReportNames, write_atomically
 from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Request:
     """What to copy, to where, and what goes in."""
 
-    report: str = argument("report file (.ncu-rep, .ncu-repz); it is not changed", "REPORT")
+    report: str = argument("report file (.ncu-rep, .ncu-repz), - is standard input; it is not changed", REPORT)
     output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
     measured: CeilingsOption
     no_rules: bool = flag("charts only, no advice")
@@ -64,7 +64,9 @@ def _devices(report: str) -> set[tuple[str, tuple[int, int]]]:
 def _text(path: str, account: Account) -> str:
     one = account.explanation
     devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
-    lines = [f"{path}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
+    lines = [
+        f"{ReportNames()(path)}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
+    ]
     lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
     lines += [f"  {row.label:14} {_level(row, account)}" for row in one.levels]
     messages = sum(account.messages.values())
@@ -76,7 +78,7 @@ def _text(path: str, account: Account) -> str:
         text = f"ncu-ui may show n/a in the first {account.early} results: the report names some metrics only behind them"
         lines.append(f"  {'note':14} {text}; `ncu --import` shows all")
     if one.missing or one.partial:
-        lines.append(f"`ncu-roofline explain {path}` gives the ncu command that counts what could not be derived.")
+        lines.append("`ncu-roofline explain` gives the ncu command that counts what could not be derived.")
     return "\n".join(map(printable, lines))
 
 

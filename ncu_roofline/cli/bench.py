@@ -20,6 +20,7 @@ from ncu_roofline.cli.outputs import (
     check_unread,
     chosen_format,
     deliver,
+    has_cursor,
     say,
     write_output,
     write_text,
@@ -137,7 +138,7 @@ def _run(request: MeasureRequest) -> int:
         if rank is not None:
             content = _one(built, device, target, wish)
         else:
-            with Bar(device.name, shown=sys.stderr is not None and sys.stderr.isatty()) as bar:
+            with Bar(device.name, shown=has_cursor(sys.stderr)) as bar:
                 content = _one(built, device, target, replace(wish, progress=bar))
         _tell(content, target, request.json, rank is not None)
         if not any(entry["accepted"] for entry in content["ceilings"]):

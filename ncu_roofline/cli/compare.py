@@ -23,7 +23,8 @@ from ncu_roofline.errors import RooflineError, UsageError
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
-    from ncu_roofline.model import Measurements
+    from ncu_roofline.ceilings import Ceilings
+    from ncu_roofline.model import Measurements, Roofline
 
 _EPILOG = """\
 REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
@@ -42,8 +43,9 @@ unless they name it.
 
 EXPRESSION: comparisons (< <= > >= == !=) of + - * / ( ), numbers and names, joined by and, or.  `baseline` is the baseline's
 value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI or carry a unit: 5 %, 10 us, 2 GB, 1 TFLOP/s.
-  fraction < 0.9 * baseline       fraction.l2 < 0.3       time > 1.05 * baseline and share > 1 %
-  bytes.dram > 1.1 * baseline     flops.fp64 > baseline   time > (1 + noise) * baseline
+  fraction < 0.9 * baseline and time > baseline           time > 1.05 * baseline and share > 1 %
+  fraction.l2 < 0.3               flops.fp64 > baseline   time > (1 + noise) * baseline
+  bytes.dram > 1.1 * baseline
 names:
   time                 run time of a launch, the median, on the basis that --times chooses [s]
   time.raw             run time as measured [s]
@@ -110,10 +112,15 @@ class ComparisonOutput:
     TITLE: ClassVar[str] = "output"
     json: bool = flag("all tables as JSON on standard output")
     width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
-    output: str = option("write to a file: .md, .csv, .json, .parquet or .txt; - is standard output", "FILE", short="-o")
+    output: str = option(
+        "file to write: .html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt; - is standard output",
+        "FILE",
+        short="-o",
+    )
     format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
     table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["comparison"].tables, default="kernels")
-    title: str = option("title of Markdown", "TEXT")
+    title: str = option("title of the page, picture or Markdown", "TEXT")
+    theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
     force: bool = flag("overwrite FILE")
 
 
@@ -144,7 +151,8 @@ def run(request: Request) -> int:
     result, failed = _compared(request, states)
     result = evaluate(result, conditions)
     width = how.width or terminal_width()
-    data = render(result, output_format, table=how.table, title=how.title, width=width)
+    theme = {"theme": how.theme} if how.theme else {}
+    data = render(result, output_format, table=how.table, title=how.title, width=width, **theme)
     deliver(how.output, data, how.force, output_format)
     if thresholds.junit:
         deliver(thresholds.junit, render(result, "junit", strict=thresholds.strict), how.force)
@@ -188,24 +196,22 @@ def _states(arguments: Sequence[str]) -> list[_State]:
 def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
     from ncu_roofline.analyses.compare.frames import Settings, compare
-    from ncu_roofline.analyses.compare.sides import of_reports, roof_spreads
+    from ncu_roofline.analyses.compare.sides import roof_spreads
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+    from ncu_roofline.files import ReportNames
     from ncu_roofline.inputs import open_ceilings
-    from ncu_roofline.model import Measurements, roofline
+    from ncu_roofline.model import Measurements
 
-    # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     select = checked_selection(request.filters)
     named = wanted(request.roofs.ceilings, open_ceilings)
     reports = replace(request.reports, reports=tuple(path for state in states for path in state.paths))
-    found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu))
+    found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu), as_typed=True)
     read = without_warnings(found)
     measurements = Measurements.joined([one for _, one in read])
-    launches = replace(select, top=0, precisions=(), levels=())
-    if not len(launches.launches(measurements)):
+    if not len(select.launches(measurements)):
         raise no_launch(request.reports, request.filters.launches)
     ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
-    whole = roofline(measurements, ceilings, clock=request.roofs.clock, select=launches)
     called = {os.path.realpath(path): set(one.report) for path, one in read}
     kept = [(state, names) for state in states if (names := _names(state, called))]
     if kept[0][0] is not states[0]:
@@ -213,6 +219,7 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     if len(kept) < 2:
         reason = "nothing else could be read to compare with it"
         raise RooflineError("Cannot compare", states[0].label, reason, "See the messages above.")
+    sides = _sides(request, measurements, [names for _, names in kept], ceilings)
     settings = Settings(
         tolerance=request.how.tolerance,
         times=request.how.times,
@@ -221,10 +228,31 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
         top=select.top,
         precisions=select.precisions,
         levels=select.levels,
-        roof_spreads=roof_spreads(whole, ceilings),
+        roof_spreads=roof_spreads(sides, ceilings),
     )
-    labels = [state.label for state, _ in kept]
-    return compare(*(of_reports(whole, names) for _, names in kept), settings=settings, labels=labels), failed
+    typed = [state.label for state, _ in kept]
+    labels = list(map(ReportNames.apart(typed), typed))
+    return compare(*sides, settings=settings, labels=labels), failed
+
+
+def _sides(
+    request: Request, measurements: Measurements, states: Sequence[set[str]], ceilings: Sequence[Ceilings]
+) -> list[Roofline]:
+    """The Roofline of each state, of reports by name, with roofs of its own: clocks differ."""
+    import numpy as np
+
+    from ncu_roofline.cli.reading import checked_selection
+    from ncu_roofline.model import roofline
+
+    # What binds is sought among all levels, and the longest kernels are chosen of those matched.
+    launches = replace(checked_selection(request.filters), top=0, precisions=(), levels=())
+    found = []
+    for names in states:
+        mine = measurements.take(np.flatnonzero([name in names for name in measurements.report]))
+        models = set(zip(mine.device, mine.capability, strict=True))
+        fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
+        found.append(roofline(mine, fitting, clock=request.roofs.clock, select=launches))
+    return found
 
 
 def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:

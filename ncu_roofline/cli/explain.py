@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
-from ncu_roofline.cli.outputs import without_warnings, write_text
+from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.texts import printable
+from ncu_roofline.rendering.table import command_lines, wrapped
+from ncu_roofline.texts import one_line
 
 if TYPE_CHECKING:
     from ncu_roofline.model import Selection
     from ncu_roofline.model.explanations import Availability, Explanation
+
+
+_INDENT = " " * 10  # of what goes on below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +47,8 @@ def run(request: Request) -> int:
     if request.json:
         write_text(json.dumps([explanation.as_dict() for explanation in explanations], indent=2))
     else:
-        write_text("\n\n".join(_text(explanation, ANALYSES[request.view].viewer.more) for explanation in explanations))
+        more, width = ANALYSES[request.view].viewer.more, terminal_width()
+        write_text("\n\n".join("\n".join(_lines(explanation, more, width)) for explanation in explanations))
     return 1 if failed else 0
 
 
@@ -62,24 +68,27 @@ def _explain(
         return made.explain(report, measurements, select), warnings
 
 
-def _text(one: Explanation, more: str) -> str:
+def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
     devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
-    lines = [f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"]
-    for title, rows in (("work", one.precisions), ("traffic", one.levels)):
-        lines += [f"  {title:8}{_row(row, one.launches)}" for row in rows]
-    lines += [f"  set     {one.sets.sentence}"] if one.sets.sentence else []
-    lines += [f"  note    {note}" for note in one.notes]
-    gains = [f"add {', '.join(name for name in one.missing if name in one.added)}"] if set(one.missing) & set(one.added) else []
-    gains += [f"count all of {', '.join(one.partial)}"] if one.partial else []
+    version = one.ncu_version or "of unknown release"
+    yield from wrapped(f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {version}", width, "  ", whole=True)
+    rows = [("work", row) for row in one.precisions] + [("traffic", row) for row in one.levels]
+    told = [(f"  {title:8}{row.label:12} ", _row(row, one.launches)) for title, row in rows]
+    told += [("  set     ", one.sets.sentence), *(("  note    ", note) for note in one.notes)]
+    for first, text in told:
+        yield from wrapped(text, width, _INDENT, first=first, whole=True)
+    added = one.labels([name for name in one.missing if name in one.added])
+    gains = [f"add {', '.join(added)}"] if added else []
+    gains += [f"count all of {', '.join(one.labels(one.partial))}"] if one.partial else []
     if one.command:
-        lines += [f"To {' and '.join(gains)}, run:", f"  {one.command}"]
+        yield from wrapped(f"To {' and '.join(gains)}, run:", width)
+        yield from command_lines(one_line(one.command), width)
     elif not one.missing and (one.precisions or one.levels):
-        lines.append(f"Nothing is missing for what was asked{more}.")
-    return "\n".join(map(printable, lines))
+        yield from wrapped(f"Nothing is missing for what was asked{more}.", width)
 
 
 def _row(row: Availability, launches: int) -> str:
     if not row.launches:
-        return f"{row.label:12} missing"
+        return "missing"
     note = f"; {row.notes}" if row.notes else ""
-    return f"{row.label:12} {row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"
+    return f"{row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"

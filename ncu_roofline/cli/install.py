@@ -14,7 +14,7 @@ from typing import ClassVar
 from ncu_roofline.ceilings import CPU, Ceilings, read_ceilings
 from ncu_roofline.cli.ceilings import Shelf
 from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
-from ncu_roofline.cli.outputs import Bar, say, write_text
+from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
@@ -163,7 +163,7 @@ def _measured(machine: Machine, gpu: Gpu) -> Chosen:
         from ncu_roofline.bench import measure
 
         say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
-        with Bar(gpu.name, sys.stderr is not None and sys.stderr.isatty()) as bar:
+        with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
             measured = measure(gpu.uuid or str(gpu.index), progress=bar)
         ceilings = keep(machine, measured)
     except RooflineError as error:

@@ -9,6 +9,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from ncu_roofline.analyses import views
+from ncu_roofline.cli.outputs import REPORT
 
 R = TypeVar("R")
 
@@ -100,6 +101,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
+
+
 def ratio(text: str) -> float:
     """A ratio from 0 to 1: 0.02 or 2%."""
     number, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
@@ -187,7 +195,7 @@ class ReportOptions:
     """The reports, what to do with those that can't be read, and where to read them."""
 
     reports: tuple[str, ...] = argument(
-        "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders", "REPORT", nargs="+"
+        "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input", REPORT, nargs="+"
     )
     keep_going: bool = flag("go on with the other reports when one can't be read (exit code 1 all the same)")
     dask: str | None = option(
@@ -199,13 +207,19 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaunchOptions:
-    """Which launches."""
+class LaunchFilters:
+    """Which launches, however long they take."""
 
     TITLE: ClassVar[str] = "filters"
     kernel: str = option("kernels whose name matches (searched anywhere in it)", "REGEX", type=regex)
     launch: tuple[tuple[int, int], ...] = option("launches by position in the report, from 0", "N,N-M", type=ranges, default=())
     nvtx: str = option("launches inside NVTX ranges that match", "REGEX", type=regex)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchOptions(LaunchFilters):
+    """Which launches, and of these the longest."""
+
     top: int = option("only the N with the longest run time", "N", type=positive, default=0)
 
 
@@ -246,7 +260,7 @@ class ModelOptions:
 
     TITLE: ClassVar[str] = "model"
     by: str | None = choice(
-        "what one row or dot is (default: launch; kernel in --view time and in a sweep)",
+        "what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, launch)",
         ("launch", "kernel", "application"),
         default=None,
     )

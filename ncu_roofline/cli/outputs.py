@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from ncu_roofline.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
 from ncu_roofline.files import check_target, write_atomically
 from ncu_roofline.rendering.table import as_shown
+from ncu_roofline.suggestions import advice
 from ncu_roofline.texts import block, one_line, printable
 
 if TYPE_CHECKING:
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STANDARD_OUTPUT = "-"
+STANDARD_INPUT = STANDARD_OUTPUT = "-"
+REPORT = "REPORT"
+"""What the help calls a report of the command line."""
+PLATFORM_FILE = "[PLATFORM=]FILE"
+"""What it calls a file that may be said to be of a platform."""
 # Formats for people and spreadsheets.  The others escape what is no letter, as their kind has it.
 _OF_LINES = ("text", "md", "csv", "nersc")
+_CALLED: dict[str, str] = {}
 
 
 def check_output(path: str, force: bool, inputs: Iterable[str]) -> None:
@@ -66,7 +72,8 @@ def chosen_format(output: str, given: str, known: Collection[str], but: str, *, 
     found = "json" if as_json else given or (format_for(output) if output else "text")
     if found not in known:
         reason = f"{found or 'its suffix'} is {but.format(', '.join(known))}"
-        raise UsageError("Cannot render", output or found, reason, "Name one with --format.")
+        word = found or os.path.splitext(output)[1].lstrip(".")
+        raise UsageError("Cannot render", output or found, reason, advice("Name one with --format", word, known))
     return found
 
 
@@ -92,6 +99,20 @@ def deliver(path: str, data: bytes, force: bool, output_format: str = "") -> Non
         say(f"Wrote {path}")
 
 
+def coloured(stream: TextIO | None) -> bool:
+    """Whether colours may go to a stream: to terminals, unless the environment says otherwise (no-color.org, bixense.com)."""
+    if stream is None or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return has_cursor(stream) and os.environ.get("CLICOLOR") != "0"
+
+
+def has_cursor(stream: TextIO | None) -> bool:
+    """Whether it is a terminal that can write over a line."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def terminal_width(unknown: int = 120) -> int:
     """Characters of a line of the terminal, or ``unknown``; what is narrower than 60 wraps by itself."""
     return max(shutil.get_terminal_size((unknown, 24)).columns, 60)
@@ -103,15 +124,34 @@ def write_text(text: str) -> None:
     Raises RooflineError.
     """
     with standard_output() as stream:
-        lines = map(as_shown if stream.isatty() else one_line, text.split("\n"))
+        lines = map(as_shown if coloured(stream) else one_line, _as_called(text).split("\n"))
         stream.write("\n".join(lines) + "\n")
+
+
+@contextmanager
+def called(path: str, name: str) -> Iterator[None]:
+    """Texts, messages and errors call the file ``path``, which the user did not name, ``name``."""
+    _CALLED[path] = name
+    try:
+        yield
+    except RooflineError as error:
+        kind, words = error.__reduce__()
+        raise kind(*map(_as_called, words)) from error
+    finally:
+        del _CALLED[path]
 
 
 def say(message: str) -> None:
     """A line for people, beside the data."""
     if sys.stderr is not None:
         with suppress(OSError):
-            print(printable(message), file=sys.stderr)
+            print(printable(_as_called(message)), file=sys.stderr)
+
+
+def _as_called(text: str) -> str:
+    for path, name in _CALLED.items():
+        text = text.replace(path, name)
+    return text
 
 
 def tell(error: RooflineError) -> None:
@@ -161,8 +201,7 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """``items`` as they are, with a bar on standard error: from one second on, and only where somebody looks."""
     from tqdm import tqdm
 
-    hidden = True if sys.stderr is None else None  # None: where standard error is no terminal
-    with tqdm(items, what, total, delay=1.0, leave=False, disable=hidden, file=sys.stderr) as bar:
+    with tqdm(items, what, total, delay=1.0, leave=False, disable=not has_cursor(sys.stderr), file=sys.stderr) as bar:
         yield from bar
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import takewhile
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from ncu_roofline.cli.outputs import standard_output
+from ncu_roofline.cli.outputs import STANDARD_INPUT, standard_output
 from ncu_roofline.cli.version import ShowVersion
+from ncu_roofline.suggestions import did_you_mean
 
 # Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
 # where it consists of several, these are in ACTIONS by name, each with its line of help.
@@ -28,43 +32,109 @@ COMMANDS = {
     "generate": "write the sections and rules for Nsight Compute, or check that they are up to date",
     "bench": "measure the ceilings of the GPU at hand, and what belongs to it",
     "list": "list what is known: architectures, precisions, levels, formats, inputs, ceilings",
+    "guide": "print a page of the user guide: levels, counters, formulas, verdicts, CI, troubleshooting and more",
     "install": "put sections and rules where Nsight Compute looks, with measured roofs",
     "uninstall": "remove exactly what was installed",
     "doctor": "say what is missing on this machine for measuring and profiling, and what to do",
     "profile": "run an application under ncu with our sections and render the result",
+    "completion": "print a script that completes commands, options and their values in bash, zsh or fish",
 }
 
 
+_USUAL = "show"
+"""The command where only reports are named."""
+_OWN = ("-h", "--help", "--version")
+_WORDS = {"help": "--help", "version": "--version"}
+"""What many type for these options, which then follow what else is named: `help show`."""
+
+
 class _Parser(argparse.ArgumentParser):
-    """Like argparse's own, which keeps silent where its help can't be printed."""
+    """Like argparse's own, which keeps silent where its help can't be printed; asks whether another name was meant."""
 
     def print_help(self, file: Any = None) -> None:
         """See argparse.  Raises RooflineError."""
         with standard_output() as stream:
             (file or stream).write(self.format_help())
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """See argparse.  What a command does not know is told by its own parser, with its own usage."""
+        several = self._subparsers is not None
+        for word in takewhile(lambda word: word.startswith("-") if several else word != "--", args):
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(option.startswith(name) for option in self._option_string_actions):
+                self._refuse(f"there is no option {name}", name)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and not several:
+            self._refuse(f"unrecognized arguments: {' '.join(unknown)}", unknown[0])
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = list(map(str, action.choices))
+            question = did_you_mean(str(value), known)
+            reason = f"invalid choice: {value!r} (choose from {', '.join(known)}){question and f'; {question}'}"
+            raise argparse.ArgumentError(action, reason)
+
+    def _refuse(self, reason: str, word: str) -> NoReturn:
+        question = did_you_mean(word, self._option_string_actions)
+        self.error(f"{reason}{question and f'; {question}'}")
+
 
 Commands = argparse._SubParsersAction  # the public name for this class does not exist
 
 
-def parse(words: Sequence[str]) -> Callable[[], int]:
-    """What the command line asks for, ready to run: a function of a command with its request."""
-    parser = _Parser(
-        prog="ncu-roofline",
-        description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
-        epilog="`ncu-roofline demo` shows what it does on a bundled sample; `ncu-roofline COMMAND --help` lists the options.",
-    )
-    parser.add_argument("--version", action=ShowVersion)
-    commands: Commands[Any] = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+def parse(words: Sequence[str]) -> partial[int]:
+    """What the command line asks for, ready to run: the function of a command with its request.
+
+    Reports without a command are shown; without any word the help is printed.  Raises SystemExit where argparse does.
+    """
+    words = completed(words)
     meant = next((word for word in words if not word.startswith("-")), "")
-    for name, about in COMMANDS.items():
-        one = _add(commands, name, about)
-        if name == meant:
-            _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
-    args = parser.parse_args(words)
+    args = command_line([meant] if meant in COMMANDS else []).parse_args(words)
     from ncu_roofline.cli.options import taken
 
     return partial(args.run, taken(args.request, args))
+
+
+def completed(words: Sequence[str]) -> list[str]:
+    """The words of a command line with what may be left out: the wish for help, and the command that shows reports."""
+    if not words:
+        return ["--help"]
+    if words[0] in _WORDS:
+        return completed([*words[1:], _WORDS[words[0]]])
+    named = [word for word in words if _is_named(word)]
+    if (named[:1] and named[0] in COMMANDS) or words[0] in _OWN:
+        return list(words)
+    # Behind options the first name may be the value of one.
+    shown = any(map(_may_be_report, named if not _is_named(words[0]) else named[:1]))
+    return [_USUAL, *words] if shown else list(words)
+
+
+def _is_named(word: str) -> bool:
+    return word == STANDARD_INPUT or not word.startswith("-")
+
+
+def _may_be_report(word: str) -> bool:
+    """Whether there is such a file or folder, or the word can't be meant for a command."""
+    return os.path.exists(word) or re.fullmatch(r"[\w-]*\w", word) is None
+
+
+def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The parser with all commands, of which these have their options."""
+    parser = _Parser(
+        prog="ncu-roofline",
+        description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
+        usage="%(prog)s [-h] [--version] COMMAND ...\n       %(prog)s REPORT ...",
+        epilog="Reports alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
+        "`ncu-roofline COMMAND --help` lists the options.",
+    )
+    parser.add_argument("--version", action=ShowVersion)
+    commands: Commands[Any] = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    for name, about in COMMANDS.items():
+        one = _add(commands, name, about)
+        if name in complete:
+            _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
+    return parser
 
 
 def _add(commands: Commands[Any], name: str, about: str) -> argparse.ArgumentParser:

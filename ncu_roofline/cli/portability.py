@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.cli.options import AUTO, AUTO_HELP, LaunchOptions, argument, choice, flag, names, option, step_label
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, warn
+from ncu_roofline.cli.outputs import (
+    PLATFORM_FILE,
+    STANDARD_OUTPUT,
+    check_output,
+    chosen_format,
+    deliver,
+    terminal_width,
+    warn,
+)
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import load_spec
 
@@ -121,8 +129,9 @@ class Request:
 
     DESCRIPTION: ClassVar[str] = _DESCRIPTION
     inputs: tuple[str, ...] = argument(
-        "reports, other tools' files and plain tables (CSV, JSON); PLATFORM= says what the machine is called",
-        "[PLATFORM=]FILE",
+        "reports, other tools' files and plain tables (CSV, JSON), - is standard input; PLATFORM= says what the machine is "
+        "called",
+        PLATFORM_FILE,
         nargs="+",
     )
     compared: EfficiencyOptions
@@ -149,7 +158,7 @@ def run(request: Request) -> int:
     runs, warnings = read_runs(inputs, _ceilings(given), reading, find)
     result = portability(runs, _choices(request.compared, of.platforms))
     warn((*warnings, *result.warnings))
-    data = render(result, output_format, title=how.title)  # type: ignore[arg-type]
+    data = render(result, output_format, title=how.title, width=terminal_width())
     deliver(how.output, data, how.force, output_format)
     return 0
 

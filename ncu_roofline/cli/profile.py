@@ -12,6 +12,7 @@ from typing import ClassVar
 from ncu_roofline.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.cli import render
 from ncu_roofline.cli.ceilings import Shelf, ceiling_files
+from ncu_roofline.cli.install import NEWEST_TRIED
 from ncu_roofline.cli.options import (
     AUTO,
     AUTO_HELP,
@@ -24,14 +25,16 @@ from ncu_roofline.cli.options import (
     option,
     place,
     regex,
+    whole,
     words,
 )
 from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
+from ncu_roofline.facts.fields import parse_release, release_text
 from ncu_roofline.files import pack_folder
-from ncu_roofline.machine import profile, running
+from ncu_roofline.machine import profile, running, slurm
 from ncu_roofline.machine.deploy import Pack
 from ncu_roofline.machine.gpus import Gpu, find_gpus
 from ncu_roofline.machine.kept import kept_for
@@ -41,9 +44,11 @@ from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_n
 from ncu_roofline.machine.pack import passes_text, render_pack
 from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
 from ncu_roofline.machine.running import Run
+from ncu_roofline.suggestions import advice
 from ncu_roofline.temporary import temporary_folder
 from ncu_roofline.version import __version__
 
+_PROGRAM = "ncu"
 INTERRUPTED = 130
 """The exit code of what was ended by Ctrl-C, as shells have it."""
 
@@ -70,10 +75,24 @@ class Request:
         ("base", "boost", "none"),
         default=None,
     )
-    ncu: str = option("the ncu to use (default: the first found)", "PATH")
+    ncu: str = option("the ncu to use (default: the first found); with --dry-run also its release alone, as 2024.3", "PATH")
     force: bool = flag("overwrite an earlier report and page")
-    dry_run: bool = flag("print the command of ncu, and run nothing")
+    dry_run: bool = flag("print the command of ncu, and run nothing; needs neither ncu nor a GPU")
+    scheduler: str | None = choice(
+        "print it as a job of Slurm, and run nothing: a line of srun, or a script for sbatch", ("srun", "sbatch"), default=None
+    )
+    only_rank: int | None = option(
+        "with --scheduler: profile this task of the job alone (default: all, each into a report of its own)",
+        "N",
+        type=whole,
+        default=None,
+    )
     application: tuple[str, ...] = argument("the application and its arguments, after --", "-- APPLICATION", nargs="+")
+
+    @property
+    def dry(self) -> bool:
+        """Whether nothing is to be run."""
+        return self.dry_run or self.scheduler is not None
 
 
 @dataclass(frozen=True)
@@ -87,13 +106,16 @@ class Setting:
 
 def run(request: Request) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
+    if request.only_rank is not None and not request.scheduler:
+        next_step = "Add --scheduler srun or --scheduler sbatch."
+        raise UsageError("Cannot use --only-rank", str(request.only_rank), "there is no job to choose a task of", next_step)
     machine = this_machine()
     setting = _setting(machine, request)
     wanted = _wanted(machine, request, setting)
     installed = _installed(machine, setting, request)
-    if request.dry_run:
+    if request.dry:
         folders: tuple[Path, ...] = () if installed else (pack_folder("sections"), pack_folder("rules"))
-        write_text(profile.as_text(profile.command(setting.ncu, replace(wanted, folders=folders)), machine.system))
+        write_text(_planned(machine, request, setting, replace(wanted, folders=folders)))
         return 0
     # The first word is the application, and some of the others may be files that it reads.
     given = [request.ceilings] if request.ceilings else []
@@ -112,6 +134,19 @@ def run(request: Request) -> int:
     return _finish(machine, request, setting, outcome, report)
 
 
+def _planned(machine: Machine, request: Request, setting: Setting, wanted: profile.Wanted) -> str:
+    """The command of ncu as a line for a shell or for Slurm, or as a script."""
+    if request.scheduler is None:
+        return profile.as_text(profile.command(setting.ncu, wanted), machine.system)
+    alone = request.only_rank
+    ranked = replace(wanted, rank=slurm.RANK) if alone is None else replace(wanted, output=f"{wanted.output}.rank{alone}")
+    line = slurm.step(profile.command(setting.ncu, ranked), wanted.application, alone)
+    if request.scheduler == "srun":
+        return line
+    tasks = 1 if alone is None else alone + 1  # the fewest that have this one among them
+    return slurm.script(line, wanted.application[0], wanted.output, tasks).rstrip("\n")
+
+
 def _outcome(machine: Machine, setting: Setting, inside: profile.Wanted, wanted: profile.Wanted) -> Run:
     """What running ncu came to, whose messages call the report as the user does."""
     command = profile.command(setting.ncu, inside)
@@ -122,27 +157,39 @@ def _outcome(machine: Machine, setting: Setting, inside: profile.Wanted, wanted:
 
 
 def _setting(machine: Machine, request: Request) -> Setting:
-    found = find_ncus(machine, request.ncu)
+    ncu = _ncu(machine, request)
+    gpus, _ = find_gpus(machine)
+    gpu = gpus[0] if gpus else None
+    if request.ceilings == AUTO:
+        return Setting(ncu, gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
+    if request.ceilings:
+        return Setting(ncu, gpu, read_ceilings(request.ceilings))
+    return Setting(ncu, gpu, kept_for(machine, gpu) if gpu else None)
+
+
+def _ncu(machine: Machine, request: Request) -> Ncu:
+    """The ncu to run, or where nothing is run one of the release named, else of the newest known."""
+    named = bool(parse_release(request.ncu)) and not os.path.exists(request.ncu)
+    found = [Ncu(Path(_PROGRAM), request.ncu)] if request.dry and named else find_ncus(machine, request.ncu)
     usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
+    if not usable and request.dry and not request.ncu:
+        release = release_text(NEWEST_TRIED)
+        say(f"No ncu works here: the command is for Nsight Compute {release}; --ncu names another release, as in --ncu 2023.2.")
+        return Ncu(Path(_PROGRAM), release)
     if not usable:
         broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
         reason = broken or "there is no ncu on this machine"
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
-        raise RooflineError("Cannot profile with", request.ncu or "ncu", reason, next_step)
-    gpus, _ = find_gpus(machine)
-    gpu = gpus[0] if gpus else None
-    if request.ceilings == AUTO:
-        return Setting(usable[0], gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
-    if request.ceilings:
-        return Setting(usable[0], gpu, read_ceilings(request.ceilings))
-    return Setting(usable[0], gpu, kept_for(machine, gpu) if gpu else None)
+        raise RooflineError("Cannot profile with", request.ncu or _PROGRAM, reason, next_step)
+    return usable[0]
 
 
 def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wanted:
     _check_precisions(request.precision)
     sections = profile.sections_for(request.precision, request.light)
     clocks = _clocks(setting, request.clock_control)
-    name, suffix = profile.output_name(request.output, request.application[0], profile.rank_of(machine.environ))
+    rank = "" if request.scheduler else profile.rank_of(machine.environ)
+    name, suffix = profile.output_name(request.output, request.application[0], rank)
     if suffix == ".ncu-repz" and setting.ncu.release < profile.COMPRESSED_SINCE:
         reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
         raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
@@ -162,7 +209,8 @@ def _check_precisions(precisions: Sequence[str]) -> None:
     for one in precisions:
         if one not in (*known, "tensor"):
             reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
-            raise UsageError("Cannot use --precision", one, reason, "Leave it out to count all.")
+            next_step = advice("Leave it out to count all", one, ("tensor", *known))
+            raise UsageError("Cannot use --precision", one, reason, next_step)
 
 
 def _installed(machine: Machine, setting: Setting, request: Request) -> bool:

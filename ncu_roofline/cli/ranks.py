@@ -61,7 +61,7 @@ def run(request: Request) -> int:
         check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
     select = checked_selection(request.filters, request.by)
     named = wanted(request.roofs.ceilings, open_ceilings)
-    found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu))
+    found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu), as_typed=True)
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
         raise no_launch(request.reports, request.filters.launches)

@@ -6,23 +6,28 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.cluster import Dask
-from ncu_roofline.cli.executors import Work, executor_here
-from ncu_roofline.cli.options import FilterOptions, LaunchOptions, ReportOptions
+from ncu_roofline.cli.executors import Work, executor_here, guarded
+from ncu_roofline.cli.options import FilterOptions, LaunchFilters, LaunchOptions, ReportOptions
 from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import REPORT_SUFFIXES, natural_order
+from ncu_roofline.files import REPORT_SUFFIXES, ReportNames, natural_order
 from ncu_roofline.inputs import MetricTable, PointTable, names_gpu, with_gpu
-from ncu_roofline.model import Selection, closing_input
+from ncu_roofline.model import Selection, closing_input, measurements_of
 from ncu_roofline.report import Report
 from ncu_roofline.report.empty import check_content
+from ncu_roofline.suggestions import by_likeness
+from ncu_roofline.texts import clean, listed, shorten
 
 T = TypeVar("T")
+_ASKED = 8  # reports whose kernels are named where a filter leaves none
+_NAME = 60  # characters of such a name
+_COMPARED = 5_000  # such names, which takes less than a second
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
@@ -119,21 +124,53 @@ def check_kernels(report: Report | MetricTable) -> None:
     check_content("Cannot use", report.path, len(report), len(report.metric_names), empty)
 
 
-def no_launch(reports: ReportOptions, chosen: LaunchOptions) -> RooflineError:
+def no_launch(reports: ReportOptions, chosen: LaunchFilters) -> RooflineError:
     """The error where filters leave nothing."""
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
     given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
-    return RooflineError("Cannot use", " ".join(reports.reports), reason, "Loosen the filters.")
+    alone = chosen.kernel and not (chosen.launch or chosen.nvtx)
+    next_step = (_other_kernels(reports, chosen.kernel) if alone else "") or "Loosen the filters."
+    return RooflineError("Cannot use", " ".join(reports.reports), reason, next_step)
 
 
-def for_each_report(reports: ReportOptions, work: Work[T]) -> tuple[list[T], bool]:
+def _other_kernels(reports: ReportOptions, kernel: str) -> str:
+    """The names of kernels that are most like a pattern that matched none, "" where no report can be read here."""
+    read = [guarded(_functions, path, path) for path in expand(reports.reports)[:_ASKED]]
+    names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
+    alike = by_likeness(kernel[:_NAME], names[:_COMPARED])
+    if alike:
+        return f"Loosen the filters; did you mean {listed(alike, 3)}?"
+    said = "the only kernel is" if len(names) == 1 else "the kernels are"
+    return f"Loosen the filters; {said} {listed(names)}." if names else ""
+
+
+def _functions(path: str, _name: str) -> list[str]:
+    with opened(path, None) as (report, _):
+        found = measurements_of(report)
+        return [shorten(clean(function or name), _NAME) for function, name in zip(found.function, found.name, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Calling:
+    """Work that calls each report as results do."""
+
+    work: Work[Any]
+    names: ReportNames
+
+    def __call__(self, path: str, name: str) -> Any:
+        return self.work(path, self.names(name))
+
+
+def for_each_report(reports: ReportOptions, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
-    ``work`` takes the path to open and the name to call the report by.  It may run in another process, or with --dask on
-    another machine, so it and its result must be picklable.
+    ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
+    work that looks for something in it.  It may run in another process, or with --dask on another machine, so it and its
+    result must be picklable.
     """
     paths = expand(reports.reports)
+    work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
     executor = Dask(reports.dask) if reports.dask else executor_here(paths)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import argparse
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
@@ -10,9 +11,40 @@ from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions,
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say
 from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.frames import column
+from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperError, paper_of
 
 if TYPE_CHECKING:
     from ncu_roofline.rendering.frames import Frames
+
+
+# Formats with a row per kernel unless the user says otherwise; the others hold data.
+_FOR_PEOPLE = ("html", "png", "svg", "pdf", "md", "text")
+
+
+def _length(text: str) -> str:
+    if not text:  # an unset variable of a script
+        raise argparse.ArgumentTypeError("the length is empty")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """How large a picture is, with its letters."""
+
+    TITLE: ClassVar[str] = "pictures (png, svg, pdf)"
+    preset: str | None = choice(f"sizes to begin with: {PRESETS_HELP}", PRESETS, default=None)
+    width: str = option("width: 3.3in, 8.4cm, 84mm, 240pt or 800px (default: 7.16in)", "LENGTH", type=_length)
+    height: str = option("height (default: what is needed)", "LENGTH", type=_length)
+    font: float | None = option(
+        "size of the letters in points; none is below 6, what has no room is left out (default: 7.2)",
+        "POINTS", type=float, default=None,
+    )  # fmt: skip
+    dpi: float | None = option("dots per inch of a png (default: 160)", "DPI", type=float, default=None)
+    size: str | None = choice("area of a dot: all equal, or its share of the time (default: equal)", SIZES, default=None)
+
+    def given(self) -> dict[str, object]:
+        """What is given, as `render` takes it."""
+        return {item.name: value for item in fields(self) if (value := getattr(self, item.name)) not in (None, "")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +58,7 @@ class Request:
     force: bool = flag("overwrite FILE")
     title: str = option("title of the picture or page", "TEXT")
     theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
+    paper: PaperOptions = field(default_factory=lambda: PaperOptions())
     table: str | None = choice(
         "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
         "(default: points, or kernels where no kernel has any)",
@@ -48,10 +81,12 @@ def run(request: Request) -> int:
     if request.table and request.table not in tables:
         reason = f"--view {request.view.view} has the tables {', '.join(tables)}"
         raise UsageError("Cannot use --table", request.table, reason, "Name one of those.")
+    paper = _paper(request, output_format)
     check_output(request.output, request.force, named_files(request.reports, request.model.roofs.ceilings))
     advice = analysis.takes(output_format, "advice")
-    result = read_roofline(request.reports, request.filters, request.model, request.view, advice)
-    options: dict[str, object] = {"title": request.title}
+    people = output_format in _FOR_PEOPLE
+    result = read_roofline(request.reports, request.filters, request.model, request.view, for_people=people, advice=advice)
+    options: dict[str, object] = {"title": request.title, **paper}
     if request.theme:
         options["theme"] = request.theme
     if output_format == "html":
@@ -59,8 +94,34 @@ def run(request: Request) -> int:
         options["advice"] = result.advice
     if output_format in ("csv", "parquet"):
         options["table"] = request.table or _table_with_rows(result.roofline, request.output)
-    deliver(request.output, render(result.roofline, output_format, **options), request.force, output_format)
+    try:
+        rendered = render(result.roofline, output_format, **options)
+    except PaperError as error:
+        raise _refused(error) from error
+    deliver(request.output, rendered, request.force, output_format)
     return result.exit_code
+
+
+def _paper(request: Request, output_format: str) -> dict[str, object]:
+    """The options of a picture, checked before any report is read."""
+    given, analysis = request.paper.given(), ANALYSES[request.view.view]
+    for name in given:
+        if name == "dpi" and output_format != "png":
+            raise UsageError("Cannot use", "--dpi", "only a png has dots", "Leave it out, or write a .png.")
+        if not analysis.takes(output_format, "preset") or not analysis.takes(output_format, name):
+            reason = f"--view {request.view.view} as {output_format} has no use for it"
+            raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
+    try:
+        asked = request.paper
+        paper_of(asked.width or None, asked.height or None, asked.font, asked.dpi, asked.preset)
+    except PaperError as error:
+        raise _refused(error) from error
+    return given
+
+
+def _refused(error: PaperError) -> UsageError:
+    name, _, reason = str(error).partition(" ")
+    return UsageError("Cannot draw with", f"--{name}", reason, "See `ncu-roofline render --help`.")
 
 
 def _table_with_rows(roofline: Frames, output: str) -> str:

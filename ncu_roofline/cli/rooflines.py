@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.analyses.hierarchical.view import Asked
 from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
-from ncu_roofline.cli.reading import for_each_report, no_launch, opened, selection
-from ncu_roofline.files import pack_folder
+from ncu_roofline.cli.reading import expand, for_each_report, no_launch, opened, selection
+from ncu_roofline.files import ReportNames, pack_folder
 from ncu_roofline.inputs import PointTable, joined, open_ceilings
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.explanations import Explanation
 from ncu_roofline.report import Report
 
-# A page carries advice on the launches that matter most; `advise` prints it for all.
+if TYPE_CHECKING:
+    from ncu_roofline.ceilings import Ceilings
+    from ncu_roofline.nvrules import KernelAdvice
+
+# A page carries advice on the launches that tell most; `advise` prints it for all.
 ADVISED_LAUNCHES = 20
 
 
@@ -28,7 +35,7 @@ class Result:
 
     roofline: Any
     explanations: tuple[Explanation, ...]
-    advice: tuple[dict[str, str], ...]
+    advice: tuple[dict[str, Any], ...]
     exit_code: int
 
 
@@ -38,38 +45,59 @@ class ReadReport:
 
     measurements: Measurements
     explanation: Explanation | None
-    advice: tuple[dict[str, str], ...] = ()
+    advice: tuple[KernelAdvice, ...] = ()
     warnings: tuple[str, ...] = ()
     table: PointTable | None = None
 
 
 def read_roofline(
-    reports: ReportOptions, filters: FilterOptions, model: ModelOptions, view: ViewOptions, advice: bool = False
+    reports: ReportOptions,
+    filters: FilterOptions,
+    model: ModelOptions,
+    view: ViewOptions,
+    *,
+    for_people: bool = True,
+    advice: bool = False,
+    full_paths: bool = False,
 ) -> Result:
-    """Read every report of the command line and build the view it asks for; with ``advice``, what our rules say."""
+    """Read every report of the command line and build the view it asks for; with ``advice``, what our rules say.
+
+    What is ``for_people`` has a row per kernel unless they say otherwise, data one per launch.  Reports go by the shortest
+    ends of their paths that tell them apart, or by their ``full_paths``.
+    """
     sweep, made = view.trajectory or bool(view.label), ANALYSES[view.view].viewer
-    by = model.by or made.by
+    by = model.by or ("kernel" if for_people and model.source != "embedded" else made.by)
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
-    select, roofs = selection(filters, by), model.roofs
-    asked = Asked(select, by, roofs.clock, model.source, roofs.ceilings, view.launch_latency)
+    roofs = model.roofs
+    asked = Asked(selection(filters, by), by, roofs.clock, model.source, roofs.ceilings, view.launch_latency)
     made.check(asked)
     named = wanted(roofs.ceilings, open_ceilings)
-    work = partial(_read, view=view.view, charts=model.source == "embedded", gpu=filters.gpu)
-    found, failed = for_each_report(reports, partial(work, advised=select if advice else None))
+    names = ReportNames(full=True) if full_paths else ReportNames.apart(expand(reports.reports))
+    work = partial(_read, names=names, view=view.view, charts=model.source == "embedded", gpu=filters.gpu)
+    found, failed = for_each_report(reports, partial(work, advised=asked.select if advice else None), as_typed=True)
+    if not model.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
+        asked = replace(asked, by=made.by, select=selection(filters, made.by))
     read = _completed(found)
     warn(warning for report in read for warning in report.warnings)
     measurements = Measurements.joined([report.measurements for report in read])
     if sweep:
         measurements = as_trajectory(measurements, view.label)
-    if not len(select.launches(measurements)):
+    measurements = _called(measurements, names)
+    selected = asked.select.launches(measurements)
+    if not len(selected):
         raise no_launch(reports, filters.launches)
     ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
     return Result(
         roofline=made.frames(measurements, ceilings, asked),
         explanations=tuple(report.explanation for report in read if report.explanation),
-        advice=tuple(row for report in read for row in report.advice),
+        advice=_rows([one for report in read for one in report.advice], selected, ceilings),
         exit_code=1 if failed else 0,
     )
+
+
+def _called(m: Measurements, names: ReportNames) -> Measurements:
+    """Measurements under the names that their reports have in results."""
+    return replace(m, report=np.array([names(report) for report in m.report], dtype=object))
 
 
 def _completed(reports: list[ReadReport]) -> list[ReadReport]:
@@ -86,22 +114,40 @@ def _completed(reports: list[ReadReport]) -> list[ReadReport]:
     return result
 
 
-def _read(path: str, name: str, view: str, charts: bool, gpu: tuple[int, int] | None, advised: Selection | None) -> ReadReport:
-    """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on the longest of these launches."""
+def _read(
+    path: str,
+    name: str,
+    names: ReportNames,
+    view: str,
+    charts: bool,
+    gpu: tuple[int, int] | None,
+    advised: Selection | None,
+) -> ReadReport:
+    """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
     made = ANALYSES[view].viewer
     with opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             return ReadReport(measurements_of(report, label=name), None, warnings=warnings, table=report)
         own = isinstance(report, Report)  # rules and charts read more of a report than its metrics
         measurements = measurements_of(report, charts=charts and own, instructions=made.instructions, label=name)
-        advice = _advice(report, measurements, advised) if isinstance(report, Report) and advised else ()
-        return ReadReport(measurements, made.explain(report, measurements, Selection()), advice, warnings)
+        called = _called(measurements, names)  # a sweep looks for its steps in what was typed
+        advice = _advice(report, called, advised) if isinstance(report, Report) and advised else ()
+        return ReadReport(measurements, made.explain(report, called, Selection()), advice, warnings)
 
 
-def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[dict[str, str], ...]:
-    from ncu_roofline.nvrules import advice_rows, advise, load_rules, worth_telling
+def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:
+    from ncu_roofline.nvrules import advise, load_rules, most_telling
 
-    longest = replace(select, top=min(select.top or ADVISED_LAUNCHES, ADVISED_LAUNCHES), top_by="launch")
-    found = advise(report, load_rules((str(pack_folder("rules")),)), longest.launches(measurements))
-    kept, _ = worth_telling(found, select.launches(measurements))
-    return tuple(row for row in advice_rows(kept) if row["type"] != "ok")
+    chosen = select.launches(measurements)
+    return advise(report, load_rules((str(pack_folder("rules")),)), chosen.take(most_telling(chosen, ADVISED_LAUNCHES)))
+
+
+def _rows(
+    advice: Sequence[KernelAdvice], measurements: Measurements, ceilings: Sequence[Ceilings]
+) -> tuple[dict[str, Any], ...]:
+    """What is worth telling of advice, but for what is fine."""
+    if not advice:
+        return ()
+    from ncu_roofline.nvrules import advice_rows, findings
+
+    return tuple(row for row in advice_rows(findings(advice, measurements, ceilings).found) if row["type"] != "ok")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from argparse import SUPPRESS
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import views
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, terminal_width, write_output, write_text
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, coloured, terminal_width, write_output, write_text
+from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.table import wrapped
-from ncu_roofline.texts import printable
+from ncu_roofline.texts import listed, printable
+
+if TYPE_CHECKING:
+    from ncu_roofline.model.explanations import Explanation
+
+_NAMED = 5  # reports that a sentence names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,26 +30,58 @@ class Request:
     filters: FilterOptions
     model: ModelOptions
     view: ViewOptions
-    json: bool = flag("all tables of the view as JSON on standard output")
+    json: bool = flag("all tables of the view as JSON on standard output, a row per launch unless --by says otherwise")
+    full_paths: bool = flag("with --json: where the reports lie, not only their names")
+    all: bool = flag("all kernels, not only those with most to gain")
+    notes: bool = flag("also where the numbers come from, and the reasons of all verdicts")
     width: int | None = option("width of the table (default: the terminal's)", "COLUMNS", type=positive, default=None)
+    output: str = option(SUPPRESS, "FILE", short="-o")  # what newcomers try
 
 
 def run(request: Request) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses import render, text_table
+    from ncu_roofline.analyses.hierarchical.text import TOP
     from ncu_roofline.cli.rooflines import read_roofline
 
-    result = read_roofline(request.reports, request.filters, request.model, request.view)
+    if request.output:
+        words = ["ncu-roofline", "render", *request.reports.reports, "-o", request.output]
+        next_step = f"Write pictures and pages with `{shlex.join(words)}`."
+        raise UsageError("Cannot write", request.output, "show only prints", next_step)
+    if request.full_paths and not request.json:
+        raise UsageError("Cannot use", "--full-paths", "tables for people name reports only", "Add --json.")
+    result = read_roofline(
+        request.reports,
+        request.filters,
+        request.model,
+        request.view,
+        for_people=not request.json,
+        full_paths=request.full_paths,
+    )
     if request.json:
         write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
         return result.exit_code
     width = request.width or terminal_width()
-    blocks = [text_table(result.roofline, width=width, color=sys.stdout is not None and sys.stdout.isatty())]
-    view = request.view.view
-    explain = "ncu-roofline explain" + (f" --view {view}" if view != "roofline" and view in views("explain") else "")
-    for explanation in result.explanations:
-        if explanation.missing:
-            said = f"{printable(explanation.report)}: {explanation.summary} `{explain}` gives the ncu command that adds it."
-            blocks.append("\n".join(wrapped(said, width, whole=True)))
-    write_text("\n\n".join(blocks))
+    top = 0 if request.all else TOP
+    table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=request.notes)
+    lines = wrapped(_lacking(result.explanations, request.view.view), width, "  ", whole=True)
+    write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
+
+
+def _lacking(explanations: Iterable[Explanation], view: str) -> Iterator[str]:
+    """What reports lack, and the command that tells how to add it; reports that lack the same in one sentence."""
+    from ncu_roofline.analyses.hierarchical.captions import plural
+    from ncu_roofline.analyses.hierarchical.style import label_of
+
+    groups: dict[tuple[str, ...], list[Explanation]] = {}
+    for one in explanations:
+        if one.missing:
+            groups.setdefault(one.missing, []).append(one)
+    option = f" --view {view}" if view != "roofline" and view in views("explain") else ""
+    for missing, members in groups.items():
+        names = listed((printable(one.report) for one in members), _NAMED)
+        count = sum(one.launches for one in members)
+        where = "its launch" if count == 1 else f"some or all of {plural(count, 'launch')}"
+        what = listed(map(label_of, missing), len(missing))
+        yield f"{names}: {what} missing in {where}; `ncu-roofline explain{option}` tells how to add them."

@@ -122,6 +122,11 @@ class Precision:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
         return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)
 
+    @property
+    def counts_instructions(self) -> bool:
+        """Whether an operation is one instruction of a thread, whatever it does, as for integers."""
+        return self.kind == "core" and self.unit == "op"
+
     def roof_label(self, roof: str = "") -> str:
         """What one of its roofs is called, the highest unless named: FP32 FMA, Tensor FP16."""
         name = (roof or self.roof_ids()[0]).rpartition(".")[2]

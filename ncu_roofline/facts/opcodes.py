@@ -39,7 +39,7 @@ class OpcodeWork:
     """What one execution does.
 
     ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's ("warp", tensor cores).
-    ``precision``: id without family and sparsity.  ``fused``: a fused multiply-add of CUDA cores.  ``family``, one of
+    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family``, one of
     `FAMILIES`, and ``accumulator``, one of `ACCUMULATORS`, are "" for CUDA cores.  ``conversion``: counters count it as
     arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
     confirmed the weight.

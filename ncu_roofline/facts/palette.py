@@ -22,3 +22,5 @@ PLAIN = Color("#6B6B6B", "#A8A8A8")
 TENSOR = Color("#9966FF", "#CDB8FF")
 SPARE = (WALL, PLAIN, TENSOR)
 """For levels that no file describes, such as another machine's L3."""
+GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")
+"""Of what got faster and slower; both are also said in words."""

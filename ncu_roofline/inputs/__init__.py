@@ -5,6 +5,7 @@ from __future__ import annotations
 from ncu_roofline.inputs.opening import (
     FORMATS,
     InputFormat,
+    as_inputs,
     check_report,
     joined,
     names_gpu,
@@ -22,6 +23,7 @@ __all__ = [
     "InputFormat",
     "MetricTable",
     "PointTable",
+    "as_inputs",
     "check_report",
     "joined",
     "names_gpu",

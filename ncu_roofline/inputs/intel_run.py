@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ncu_roofline.ceilings import UNNAMED_CPU
+from ncu_roofline.files import JOINED
 from ncu_roofline.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.texts import listed
 
@@ -35,7 +36,7 @@ class IntelPart:
     reading: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntelTable(PointTable):
     """The point of a run, with the parts it was made of, so that it can be joined with others."""
 
@@ -49,7 +50,7 @@ class IntelTable(PointTable):
 
 def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable:
     """One point from the parts of a run: processes that SDE counted add up; ``said`` are further warnings, full sentences."""
-    path = " + ".join(part.path for part in parts)
+    path = JOINED.join(part.path for part in parts)
     counted = [part for part in parts if part.tool == "sde"]
     work = _added([part.work for part in counted])
     fused = _added([part.fused for part in counted])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 
 from ncu_roofline.facts import load_spec
+from ncu_roofline.files import JOINED
 from ncu_roofline.inputs.nvprof_tables import (
     TENSOR_LEVEL,
     TENSOR_LEVELS,
@@ -441,7 +442,7 @@ def warnings_of(kernels: Sequence[NvprofKernel]) -> Iterator[str]:
         yield f"{TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NvprofTable(PointTable):
     """The points of one or several files, with the parts they were made of, so that they can be joined with others."""
 
@@ -488,7 +489,7 @@ def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
     for paths, several in parts.items():
         reading = [sentence for path in paths for sentence in given[path].reading]
         whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
-        result.append(given[paths[0]] if whole else _table(" + ".join(paths), several, reading))
+        result.append(given[paths[0]] if whole else _table(JOINED.join(paths), several, reading))
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -110,6 +110,23 @@ def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTabl
         return read_report(path)
     table: MetricTable | PointTable = _module(found).read(path)
     return table
+
+
+def as_inputs(given: Any, *also: type[Any]) -> list[Any]:
+    """One input or several as a list; each is a path, a `Report`, a table, or of a type of ``also``.
+
+    Raises TypeError for what is no input, ValueError for none at all.
+    """
+    kinds = (Report, MetricTable, PointTable, str, os.PathLike, *also)
+    several = isinstance(given, Iterable) and not isinstance(given, (*kinds, bytes, Mapping))
+    found = list(given) if several else [given]
+    for one in found:
+        if not isinstance(one, kinds):
+            what = "a report is a path, an open Report or what an importer read (or a list of these)"
+            raise TypeError(f"{what}, not an object of type {type(one).__name__}")
+    if not found:
+        raise ValueError("no reports given")
+    return found
 
 
 def check_report(path: str | os.PathLike[str], why: str) -> None:

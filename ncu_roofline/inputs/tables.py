@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_roofline.report import Launch, Session, Value
+from ncu_roofline.texts import one_line
 
 ANY_PRECISION = "fp"
 """Precision id of floating-point work whose file does not say of which precision it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MetricTable:
     """Launches with ncu's metrics, from a file that is no report; read like a `Report`.
 
@@ -27,6 +28,9 @@ class MetricTable:
     ncu_version: str = ""
     warnings: tuple[str, ...] = ()
     session: Session = field(default_factory=Session)
+
+    def __repr__(self) -> str:
+        return f"<MetricTable {one_line(self.path)}: {self.format}, {len(self.rows)} launches, {len(self.values)} metrics>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -90,7 +94,7 @@ class ImportedRoof:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PointTable:
     """Kernels and roofs with finished numbers; ``warnings`` are sentences on what was left out, for the user."""
 
@@ -99,3 +103,8 @@ class PointTable:
     points: tuple[ImportedPoint, ...]
     roofs: tuple[ImportedRoof, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {one_line(self.path)}: {self.format}, {len(self.points)} points, {len(self.roofs)} roofs>"
+        )

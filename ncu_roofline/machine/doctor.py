@@ -42,9 +42,9 @@ _PACKAGES = {
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "pandas": "pandas",
-    "plotly": "plotly",
     "regex": "regex",
     "rich": "rich",
+    "shtab": "shtab",
     "tqdm": "tqdm",
 }
 # From here on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part of it.

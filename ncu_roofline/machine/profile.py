@@ -150,6 +150,7 @@ class Wanted:
 
     ``output`` is the report's path without its suffix, ``suffix`` the one that the user named,
     ``clocks`` what ncu is to do with them ("none", "base", "boost"); "" for either: as this ncu does by itself.
+    ``rank`` is the environment variable whose value ncu puts into the name, "" for none.
     """
 
     application: tuple[str, ...]
@@ -160,6 +161,7 @@ class Wanted:
     clocks: str = ""
     force: bool = False
     suffix: str = ""
+    rank: str = ""
 
 
 def sections_for(precisions: Sequence[str], light: bool) -> tuple[str, ...]:
@@ -245,11 +247,20 @@ def command(ncu: Ncu, wanted: Wanted) -> list[str]:
     words += ["--clock-control", wanted.clocks] if wanted.clocks not in ("", default_clocks(ncu.version)) else []
     # A release that knows one suffix only adds it by itself.
     suffix = wanted.suffix if ncu.release >= COMPRESSED_SINCE else ""
-    words += ["--target-processes", "all", "-o", f"{wanted.output}{suffix}".replace("%", "%%")]
+    rank = f".rank%q{{{wanted.rank}}}" if wanted.rank else ""
+    words += ["--target-processes", "all", "-o", f"{wanted.output.replace('%', '%%')}{rank}{suffix}"]
     words += ["-f"] if wanted.force else []
     return [*words, *wanted.application]
 
 
 def as_text(words: Sequence[str], system: str = "linux") -> str:
     """A command line as a shell takes it."""
-    return subprocess.list2cmdline(words) if system == "windows" else shlex.join(words)
+    return subprocess.list2cmdline(words) if system == "windows" else " ".join(map(quoted, words))
+
+
+def quoted(word: str) -> str:
+    """A word as bash takes it; what can't be printed is spelled out."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelled = (chr(one) if 32 <= one < 127 and one not in b"\\'" else f"\\{one:03o}" for one in os.fsencode(word))
+    return f"$'{''.join(spelled)}'"

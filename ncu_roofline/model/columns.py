@@ -1,14 +1,11 @@
-"""The columns of the three frames, declared once: name, dtype, unit and meaning; and how results get into notebooks."""
+"""The columns of the three frames, declared once: name, dtype, unit and meaning."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, ClassVar
 
 from ncu_roofline.rendering.frames import Column
 
 WHERE = (
-    Column("report", "str", "", "report the row comes from, as named on the command line"),
+    Column("report", "str", "", "report the row comes from: its path, or of commands its base name"),
     Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate"),
     Column("kernel", "str", "", "short readable name, unique among different kernels of a Roofline"),
     Column("device", "str", "", "name of the GPU"),
@@ -102,12 +99,13 @@ KERNELS = (
     Column("name", "str", "", "full demangled name"),
     Column("kind", "str", "", "kernel, range, graph or cmdlist"),
     Column("launches", "int", "", "launches in this row"),
+    Column("untimed", "int", "", "how many of these have no run time"),
     Column("grid", "str", "", "grid size, as 65535x1x1"),
     Column("block", "str", "", "block size, as 128x1x1"),
     Column("nvtx", "str", "", "innermost NVTX ranges around the launch, separated by '/'"),
     Column("ncu_version", "str", "", "Nsight Compute that made the report"),
     Column("seconds", "float", "second", "run time"),
-    Column("time_share", "float", "ratio", "share of the time of all rows"),
+    Column("time_share", "float", "ratio", "share of the time of all launches, those that a filter leaves out as well"),
     Column("work", "float", "flop", "floating-point operations over all precisions known; NaN where none is known"),
     Column(
         "status",
@@ -127,7 +125,13 @@ KERNELS = (
     ),
     Column("limit", "str", "", "id of the nearest known limit: a level, a compute roof or a hardware unit; '' if none"),
     Column("limit_fraction", "float", "ratio", "how full that limit is"),
-    Column("speedup", "float", "ratio", "by what the kernel could at most be faster before its nearest known limit is full"),
+    Column("speedup", "float", "ratio", "by what the kernel could at most be faster before its fullest known limit is full"),
+    Column(
+        "recoverable",
+        "float",
+        "second",
+        "seconds * (1 - 1 / speedup): what that would at most save; NaN where unknown",
+    ),
     Column("reason", "str", "", "the verdict in a sentence"),
     Column("busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected"),
     Column("busiest_fraction", "float", "ratio", "that share"),
@@ -158,16 +162,3 @@ KERNELS = (
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     Column("notes", "str", "", "warnings, sentences separated by '; '"),
 )
-
-
-class Displayed:
-    """A result that a notebook shows as a chart and a table.
-
-    ``html`` is filled in by the package when a result is made through it (`from ncu_roofline import roofline`); without it
-    notebooks show the plain representation.
-    """
-
-    html: ClassVar[Callable[[Any], str] | None] = None
-
-    def _repr_html_(self) -> str | None:
-        return None if Displayed.html is None else Displayed.html(self)

@@ -137,11 +137,25 @@ class Explanation:
         if not self.missing:
             return ""
         where = "its launch" if self.launches == 1 else f"some or all of its {self.launches} launches"
-        return f"metrics for {', '.join(self.missing)} are missing in {where}."
+        return f"metrics for {', '.join(self.labels(self.missing))} are missing in {where}."
+
+    def labels(self, names: Sequence[str]) -> list[str]:
+        """What the precisions and levels of these ids are called."""
+        called = {row.id: row.label for row in (*self.precisions, *self.levels)}
+        return [called.get(name) or label_of(name) for name in names]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and the page."""
         return {**asdict(self), "text": self.summary}
+
+
+def label_of(name: str) -> str:
+    """What the precision or level of an id is called, "tensor" all types of the tensor cores; what is no id stays as it is."""
+    spec = load_spec()
+    called = {TENSOR: "Tensor", MIXED: "All pipes"}
+    called |= {precision.id: precision.label for precision in spec.precisions}
+    called |= {level.id: level.label for level in spec.levels}
+    return called.get(name, name)
 
 
 def explain(
@@ -250,7 +264,7 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
     if absent and wanted.chips:
         chips = ", ".join(map(capability_text, sorted(known)))
-        notes.append(f"compute capability {chips} has no counters for {', '.join(absent)}{_boards(wanted)}")
+        notes.append(f"compute capability {chips} has no counters for {', '.join(map(label_of, absent))}{_boards(wanted)}")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +14,49 @@ from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import LOW_CLOCK
-from ncu_roofline.model.selection import Grouping, reports_of
+from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.work import total_flops
 
 
+class Everything(NamedTuple):
+    """What the reports hold of a GPU, selected or not."""
+
+    device: str
+    kernels: int
+    launches: int
+    seconds: float
+
+
+def everything_of(m: Measurements, selected: Measurements) -> tuple[Everything, ...]:
+    """What there is on each GPU, () where everything is selected."""
+    if len(selected) == len(m):
+        return ()
+    kernels = {device: {key for key in kernel_keys(m) if key[2] == device} for device in dict.fromkeys(m.device.tolist())}
+    seconds = np.where((m.seconds > 0) & ~m.rates, m.seconds, 0.0)
+    return tuple(
+        Everything(device, len(members), int(m.invocations[here].sum()), float(seconds[here].sum()))
+        for device, members in kernels.items()
+        for here in [m.device == device]
+    )
+
+
 def kernels_table(
-    m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], verdicts: Verdicts
+    m: Measurements,
+    grouping: Grouping,
+    spec: Spec,
+    levels: tuple[str, ...],
+    verdicts: Verdicts,
+    everything: Sequence[Everything] = (),
 ) -> dict[str, Any]:
-    """Columns of the kernels frame (`columns.KERNELS`)."""
+    """Columns of the kernels frame (`columns.KERNELS`); shares are of the time of ``everything`` if that is given."""
     first, single = grouping.first, grouping.by == "launch"
     seconds = grouping.total(np.nan_to_num(m.seconds))
     seconds = np.where(grouping.total(np.isfinite(m.seconds).astype(np.float64)) > 0, seconds, np.nan)
     seconds = np.where(grouping.total(m.rates.astype(np.float64)) > 0, np.nan, seconds)
-    total = np.nansum(seconds)
+    devices = set(m.device)
+    total = sum(one.seconds for one in everything if one.device in devices) or np.nansum(seconds)
     work = _sum_known(grouping, np.where(m.rates, np.nan, total_flops(m)))
     clock = grouping.mean(m.clock, m.seconds)
     ratio = clock / m.clock_max[first]
@@ -47,6 +75,7 @@ def kernels_table(
         "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
         "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
         "launches": launches.astype(np.int64),
+        "untimed": grouping.total(np.where(np.isfinite(m.seconds) & ~m.rates, 0.0, m.invocations)).astype(np.int64),
         "grid": grouping.common(m.grid),
         "block": grouping.common(m.block),
         "nvtx": grouping.common(m.nvtx),
@@ -59,6 +88,7 @@ def kernels_table(
         "clock_max": m.clock_max[first],
         "clock_ratio": ratio,
         **judged,
+        "recoverable": _recoverable(seconds, judged),
         "missing": available.missing(),
         "notes": _joined(
             remarks_of(m, grouping),
@@ -70,6 +100,12 @@ def kernels_table(
             available.caveats(),
         ),
     }
+
+
+def _recoverable(seconds: Any, judged: Mapping[str, Any]) -> Any:
+    """Seconds that a row could at most lose."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return seconds * (1 - 1 / np.asarray(judged["speedup"], dtype=np.float64))
 
 
 def _above(judged: Mapping[str, Any], seconds: Any, clocks: tuple[Any, Any]) -> list[str]:

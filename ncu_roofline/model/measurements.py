@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ncu_roofline.facts import Level, Precision, Spec
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.inputs import ANY_PRECISION
+from ncu_roofline.texts import clean, listed
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -99,7 +100,7 @@ class Quantity:
         return Quantity(np.concatenate([part.values for part in parts]), np.concatenate(choices), tuple(origins))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurements:
     """Launches of one or many reports, one array element each; quantities in SI units (FLOP or OP, byte, second, Hz)."""
 
@@ -139,6 +140,11 @@ class Measurements:
 
     def __len__(self) -> int:
         return len(self.launch)
+
+    def __repr__(self) -> str:
+        about = [clean(str(name)) for name in dict.fromkeys(self.device) if name]
+        counted = listed((*self.work, *self.traffic), most=12)
+        return f"<Measurements: {len(self)} launches, {listed(about)}; {counted or 'neither work nor traffic'}>"
 
     @cached_property
     def capability_text(self) -> TextArray:

@@ -39,7 +39,7 @@ _ACCUMULATORS = {"acc16": "fp16", "acc32": "fp32"}
 class Executed:
     """What the opcodes of some launches of one chip did; NaN for launches whose opcodes nobody counted.
 
-    ``work`` and ``fused`` by precision id: operations, and those by fused multiply-adds; ``conversions``: instructions that the
+    ``work`` and ``fused`` by precision id: operations, and those by multiply-adds; ``conversions``: instructions that the
     counters of FP16 take for additions; ``copied``: bytes of asynchronous copies into shared memory; ``shared``: instructions
     that access shared memory; ``gaps``: tensor instructions whose operations no opcode tells; ``constants``: launches whose
     only half-precision arithmetic is HFMA2.MMA beside that of other precisions: so compilers load constants.
@@ -80,7 +80,7 @@ def executed(
         metric = WARPS if precision.kind == "tensor" else THREADS
         choice = np.array([-1 if math.isnan(value) else int(unproven) for value, unproven in found], dtype=np.int64)
         work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in notes))
-        if precision.kind == "core" and precision.roofs:
+        if precision.kind == "core":
             fused[precision.id] = np.array([tally.fused(precision) for tally in tallies])
     return Executed(
         work,
@@ -128,7 +128,7 @@ class _Tally:
         return sum(work.weight * number for work, number in mine), not all(work.proven for work, number in mine if number)
 
     def fused(self, precision: Precision) -> float:
-        """Operations by fused multiply-adds."""
+        """Operations by multiply-adds."""
         if self.core is None:
             return math.nan
         return sum(work.weight * number for work, number in self.core if work.fused and work.precision == precision.id)

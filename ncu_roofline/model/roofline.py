@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,13 +14,13 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Spec, load_instructions, load_spec
-from ncu_roofline.inputs import MetricTable, PointTable, joined, open_ceilings, open_input
+from ncu_roofline.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
 from ncu_roofline.model import columns
-from ncu_roofline.model.columns import Displayed
+from ncu_roofline.model.displayed import GAIN, KERNEL, LAUNCHES, SHARE, TIME, VERDICT, Displayed, Shown, several
 from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
-from ncu_roofline.model.kernels import kernel_traffic, kernel_work, kernels_table
+from ncu_roofline.model.kernels import Everything, everything_of, kernel_traffic, kernel_work, kernels_table
 from ncu_roofline.model.measurements import Measurements, levels_of
 from ncu_roofline.model.plausible import plausible_import
 from ncu_roofline.model.points import points_table
@@ -95,7 +95,7 @@ class Computed(Mapping[str, np.ndarray[Any, Any]]):
         return dict, (self._table,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
 
@@ -103,6 +103,10 @@ class Roofline(Displayed):
     """
 
     view: ClassVar[str] = "roofline"
+    counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "point_columns": "point", "roof_columns": "roof"}
+    glance: ClassVar[tuple[Shown, ...]] = (KERNEL, LAUNCHES, TIME, SHARE, VERDICT, GAIN)
+    # How its launches look by kernel, of one that has them; no field, as what `replace` makes of it has other rows.
+    _regroup: ClassVar[partial[Roofline] | None] = None
     point_columns: Table
     roof_columns: Table
     kernel_columns: Columns
@@ -112,6 +116,24 @@ class Roofline(Displayed):
     work: Table = field(default_factory=dict)
     # Precisions asked for, as in Selection; () for all.
     asked: tuple[str, ...] = ()
+    # GPU and report of its launches, each pair once: a row of a kernel may be of several reports.
+    sources: tuple[tuple[str, str], ...] = ()
+    # What there is on each GPU where a selection leaves launches out, else ().
+    everything: tuple[Everything, ...] = ()
+
+    @cached_property
+    def by_kernel(self) -> Roofline:
+        """The same launches with a row per kernel, as the command line shows them; itself where that is not known."""
+        return self if self._regroup is None else self._regroup()
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"by_kernel": self.by_kernel} if self._regroup is not None else {}
+        return {**self.__dict__, **made, "_regroup": None}
+
+    def _counts(self) -> list[str]:
+        names, launches = self.kernel_columns["kernel"].tolist(), int(self.kernel_columns["launches"].sum())
+        kernels = [several(len(set(names)), "kernel")]
+        return [*kernels, *([several(launches, "launch", "launches")] * (launches > len(set(names)))), *super()._counts()[1:]]
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -159,8 +181,14 @@ def roofline(
     charts inside the report exactly as Nsight Compute draws them.
     ``trajectory``: True, or what `as_trajectory` takes as label: the reports (or NVTX ranges, or labelled points) are the steps
     of a sweep, and the launches of each step are summed by kernel (or application).
+    Units are SI: work in FLOP, traffic in byte, times in seconds, shares as ratios; one row per launch (or group), precision
+    and memory level in `points`, per roof and origin in `roofs`, per launch (or group) in `kernels`.
     Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports, ValueError for options
-    that don't go together.
+    that don't go together, TypeError for what is no report.
+
+    >>> found = roofline("gpp-v100.ncu-rep", "gpp-v100-ceilings.json")
+    >>> found.kernels[["kernel", "verdict"]].iloc[5].tolist()
+    ['sigma_gpp_gpu<6>', 'compute: FP64 FMA']
     """
     embedded = source == "embedded"
     if source not in SOURCES:
@@ -176,7 +204,19 @@ def roofline(
     check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
     selected = selection.launches(measurements)
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
-        return _embedded(selected, selection) if embedded else _build(selected, files, clock, by, selection)
+        everything = everything_of(measurements, selected)
+        build = _embedded if embedded else partial(_build, ceilings=files, clock=clock, by=by)
+        return build(selected, select=selection, everything=everything)
+
+
+def roofline_of(
+    given: Roofline | Source | Sequence[Source], ceilings: Sequence[CeilingsFile] = (), *, by: str = "launch"
+) -> Roofline:
+    """A Roofline as it is, else that of the reports given, with these options of `roofline`.
+
+    Raises what that does, and TypeError for anything else.
+    """
+    return given if isinstance(given, Roofline) else roofline(given, ceilings, by=by)
 
 
 def measurements_of(
@@ -188,11 +228,8 @@ def measurements_of(
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
-    reports = [report] if isinstance(report, (Report, MetricTable, PointTable, str, PathLike)) else list(report)
-    if not reports:
-        raise ValueError("no reports given")
     parts: list[Measurements | PointTable] = []
-    for one in reports:
+    for one in as_inputs(report):
         if isinstance(one, (str, PathLike)):
             with closing_input(one) as opened:
                 parts.append(_unless_table(opened, label or str(one), charts, instructions))
@@ -247,7 +284,9 @@ def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple
             raise RooflineError("Cannot use ceilings", file.path, reason, "Give ceilings measured on the GPU of the reports.")
 
 
-def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection) -> Roofline:
+def _build(
+    m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection, everything: tuple[Everything, ...]
+) -> Roofline:
     spec = load_spec()
     levels = tuple(level.id for level in levels_of(m, spec) if not select.levels or level.id in select.levels)
     roofs = Roofs(m, ceilings, clock)
@@ -258,24 +297,35 @@ def _build(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, s
 
     def kernels() -> Table:
         with np.errstate(all="ignore"):
-            return of_columns(kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, spec, roofs)), columns.KERNELS)
+            judged = Verdicts(m, grouping, spec, roofs)
+            return of_columns(kernels_table(m, grouping, spec, levels, judged, everything), columns.KERNELS)
 
-    return Roofline(
+    found = Roofline(
         points,
         of_rows(rows, columns.ROOFS),
         Computed(kernels),
         kernel_traffic(m, grouping),
         kernel_work(m, grouping),
         select.precisions,
+        sources=gpu_reports(m),
+        everything=everything,
     )
+    if by == "launch":
+        object.__setattr__(found, "_regroup", partial(_build, m, ceilings, clock, "kernel", select, everything))
+    return found
 
 
-def _embedded(m: Measurements, select: Selection) -> Roofline:
+def gpu_reports(m: Measurements) -> tuple[tuple[str, str], ...]:
+    """GPU and report of some launches, in their order."""
+    return tuple(dict.fromkeys(zip(m.device.tolist(), m.report.tolist(), strict=True)))
+
+
+def _embedded(m: Measurements, select: Selection, everything: tuple[Everything, ...]) -> Roofline:
     spec = load_spec()
     grouping = group(m, "launch")
     points = embedded_points(m, grouping, select)
     verdicts = Verdicts(m, grouping, spec, Roofs(m, (), "profiled"))
-    kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts)
+    kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts, everything)
     shown = {(row["report"], row["launch"]) for row in points}
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
         kernels["notes"][i] = "; ".join(filter(None, (kernels["notes"][i], charts_left_out(m, i))))
@@ -287,6 +337,8 @@ def _embedded(m: Measurements, select: Selection) -> Roofline:
         of_rows(points, columns.POINTS),
         of_rows(embedded_roofs(m, select), columns.ROOFS),
         of_columns(kernels, columns.KERNELS),
+        sources=gpu_reports(m),
+        everything=everything,
     )
 
 

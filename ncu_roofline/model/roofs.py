@@ -143,8 +143,13 @@ class Roofs:
 
 
 def _roof_ids(precision: Precision, compute: Mapping[str, RoofValues], spec: Spec) -> list[str]:
-    """Roofs of a precision, highest first: the specification's, then what a file calls by other names."""
+    """Roofs of a precision, highest first: the specification's, then what a file calls by other names.
+
+    Of instructions there is the issue limit only: files count the operations of a multiply-add, two.
+    """
     own = precision.roof_ids()
+    if precision.counts_instructions:
+        return list(own)
     elsewhere = {roof for one in spec.precisions for roof in one.roof_ids()}
     prefix = f"{precision.id}."
     return [*own, *(name for name in compute if name.startswith(prefix) and name not in own and name not in elsewhere)]

@@ -160,7 +160,14 @@ class Verdicts:
             if share > 0:
                 demand = mine[largest[row]]
                 rows[row].append(
-                    Limit("compute", demand.roof_id, demand.precision.roof_label(), share, True, of_mix(float(slower[row])))
+                    Limit(
+                        "compute",
+                        demand.roof_id,
+                        demand.precision.roof_label(),
+                        share,
+                        True,
+                        _of_mix(demand, float(slower[row])),
+                    )
                 )
 
     def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
@@ -200,3 +207,7 @@ class Verdicts:
     def _states(self) -> list[State]:
         gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
         return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
+
+
+def _of_mix(demand: Demand, slower: float) -> str:
+    return of_mix(slower, "issue limit") if demand.precision.counts_instructions else of_mix(slower)

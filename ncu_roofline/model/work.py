@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.facts import Binding, Precision, Spec
+from ncu_roofline.facts import Binding, Precision, Spec, load_spec
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.counters import Counters
@@ -18,6 +18,7 @@ from ncu_roofline.model.roofs import RoofValues
 MIXED = "mixed"
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
 _HALF = "fp16"
+_MULTIPLY_ADDS = "int32.mad"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> 
 def _work(m: Measurements, precision: Precision, quantity: Quantity, compute: Mapping[str, RoofValues]) -> Work:
     roof_id = precision.roof_ids()[0]
     ids = np.full(len(m), roof_id, dtype=object)
-    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
+    known = precision.id in m.fused and not precision.counts_instructions
+    fused = m.fused[precision.id].values if known else np.full(len(m), np.nan)
     return Work(precision.id, precision.unit, quantity, compute.get(roof_id, RoofValues.missing(len(m))), ids, fused)
 
 
@@ -121,7 +123,8 @@ class Demand:
     """Of one precision, an element per launch: the ``pipe`` it runs on, seconds at its ``roof_id``'s peak rate.
 
     ``seconds`` is work / peak; ``mix_seconds`` what its instructions need as they are, fused or not (Yang, Kurth, Williams
-    2019, equation 7); both 0 where there is no work, NaN where there is work without a known roof.
+    2019, equation 7), or on the pipes that they need; both 0 where there is no work, NaN where there is work without a known
+    roof.
     """
 
     precision: Precision
@@ -168,9 +171,11 @@ def _by_family(
 def _demand(m: Measurements, precision: Precision, work: FloatArray, compute: Mapping[str, RoofValues]) -> Demand:
     roof_id = precision.roof_ids()[0]
     roof = compute.get(roof_id, RoofValues.missing(len(m)))
-    fused = m.fused[precision.id].values if precision.id in m.fused else work
-    # Of the operations F are fused; an instruction that is not fused takes as long as one that does two.
-    slots = np.where(np.isnan(fused), work, 2 * work - fused)
+    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
+    if precision.counts_instructions:  # each of two pipes takes an instruction every other cycle
+        slots = np.where(_half_rates(m), np.fmax(work, 2 * np.fmax(fused, work - fused)), work)
+    else:  # of the operations some are fused; an instruction that is not fused takes as long as one that does two
+        slots = np.where(np.isnan(fused), work, 2 * work - fused)
     return Demand(
         precision=precision,
         pipe=_pipes(m, precision),
@@ -181,6 +186,14 @@ def _demand(m: Measurements, precision: Precision, work: FloatArray, compute: Ma
         theoretical=_seconds(work, roof.theoretical),
         measured=roof.measured,
     )
+
+
+def _half_rates(m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether each launch's chip is known to issue integer multiply-adds, and all other integer work, at half rate."""
+    spec = load_spec()
+    chips = {one: spec.architecture(one) for one in dict.fromkeys(m.capability)}
+    half = {one: chip is not None and _MULTIPLY_ADDS in chip.rates for one, chip in chips.items()}
+    return np.array([half[one] for one in m.capability], dtype=bool)
 
 
 def _seconds(work: FloatArray, peak: FloatArray) -> FloatArray:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ncu_roofline.nvrules.advice import WORTH, KernelAdvice, Lender, advice_rows, advise, collectable, plain_text, worth_telling
+from ncu_roofline.nvrules.advice import KernelAdvice, Lender, advise, collectable, plain_text
 from ncu_roofline.nvrules.context import RuleOutcome, RuleTable
+from ncu_roofline.nvrules.findings import Finding, Findings, advice_rows, findings, most_telling
 from ncu_roofline.nvrules.loading import RuleProblem
 from ncu_roofline.nvrules.runner import RuleSet, load_rules, rendered_rules, run_rules, section_identifier
 
 __all__ = [
-    "WORTH",
+    "Finding",
+    "Findings",
     "KernelAdvice",
     "Lender",
     "RuleOutcome",
@@ -18,10 +20,11 @@ __all__ = [
     "advice_rows",
     "advise",
     "collectable",
+    "findings",
     "load_rules",
+    "most_telling",
     "plain_text",
     "rendered_rules",
     "run_rules",
     "section_identifier",
-    "worth_telling",
 ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,8 @@ from ncu_roofline.nvrules.runner import RuleSet
 from ncu_roofline.report import Report, RuleMessage
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
-_OURS = "NcuRoofline"
+OURS = "NcuRoofline"
+"""What the identifiers of our rules begin with."""
 # Sections of ours and of Nsight Compute that count tensor operations.
 _TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
 # What to collect, up to its purpose or the end of the sentence; never past the next word like it, which keeps it linear.
@@ -33,13 +33,13 @@ Known = dict[object, object]
 """By (name of a rule's method, id or None): what it would work out."""
 SEVERITY = ("error", "optimization", "warning", "ok", "none")
 """Types of messages, what matters most first."""
-WORTH = 0.01
-"""What would not change a hundredth of the run time is not worth reading."""
 _OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
 
 
 def plain_text(message: str) -> str:
     """The message without ``@section:id:text@`` and the like: the texts stay, web addresses follow theirs in parentheses."""
+    if "@" not in message:
+        return message
     return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
 
 
@@ -49,7 +49,7 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     Operations of tensor cores are counted from 2023.3 on; before, counts per opcode tell them.
     """
     release = release_of(ncu_version)
-    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(_OURS):
+    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(OURS):
         return outcome
     if not any("ollect " in message.text for message in outcome.messages):
         return outcome
@@ -164,9 +164,13 @@ class KernelAdvice:
         return tuple(outcome for outcome in self.outcomes if outcome.status == SKIPPED)
 
 
+def severity(kind: str) -> int:
+    """The rank of a type of messages, what matters most first."""
+    return SEVERITY.index(kind) if kind in SEVERITY else len(SEVERITY)
+
+
 def _rank(message: RuleMessage) -> tuple[int, bool, float]:
-    rank = SEVERITY.index(message.type) if message.type in SEVERITY else len(SEVERITY)
-    return rank, message.speedup_type != "global", -(message.speedup or 0.0)
+    return severity(message.type), message.speedup_type != "global", -(message.speedup or 0.0)
 
 
 def advise(
@@ -199,12 +203,12 @@ def advise(
             outcomes=tuple(collectable(outcome, report.ncu_version) for outcome in outcomes),
         )
 
-    with _rare_collection():
+    with rare_collection():
         return tuple([advice(row) for row in watch(range(len(m)))])
 
 
 @contextmanager
-def _rare_collection() -> Iterator[None]:
+def rare_collection() -> Iterator[None]:
     """Rules make many small objects that all stay: looking for garbage among them takes a sixth of the time."""
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS, *before[1:])
@@ -212,72 +216,3 @@ def _rare_collection() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def worth_telling(
-    advice: Sequence[KernelAdvice], whole: Measurements | None = None, share: float = WORTH
-) -> tuple[tuple[KernelAdvice, ...], int]:
-    """The advice without what is worth less than ``share`` of the run time of all launches, and how many messages less.
-
-    A message is worth the time of all launches of a kernel for which the rule says the same (its title), or the part of it that
-    it promises to save.  What has no time, errors of rules and what they could not tell, stays.  ``whole`` holds all launches
-    where the advice is on a part of them, the longest for instance: each kernel's launches then stand for all of its own.
-    """
-    mine = _times((one.name, one.seconds) for one in advice)
-    times = mine if whole is None else _times(zip(whole.name.tolist(), whole.seconds.tolist(), strict=True))
-    total = math.fsum(times.values())
-    worth: defaultdict[tuple[str, str, str], float] = defaultdict(float)
-    for one, outcome, message in _all_messages(advice):
-        stands_for = times[one.name] / mine[one.name] if one.name in mine else 1.0
-        worth[one.kernel, outcome.identifier, message.title] += _saved(one, message) * stands_for
-    small = {key for key, seconds in worth.items() if seconds < share * total}
-    kept = tuple(_without(one, small) for one in advice)
-    return kept, sum(1 for _ in _all_messages(advice)) - sum(1 for _ in _all_messages(kept))
-
-
-def _times(launches: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Seconds of all launches by the kernel's full name, of those that have a time."""
-    found: dict[str, float] = {}
-    for name, seconds in launches:
-        if seconds > 0:
-            found[name] = found.get(name, 0.0) + seconds
-    return found
-
-
-def _all_messages(advice: Iterable[KernelAdvice]) -> Iterator[tuple[KernelAdvice, RuleOutcome, RuleMessage]]:
-    for one in advice:
-        for outcome in one.outcomes:
-            for message in outcome.messages:
-                yield one, outcome, message
-
-
-def _saved(one: KernelAdvice, message: RuleMessage) -> float:
-    """Seconds: of the launch, or what the message promises of its run time; without end where that is unknown."""
-    if not one.seconds > 0 or message.type in ("error", "none"):
-        return math.inf
-    promised = message.speedup if message.speedup_type == "global" else None
-    return one.seconds if promised is None else one.seconds * promised / 100
-
-
-def _without(one: KernelAdvice, small: Collection[tuple[str, str, str]]) -> KernelAdvice:
-    def kept(outcome: RuleOutcome) -> RuleOutcome:
-        messages = tuple(m for m in outcome.messages if (one.kernel, outcome.identifier, m.title) not in small)
-        return outcome if len(messages) == len(outcome.messages) else replace(outcome, messages=messages)
-
-    return replace(one, outcomes=tuple(map(kept, one.outcomes)))
-
-
-def advice_rows(advice: Iterable[KernelAdvice]) -> list[dict[str, str]]:
-    """Messages as plain text, one dict of kernel, rule, type, title and text each; those without advice ("none") left out."""
-    return [
-        {
-            "kernel": one.kernel,
-            "rule": outcome.name,
-            "type": message.type,
-            "title": message.title,
-            "text": plain_text(message.text),
-        }
-        for one in advice
-        for outcome, message in one.messages()
-        if message.type != "none"
-    ]

@@ -1,121 +1,153 @@
-"""What rules say about a report, as text and for JSON."""
+"""Advice as text: the answer for each GPU, then findings below their kernels."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ncu_roofline.nvrules.advice import WORTH, KernelAdvice, plain_text
-from ncu_roofline.nvrules.context import RuleOutcome
-from ncu_roofline.nvrules.loading import RuleProblem
-from ncu_roofline.rendering.table import wrapped
-from ncu_roofline.report import RuleMessage
-from ncu_roofline.texts import printable
+from ncu_roofline.facts.verdict import FAR, LITTLE, as_percent
+from ncu_roofline.model.ranking import WORTH
+from ncu_roofline.nvrules.findings import FINE, LONGEST, NOTE, VERDICT, Finding, Kernel
+from ncu_roofline.nvrules.telling import Told, first_sentence
+from ncu_roofline.rendering.table import fitted, wrapped
+from ncu_roofline.texts import listed
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
+_MOST_REPORTS = 4  # named beside a GPU
+_INDENT = "    "
 
 
-@dataclass(frozen=True)
-class ReportAdvice:
-    """The advice on one report, its GPUs, rule files that could not be used, and how many messages are not worth telling.
+def as_text(told: Told, width: int, *, whole: bool = False) -> str:
+    """The advice in lines of at most ``width`` characters, but for longer words.
 
-    ``notes``: what the rules did not get, since it can't be.
+    ``whole``: in full also what is fine, and what rules could not tell.
     """
-
-    report: str
-    ncu_version: str
-    devices: tuple[tuple[str, tuple[int, int]], ...]
-    kernels: tuple[KernelAdvice, ...]
-    problems: tuple[RuleProblem, ...]
-    left_out: int = 0
-    notes: tuple[str, ...] = ()
+    blocks: list[list[str]] = []
+    for device in told.sentences:
+        blocks += _gpu(told, device, width, whole)
+    blocks += _remarks(told, width, whole)
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def as_text(one: ReportAdvice, width: int) -> str:
-    """The advice in lines of at most ``width`` characters, but for longer words and heads."""
-    devices = ", ".join(name for name, _ in one.devices) or "no GPU named"
-    launches = f"{len(one.kernels)} launch{'' if len(one.kernels) == 1 else 'es'}"
-    head = f"{one.report}: {launches}, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
-    blocks = [printable(head), *(_kernel_text(kernel, width) for kernel in one.kernels), *_remarks(one.kernels, width)]
-    blocks += ["\n".join(_wrapped(f"{note[0].upper()}{note[1:]}.", width, "")) for note in one.notes]
-    if one.left_out:
-        said = f"{one.left_out} message{' is' if one.left_out == 1 else 's are'} left out"
-        note = f"{said}, each worth less than {WORTH:.0%} of the run time of all launches. --all-findings shows them."
-        blocks.append("\n".join(_wrapped(note.replace("%", " %"), width, "")))
-    return "\n\n".join(blocks)
+def left_out_text(told: Told) -> str:
+    """How many findings and notes a limit left out, "" for none."""
+    counts = ((told.left_out, "finding"), (told.notes_left_out, "note"))
+    parts = [f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count]
+    return f"{' and '.join(parts)} left out." if parts else ""
 
 
-def _kernel_text(one: KernelAdvice, width: int) -> str:
-    facts = [f"launch {one.launch}", f"grid {one.grid}" if one.grid else "", f"block {one.block}" if one.block else ""]
-    facts.append(format_value(one.seconds, "second", 3) if one.seconds > 0 else "")
-    lines = [printable(f"{one.kernel} ({', '.join(fact for fact in facts if fact)})")]
-    for outcome, message in one.messages():
-        if message.type != "none":
-            lines += _message_lines(outcome, message, width)
-    if len(lines) == 1:
-        lines.append("  nothing to say")
-    return "\n".join(lines)
+def _gpu(told: Told, device: str, width: int, whole: bool) -> Iterator[list[str]]:
+    """The head of a GPU, and a block for each of its kernels."""
+    places = told.places[device]
+    releases = dict.fromkeys(release or "of unknown release" for report, release in told.reports if report in places)
+    head = (device or "no GPU named", listed(places, _MOST_REPORTS), f"Nsight Compute {listed(releases, _MOST_REPORTS)}")
+    found = [one for one in told.found if one.kernel.device == device]
+    sentences = [*told.sentences[device][:1], *([] if found or told.left_out else ["Nothing to say."])]
+    yield [*_lines(" \N{MIDDLE DOT} ".join(head), width), *(line for text in sentences for line in _lines(text, width))]
+    kernels: dict[Kernel, list[Finding]] = {}
+    for one in found:
+        kernels.setdefault(one.kernel, []).append(one)
+    several = len(places) > 1
+    notes: set[tuple[str, str]] = set()
+    for kernel in sorted(kernels, key=lambda kernel: kernel.order):
+        yield _kernel(told, kernels[kernel], width, whole, several, notes)
+        notes |= {(one.rule, one.title) for one in kernels[kernel] if one.type == NOTE}
 
 
-def _message_lines(outcome: RuleOutcome, message: RuleMessage, width: int) -> list[str]:
-    title = message.title or outcome.name
-    gain = ""
-    if message.speedup is not None:
-        of_what = "of the kernel's time" if message.speedup_type == "global" else "of one unit's time"
-        gain = f", up to {message.speedup:.0f} % {of_what}"
-    head = f"  {_TYPES.get(message.type, message.type)}: {title} [{outcome.identifier}{gain}]"
-    return [printable(head), *_wrapped(plain_text(message.text), width, "      ")]
+def _kernel(
+    told: Told, found: Sequence[Finding], width: int, whole: bool, several: bool, notes: Collection[tuple[str, str]]
+) -> list[str]:
+    """A kernel with its findings; of ``notes`` (rule and title) that others have in full, the first sentence is enough."""
+    kernel = found[0].kernel
+    full = [one for one in found if whole or one.type != FINE or one.rule == VERDICT]
+    fine = [one.title for one in found if one not in full]
+    launches = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(found[0], several)
+    name = fitted(kernel.name, width - len(launches) - 4)
+    lines = _lines(f"{name} ({launches}): {_gain(kernel)}", width, _INDENT)
+    for one in sorted(full, key=lambda one: one.rule != VERDICT):
+        again = not whole and (one.rule, one.title) in notes
+        lines += _finding(one, first_sentence(told.said_of(one)) if again else told.said_of(one), width, several)
+    return lines + (_lines(f"fine: {'; '.join(fine)}", width, _INDENT, first="  ") if fine else [])
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return wrapped(text.split("\n"), width, indent, first=indent, whole=True)
+def _launch(finding: Finding, several: bool) -> str:
+    """The longest launch of a finding, with its report where there are several."""
+    report, number = finding.launches[0]
+    return f"launch {number} of {report}" if several else f"launch {number}"
 
 
-def _remarks(kernels: Sequence[KernelAdvice], width: int) -> list[str]:
-    """What rules could not say, once for all launches, and which rules did not run."""
-    silent = Counter(
-        (outcome.identifier, plain_text(message.text))
-        for kernel in kernels
-        for outcome, message in kernel.messages()
-        if message.type == "none"
-    )
-    lines = []
-    for (rule, text), count in silent.items():
-        lines += _wrapped(f"{rule} ({count} of {len(kernels)} launches): {text}", width, "  ")
-    skipped = Counter(outcome.reason for kernel in kernels for outcome in kernel.skipped())
-    rules = {outcome.identifier for kernel in kernels for outcome in kernel.skipped()}
-    blocks = ["\n".join(["Without advice:", *lines])] if lines else []
-    if skipped:
-        reasons = "; ".join(sorted(skipped))
-        note = f"{len(rules)} rules did not run: {reasons}. --all-rules runs those of other sections as well."
-        blocks.append("\n".join(_wrapped(note, width, "")))
-    return blocks
+def _gain(kernel: Kernel) -> str:
+    """Share of the time, and what could be saved of it."""
+    if not math.isfinite(kernel.seconds):
+        return "its run time is not known"
+    time = f"{as_percent(kernel.share)} of the time, {_seconds(kernel.seconds)}; " if kernel.share < 1 else ""
+    time = time or f"{_seconds(kernel.seconds)}; "
+    if not math.isfinite(kernel.recoverable):
+        return f"{time}what could be gained is not known"
+    if kernel.speedup < LITTLE:
+        return f"{time}nothing to gain short of doing less"
+    if kernel.speedup >= FAR:
+        return f"{time}over {FAR:.0f}x away from any limit"
+    speedup = f"{kernel.speedup:.1f}x" if kernel.speedup < 9.95 else f"{kernel.speedup:.0f}x"
+    return f"{time}at most {speedup} faster, up to {_seconds(kernel.recoverable)} less"
 
 
-def as_dict(one: ReportAdvice) -> dict[str, object]:
-    """The advice for JSON."""
-    return {
-        "report": one.report,
-        "ncu_version": one.ncu_version,
-        "left_out": one.left_out,
-        "notes": list(one.notes),
-        "kernels": [
-            {
-                "launch": kernel.launch,
-                "kernel": kernel.kernel,
-                "name": kernel.name,
-                "rules": [_outcome_dict(outcome) for outcome in kernel.outcomes],
-            }
-            for kernel in one.kernels
-        ],
-    }
+def _seconds(value: float) -> str:
+    return format_value(value, "second", 3)
 
 
-def _outcome_dict(outcome: RuleOutcome) -> dict[str, object]:
-    fields = asdict(outcome)
-    del fields["path"]
-    for message in fields["messages"]:
-        message["plain"] = plain_text(message["text"])
-    return fields
+def _finding(one: Finding, text: str, width: int, several: bool) -> list[str]:
+    facts = [one.rule, *_saved(one)]
+    if len(set(one.launches)) < one.kernel.launches:
+        facts.append(f"{len(set(one.launches))} of {one.kernel.launches} launches")
+    if one.spoken == LONGEST and text:
+        which = "its longest launch" if len(set(one.launches)) == one.kernel.launches else "the longest of these"
+        text = f"In {which} ({_launch(one, several).removeprefix('launch ')}): {text}"
+    head = f"{_TYPES.get(one.type, one.type)}: {one.title} [{'; '.join(facts)}]"
+    said = wrapped(text.split("\n"), width, _INDENT, first=_INDENT, whole=True)  # rules write lists
+    return [*_lines(head, width, _INDENT, first="  "), *said]
+
+
+def _saved(one: Finding) -> list[str]:
+    """What a finding promises beyond what the head of its kernel says."""
+    told = (one.rule, one.recoverable) == (VERDICT, one.kernel.recoverable)
+    if one.recoverable > 0 and one.kernel.seconds > 0 and not told:
+        return [f"up to {_seconds(one.recoverable)}, {as_percent(one.recoverable / one.kernel.seconds)} of the kernel's time"]
+    return [f"up to {as_percent(one.local)} less time in the unit concerned, not in all"] if math.isfinite(one.local) else []
+
+
+def _lines(text: str, width: int, indent: str = "", *, first: str = "") -> list[str]:
+    return wrapped(text, width, indent, first=first, whole=True)
+
+
+def _remarks(told: Told, width: int, whole: bool) -> Iterable[list[str]]:
+    """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
+    if told.silences and whole:
+        full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
+        yield ["Without advice:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
+    elif told.silences:
+        yield _lines(f"Without advice: {', '.join(_silent(told))}. --all-findings shows why.", width)
+    if told.skipped:
+        count = sum(told.skipped.values())
+        which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
+        yield _lines(f"{which} --all-rules runs those of other sections as well.", width)
+    for note in told.notes:
+        yield _lines(f"{note[0].upper()}{note[1:]}.", width)
+    if told.minor:
+        said = f"{told.minor:,} finding{' is' if told.minor == 1 else 's are'} left out"
+        also = f"{left_out_text(told).removesuffix('.')}, and {told.minor:,}" if left_out_text(told) else f"{said},"
+        yield _lines(f"{also} worth less than {as_percent(WORTH)} of the run time each: --all-findings shows them.", width)
+    else:
+        yield _lines(left_out_text(told), width)
+
+
+def _silent(told: Told) -> list[str]:
+    """The rules that could not tell something, with the number of launches where it is not all."""
+    count: Counter[str] = Counter()
+    for one in told.silences:
+        count[one.rule] += one.launches
+    return [
+        rule if times >= told.launches else f"{rule} ({times} of {told.launches} launches)" for rule, times in count.items()
+    ]

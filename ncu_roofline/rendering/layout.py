@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 _WALL_GAP = 4.2  # from a wall to its label: dots stand upon walls, and their halves go in between
+_OFF_LINE = 1.2  # from a line to its label, beside what goes with the size of letters
+_LEADER = 0.4  # price of what a leader crosses, in parts of what a text there would cost
+_DOTTED = 2.0  # price of covering a leader
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
 Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 
@@ -68,7 +71,7 @@ def limits(
     x0 = max(x0, x1 / 10**MAX_DECADES)
     lowest = min((performance for _, performance in found), default=top / 100)
     # The slowest roof should rise through most of the chart.
-    y0 = min(lowest / 3, top / 30, min(peaks, default=top) / 8)
+    y0 = min(lowest / 3, top / 16, min(peaks, default=top) / 8)
     y0 = max(y0, top / 10**MAX_DECADES)
     return x0, x1, y0, top * max(2.2, (top / y0) ** 0.08)  # room for a label above the highest roof
 
@@ -111,6 +114,11 @@ class Box:
         xs, ys = zip(*self.corners(), strict=True)
         return min(xs), min(ys), max(xs), max(ys)
 
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Width and height."""
+        return self.width, self.height
+
     def scaled(self, width: float, height: float) -> Box:
         """The same box with lengths that were parts of ``width`` and ``height``."""
         return Box(self.x * width, self.y * height, self.width * width, self.height * height, self.angle)
@@ -149,12 +157,21 @@ class Obstacles:
     _boxes: list[Box] = field(default_factory=list)
     _costs: list[float] = field(default_factory=list)
     _bounds: np.ndarray | None = None
+    spent: float = 0.0  # prices of all places that were taken
 
     def add(self, box: Box, cost: float = math.inf) -> None:
         """Puts an obstacle; touching it costs ``cost``."""
         self._boxes.append(box)
         self._costs.append(cost)
         self._bounds = None
+
+    def copy(self) -> Obstacles:
+        """The same ones, to try places with."""
+        return Obstacles(self.view, [*self._boxes], [*self._costs], spent=self.spent)
+
+    def take(self, other: Obstacles) -> None:
+        """Has what another has, of the same axes."""
+        self._boxes, self._costs, self._bounds, self.spent = other._boxes, other._costs, None, other.spent
 
     def cost(self, box: Box, enough: float = math.inf) -> float:
         """Price of putting a label at ``box``; infinite outside the axes or on another label.  Stops at ``enough``."""
@@ -178,8 +195,17 @@ class Obstacles:
         b = self._bounds
         return [int(i) for i in np.flatnonzero((b[:, 0] < right) & (b[:, 2] > left) & (b[:, 1] < top) & (b[:, 3] > bottom))]
 
-    def place(self, candidates: Iterable[tuple[Box, float]], margin: float = 1.0, limit: float = math.inf) -> Box | None:
-        """The cheapest of (box, price of the place), which becomes an obstacle.
+    def place(
+        self,
+        candidates: Iterable[tuple[Box, float]],
+        margin: float = 1.0,
+        limit: float = math.inf,
+        dot: tuple[float, float] | None = None,
+        shy: Obstacles | None = None,
+    ) -> Box | None:
+        """The cheapest of (box, price of the place), which becomes an obstacle; so does its leader to a ``dot``.
+
+        What needs a leader pays for what it covers of ``shy``, too, as it might seem to belong there.
 
         None if each touches another label or costs ``limit`` or more.
         """
@@ -188,10 +214,16 @@ class Obstacles:
             if price >= best_cost:
                 continue
             cost = price + self.cost(box.grown(margin), best_cost - price)
+            if dot and cost < best_cost and (line := leader(*dot, box)):
+                cost += _LEADER * self.cost(segment(*line[0], *line[1], 2.0), (best_cost - cost) / _LEADER)
+                cost += shy.cost(box) if shy else 0.0
             if cost < best_cost:
                 best, best_cost = box, cost
         if best is not None:
+            self.spent += best_cost
             self.add(best.grown(margin / 2))
+            if dot and (line := leader(*dot, best)):
+                self.add(segment(*line[0], *line[1]), _DOTTED)
         return best
 
 
@@ -207,7 +239,7 @@ def along_diagonal(view: View, bandwidths: Sequence[float], top: float, width: f
             continue
         (ax, ay), (bx, by) = [(view.x(x), view.y(y)) for x, y in ends]
         length = math.hypot(bx - ax, by - ay)
-        away = side * (height / 2 + 1.6)
+        away = side * (0.58 * height + _OFF_LINE)
         for step in range(int((length - width - 4) / 4) + 1):
             at = width / 2 + 2 + 4 * step
             x = ax + at * math.cos(angle) - away * math.sin(angle)
@@ -231,7 +263,9 @@ def along_horizontal(
         left, right = view.x(span[0]), view.x(span[1]) - 2
         for step in range(int((right - left - width / 2) / 6) + 1):
             centre = right - width / 2 - 6 * step
-            found.append((Box(centre, view.y(peak) + side * (height / 2 + 1.8), width, height), price + 12 * step / view.width))
+            found.append(
+                (Box(centre, view.y(peak) + side * (0.58 * height + _OFF_LINE), width, height), price + 12 * step / view.width)
+            )
     return found
 
 
@@ -274,7 +308,25 @@ def leader(x: float, y: float, box: Box) -> tuple[tuple[float, float], tuple[flo
     length = math.hypot(end[0] - x, end[1] - y)
     if length < 6:
         return None
-    return (x + (end[0] - x) * 2.5 / length, y + (end[1] - y) * 2.5 / length), end
+    return (x + (end[0] - x) * 3.2 / length, y + (end[1] - y) * 3.2 / length), end
+
+
+def callouts(x: float, y: float, width: float, height: float, gap: float, far: float) -> list[tuple[Box, float]]:
+    """Places for a name of a dot at (x, y): beside it, else up to ``far`` points away with a leader, rather near."""
+    found = around(x, y, width, height, gap, 1)
+    step = height + 1.5
+    for row in range(-int(far / step), int(far / step) + 1):
+        for shift in (1.0, 0.5, 0.0, -0.5, -1.0):
+            for away in (gap, gap + 1.5 * height, gap + 4 * height, gap + 8 * height):
+                side = (shift > 0) - (shift < 0)
+                box = Box(x + shift * width / 2 + side * away, y + row * step, width, height)
+                line = leader(x, y, box)
+                if line and (abs(row) > 1 or side):
+                    found.append((box, _AWAY + math.dist(*line) / far + 0.1 * (shift < 0)))
+    return found
+
+
+_AWAY = 0.9  # price of a place that needs a leader
 
 
 def around(x: float, y: float, width: float, height: float, gap: float = 3.5, reach: int = 3) -> list[tuple[Box, float]]:

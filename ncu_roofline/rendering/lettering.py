@@ -7,14 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.rendering.layout import Measure
+from ncu_roofline.rendering.paper import DEFAULT, Paper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ncu_roofline.rendering.style import Theme
-
-DPI = 160
-KEY_SIZE = 6.6  # of the font
 
 
 @lru_cache(maxsize=1)
@@ -34,18 +32,21 @@ def drawable(text: str) -> str:
     )
 
 
-def measurer(canvas: Any) -> Measure:
-    """Extent in points of a text in DejaVu Sans."""
+def measurer() -> Measure:
+    """Extent in points of a text in DejaVu Sans, on a canvas of its own: that of a picture may be too large to be made."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
 
-    renderer = canvas.get_renderer()
+    canvas: Any = FigureCanvasAgg(Figure((1, 1), dpi=DEFAULT.dpi))
+    renderer, scale = canvas.get_renderer(), 72 / DEFAULT.dpi
 
     @lru_cache(maxsize=4096)
     def extent(text: str, size: float) -> tuple[float, float]:
         font = FontProperties(family=["DejaVu Sans"], size=size)
         width, height, _ = renderer.get_text_width_height_descent(drawable(text).replace(r"\$", "$"), font, False)
         _, line, _ = renderer.get_text_width_height_descent("lp", font, False)
-        return width * 72 / DPI, max(height, line) * 72 / DPI
+        return width * scale, max(height, line) * scale
 
     return extent
 
@@ -61,15 +62,28 @@ def fitted(text: str, size: float, width: float, measure: Measure) -> str:
     return text[:low].rstrip() + "..."
 
 
+def first_fitting(texts: Sequence[str], size: float, width: float, measure: Measure) -> str:
+    """The first of ``texts``, from complete to terse, that ``width`` points hold; the last cut where none is so short."""
+    return next((text for text in texts if measure(text, size)[0] <= width), fitted(texts[-1], size, width, measure))
+
+
 def wrapped(notes: Sequence[str], size: float, width: float, most: int, measure: Measure) -> list[str]:
-    """Notes as lines of ``width`` points, ``most`` of them at most."""
+    """Notes as lines of ``width`` points, ``most`` of them at most: what does not fit is left out from the last note on."""
+    kept = [note for note in notes if note]
+    lines = _lines(kept, size, width, measure)
+    while len(lines) > most and len(kept) > 1:
+        kept.pop()
+        lines = _lines(kept, size, width, measure)
+    if len(lines) > most:
+        lines[most - 1] = fitted(f"{lines[most - 1]} {lines[most]}", size, width, measure)
+    return lines[:most]
+
+
+def _lines(notes: Sequence[str], size: float, width: float, measure: Measure) -> list[str]:
     lines = [""]
     for word in " ".join(notes).split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and measure(longer, size)[0] > width:
-            if len(lines) == most:
-                lines[-1] = fitted(f"{lines[-1]} {word}", size, width, measure)
-                break
             lines.append(fitted(word, size, width, measure))
         else:
             lines[-1] = fitted(longer, size, width, measure)
@@ -81,7 +95,12 @@ def put_text(axes: Axes, x: float, y: float, text: str, size: float, colour: str
     axes.text(x, y, drawable(text), fontsize=size, color=colour, **more)
 
 
-def put_key(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure) -> float:
+def halo(colours: Theme) -> dict[str, Any]:
+    """The ground behind a text that keeps lines away from its letters; outlined letters would be no text in svg and pdf."""
+    return {"boxstyle": "square,pad=0.06", "facecolor": colours.ground, "edgecolor": "none", "alpha": 0.75}
+
+
+def put_key(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure, paper: Paper = DEFAULT) -> float:
     """Writes one entry of a key and returns where the next may begin."""
-    put_text(sheet, x, y, text, KEY_SIZE, colours.text, va="center_baseline")
-    return x + measure(text, KEY_SIZE)[0] + 14
+    put_text(sheet, x, y, text, paper.key, colours.text, va="center_baseline")
+    return x + measure(text, paper.key)[0] + 14 * paper.scale

@@ -8,31 +8,35 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.texts import block
+from ncu_roofline.texts import block, without_folders
 from ncu_roofline.version import __version__
 
-EXPLANATION = ("report", "text", "command")
+_EXPLANATION = ("report", "text", "command")
 PAGE_THEMES = ("auto", "light", "dark")
-_DIGITS = 9  # more than any counter is worth, and half the bytes of a full double
+_DIGITS = 6  # more than any counter is worth, and less than half the bytes of a full double
 
 
-def self_contained(folder: str, template: str, scripts: Iterable[str], data: Mapping[str, Any], **values: Any) -> bytes:
-    """A page from a template: style, plotly, our ``scripts`` (one after the other) and ``data`` as JSON all inside it.
+def self_contained(
+    folder: str,
+    template: str,
+    scripts: Iterable[str],
+    data: Mapping[str, Any],
+    *,
+    styles: Iterable[str] = ("page.css",),
+    bundle: bool = True,
+    **values: Any,
+) -> bytes:
+    """A page from a template: style, plotly (with ``bundle``), our ``scripts`` one after the other, ``data`` as JSON.
 
-    Template and scripts are files beside the modules of the package ``folder``, or the kit's own.
-
-    Raises RooflineError where plotly is not installed.
+    Template, styles and scripts are files beside the modules of the package ``folder``, or the kit's own.
     """
-    plotly, script = plotly_js(), "\n".join(_asset(folder, name) for name in scripts)
+    plotly, script = plotly_js() if bundle else "", "\n".join(_lean(_asset(folder, name)) for name in scripts)
     page = _environment().from_string(_asset(folder, template)).render(
         version=__version__,
-        policy=_policy(plotly, script),
-        style=_asset(folder, "page.css"),
+        policy=_policy(*filter(None, (plotly, script))),
+        style="\n".join(_asset(folder, name) for name in styles),
         plotly=plotly,
         script=script,
         data=embed_json(data),
@@ -42,15 +46,14 @@ def self_contained(folder: str, template: str, scripts: Iterable[str], data: Map
 
 
 def plotly_js() -> str:
-    """The text of plotly.min.js of the installed plotly, found without importing it."""
-    spec = find_spec("plotly")
-    for folder in spec.submodule_search_locations or () if spec else ():
-        path = Path(folder, "package_data", "plotly.min.js")
-        if path.is_file():
-            return _for_script(path.read_text(encoding="utf-8"))
-    raise RooflineError(
-        "cannot make", "the html page", "plotly is not installed or lacks plotly.min.js", "Run: pip install plotly"
-    )
+    """The text of plotly.js that pages carry: its basic bundle, as published (its version stands in its first lines)."""
+    return _for_script(files(__package__).joinpath("plotly-basic.min.js").read_text(encoding="utf-8"))
+
+
+def _lean(script: str) -> str:
+    """A script without indentation and without the lines that are comments: readers of the page don't need them."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def _for_script(text: str) -> str:
@@ -64,9 +67,10 @@ def _asset(folder: str, name: str) -> str:
 
 
 def _environment() -> Any:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    parts = FunctionLoader(lambda name: _asset(__package__, name))
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=parts)
 
 
 def _policy(*scripts: str) -> str:
@@ -80,6 +84,16 @@ def _policy(*scripts: str) -> str:
 def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
     """The given keys of each entry as texts for a page, "" for a missing one."""
     return [{key: block(entry.get(key) or "") for key in keys} for entry in entries]
+
+
+def explanations_of(entries: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """What reports lack, as texts; ``command`` has no folders, and ``folders`` says so where it had."""
+    result = []
+    for texts in texts_of(entries, _EXPLANATION):
+        command = without_folders(texts["command"])
+        told = "Paths stand by their last part: put yours before running it." if command != texts["command"] else ""
+        result.append({**texts, "command": command, "folders": told})
+    return result
 
 
 def embed_json(value: object) -> str:

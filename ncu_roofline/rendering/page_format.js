@@ -53,6 +53,36 @@ function shorten(text, length) {
   return `${text.slice(0, head)}\u2026${text.slice(text.length - (length - 1 - head))}`;
 }
 
+/** Different texts cut to `length` such that they still differ: the same head and tail give way to what differs. */
+function shortenApart(texts, length) {
+  const cut = new Map(distinctTexts(texts).map((text) => [text, shorten(text, length)]));
+  for (let again = true; again; ) {
+    again = false;
+    const groups = new Map();
+    for (const [text, short] of cut) groups.set(short, [...(groups.get(short) || []), text]);
+    for (const same of [...groups.values()].filter((group) => group.length > 1)) {
+      again = true;
+      let common = 0;
+      while (same.every((text) => text[common] === same[0][common])) common += 1;
+      const from = Math.max(1, common - Math.floor(length / 3));
+      for (const text of same) {
+        const rest = text.slice(from);
+        cut.set(text, `\u2026${rest.length < length ? rest : `${rest.slice(0, length - 2)}\u2026`}`);
+      }
+    }
+  }
+  return cut;
+}
+
+function distinctTexts(texts) {
+  return [...new Set(texts)];
+}
+
+/** A count with its noun: "1 kernel", "2 kernels". */
+function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
+}
+
 /** Text for plotly, which reads a few tags and entities in every string. */
 function plotlyText(text) {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -107,17 +137,29 @@ const SHAPES = [
   ["triangle-right", polygon(3, 90)],
   ["hourglass", "M2,1.5H12L2,12.5H12Z"],
   ["bowtie", "M1.5,2V12L12.5,2V12Z"],
+  ["hexagram", polygon(6, 0, 3.4)],
+  ["star-diamond", polygon(4, 0, 2.6)],
+  ["diamond-tall", "M7,0.5L11,7L7,13.5L3,7Z"],
+  ["diamond-wide", "M0.5,7L7,3L13.5,7L7,11Z"],
+  ["triangle-ne", "M2,2H12V12Z"],
+  ["triangle-sw", "M2,2V12H12Z"],
 ];
 
-/** The n-th kernel's marker: filled shapes first, then the same ones open, then again. */
+/** The n-th kernel's marker; of very many kernels some share one, and their names tell them apart. */
 function shapeOf(index) {
-  const [name, path] = SHAPES[index % SHAPES.length];
-  const open = Math.floor(index / SHAPES.length) % 2 === 1;
-  return { symbol: open ? `${name}-open` : name, path, open };
+  const [symbol, path] = SHAPES[index % SHAPES.length];
+  return { symbol, path };
 }
 
-function shapeIcon(index) {
-  const { path, open } = shapeOf(index);
-  const paint = open ? { fill: "none", "stroke-width": "1.6" } : { "stroke-width": "0.5" };
-  return svgElement("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, svgElement("path", { d: path, ...paint }));
+// How symbols are filled: wholly, not at all, with a dot in it, palely, wholly with a light dot, palely with a dot.
+const FILLS = ["full", "open", "dot", "pale", "eye", "seed"];
+
+/** A small symbol beside text, in the colour of the text. */
+function shapeIcon(index, fill = "full") {
+  const { path } = shapeOf(index);
+  const [whole, pale, none] = [{ "stroke-width": "0.5" }, { "fill-opacity": "0.35", "stroke-width": "1.4" }, { fill: "none", "stroke-width": "1.4" }];
+  const paint = { full: whole, eye: whole, pale, seed: pale, open: none, dot: none }[fill];
+  const middle = { dot: {}, seed: {}, eye: { class: "eye" } }[fill];
+  const parts = [svgElement("path", { d: path, ...paint }), ...(middle ? [svgElement("circle", { cx: 7, cy: 7, r: 1.6, "stroke-width": 0, ...middle })] : [])];
+  return svgElement("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, ...parts);
 }

@@ -3,6 +3,7 @@
 const FONT = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif';
 const LABEL_SIZE = 12;
 const CELL = 5;
+const CLEAR = 14; // cost of a text that covers next to nothing
 const pen = document.createElement("canvas").getContext("2d");
 
 function textWidth(text, size = LABEL_SIZE) {
@@ -61,7 +62,7 @@ class Floor {
     return covered;
   }
   take(points) {
-    for (const [x, y] of points) this.mark(this.labels, x, y, 6);
+    for (const [x, y] of points) this.mark(this.labels, x, y, 8);
   }
 }
 
@@ -114,7 +115,7 @@ function crowdedSides(roof, roofs, projection) {
 function roofLabel(roof, texts, segment, sides, floor) {
   let best = null;
   for (const [index, text] of texts.entries()) {
-    if (best && (best.cost < 45 || index === texts.length - 1)) break;
+    if (best && (best.cost < CLEAR || index === texts.length - 1)) break;
     const place = alongRoof(roof, text, segment, sides, floor);
     if (place && (!best || place.cost < best.cost)) best = { ...place, text };
   }
@@ -144,28 +145,53 @@ function alongRoof(roof, text, segment, sides, floor) {
   return best.cost === Infinity ? null : best;
 }
 
-/** The name of a kernel beside its dots: right, left, above or below; null where there is no room. */
-function nameLabel(text, pixels, floor) {
+/** The name of a kernel beside its dots: right, left, above or below; further away with a line to them; null where there is no room. */
+function nameLabel(text, pixels, floor, { others = [], leaders = true, limit = CLEAR } = {}) {
   const width = textWidth(text);
   const right = pixels.reduce((a, b) => (b[0] > a[0] ? b : a));
   const left = pixels.reduce((a, b) => (b[0] < a[0] ? b : a));
-  const places = [
-    [right[0] + 10 + width / 2, right[1]],
-    [left[0] - 10 - width / 2, left[1]],
+  const beside = [
+    [right[0] + 12 + width / 2, right[1]],
+    [left[0] - 12 - width / 2, left[1]],
     [right[0], right[1] - 15],
     [right[0], right[1] + 15],
     [left[0], left[1] - 15],
     [left[0], left[1] + 15],
   ];
-  let best = { cost: 14 }; // a name that covers a dot is worse than no name
-  for (const [x, y] of places) {
-    const points = along(x, y, width, 0);
-    const cost = floor.cost(points);
-    if (cost < best.cost) best = { cost, points, x, y, angle: 0 };
+  const near = cheapest(beside.map(([x, y]) => ({ x, y })), width, floor, (place) => (strays(place, width, pixels, others) ? CLEAR : 0));
+  if (near.cost < CLEAR / 2) return taken(near, floor);
+  const away = [30, 45, 65, 90].flatMap((distance) => [left, right].flatMap(([x, y]) => SIDES.map(([across, down]) => ({
+    x: x + across * (distance + (down ? 0 : width / 2)) + (across && down ? across * width * 0.4 : 0), y: y + down * distance, leader: [x, y], far: distance / 30,
+  }))));
+  const far = leaders ? cheapest(away, width, floor, (place) => place.far) : near;
+  const best = far.cost < near.cost ? far : near;
+  if (best.cost >= limit) return null; // a name that covers dots is worse than no name
+  if (best.leader) best.leader = [[Math.min(Math.max(best.leader[0], best.x - width / 2 + 4), best.x + width / 2 - 4), best.y + (best.leader[1] > best.y ? 7 : best.leader[1] < best.y ? -7 : 0)], best.leader];
+  return taken(best, floor);
+}
+
+const SIDES = [[0.6, -0.6], [0.6, 0.6], [-0.6, -0.6], [-0.6, 0.6], [0, -1], [0, 1], [1, 0], [-1, 0]];
+
+function cheapest(places, width, floor, price) {
+  let best = { cost: Infinity };
+  for (const place of places) {
+    const points = along(place.x, place.y, width, 0);
+    const cost = floor.cost(points) + price(place);
+    if (cost < best.cost) best = { ...place, cost, points, angle: 0 };
   }
-  if (!best.points) return null;
-  floor.take(best.points);
   return best;
+}
+
+function taken(place, floor) {
+  floor.take(place.points);
+  return place;
+}
+
+/** Would a reader take a text for that of another dot, which is as near to it? */
+function strays({ x, y }, width, own, others) {
+  const distance = ([px, py]) => Math.hypot(Math.max(Math.abs(px - x) - width / 2, 0), py - y);
+  const mine = Math.min(...own.map(distance));
+  return others.some((dot) => distance(dot) <= Math.max(mine, 18));
 }
 
 function annotation(place, text, colour, projection, background) {

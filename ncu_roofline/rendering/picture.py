@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import DPI, fitted, put_text
+from ncu_roofline.rendering.lettering import fitted, put_text
+from ncu_roofline.rendering.paper import DEFAULT, Paper, check_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from ncu_roofline.rendering.style import Theme
 
 
-PAGE_WIDTH = 7.16 * 72  # points: both columns of a two-column paper
-_TITLE, _SUBTITLE = 10.0, 6.8  # font sizes
+_CSS = 96.0  # pixels per inch
+_BETWEEN = " \N{MIDDLE DOT} "  # parts of a subtitle
 _SETTINGS: dict[Any, Any] = {
-    "font.family": ["DejaVu Sans"],
+    # Matplotlib brings the first; readers of an svg, whose texts are text, may have to do with the others.
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Bitstream Vera Sans", "Verdana", "Helvetica", "Arial"],
     "text.usetex": False,
     "svg.hashsalt": "ncu-roofline",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "axes.unicode_minus": False,
     "text.hinting": "no_hinting",  # the same widths in png, svg and pdf, and where labels are measured
@@ -34,12 +37,18 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def saved(make: Callable[[], Figure], suffix: str) -> bytes:
-    """The figure that ``make`` draws as the bytes of a png, svg or pdf, the same every time."""
+    """The figure that ``make`` draws as the bytes of a png, svg or pdf, the same every time.
+
+    Raises PaperError for a png of too many dots; nothing that large is made before.
+    """
     metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
     with settings():
         made = make()
+        if suffix == "png":
+            width, height = made.get_size_inches()
+            check_dots(width, height, made.dpi)
         buffer = io.BytesIO()
-        made.savefig(buffer, format=suffix, dpi=DPI, facecolor=made.get_facecolor(), metadata=metadata[suffix])
+        made.savefig(buffer, format=suffix, dpi="figure", facecolor=made.get_facecolor(), metadata=metadata[suffix])
     return buffer.getvalue()
 
 
@@ -63,15 +72,16 @@ def settings() -> Iterator[None]:
 
 
 def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Callable[..., bytes], Callable[..., bytes]]:
-    """What makes pngs (160 dots per inch), svgs (texts are outlines) and pdfs (TrueType fonts) of the figures of a function.
+    """What makes pngs, svgs (texts are text) and pdfs (TrueType fonts) of the figures of a function.
 
-    They take what the function takes.
+    They take what the function takes; only a png has dots, elsewhere a pixel is 1/96 inch.
     """
 
     def render(suffix: str) -> Callable[..., bytes]:
         @wraps(figure)
         def rendered(*frames: Any, **options: Any) -> bytes:
-            return saved(lambda: figure(*frames, **options), suffix)
+            dots = {} if suffix == "png" else {"dpi": _CSS}
+            return saved(lambda: figure(*frames, **{**options, **dots}), suffix)
 
         return rendered
 
@@ -87,9 +97,25 @@ def sheet_over(made: Figure, width: float, height: float) -> Axes:
     return sheet
 
 
-def put_header(sheet: Axes, title: str, subtitle: str, colours: Theme, measure: Measure) -> None:
-    """Title and subtitle at the top of a sheet."""
+def header_height(lines: int, paper: Paper) -> float:
+    """Points that a title takes with so many lines below it."""
+    return 14 * paper.scale + lines * 1.5 * paper.key + 6 * paper.scale + paper.edge - DEFAULT.edge
+
+
+def put_header(
+    sheet: Axes, title: str, subtitle: str | Sequence[str], colours: Theme, measure: Measure, paper: Paper = DEFAULT
+) -> None:
+    """Title and the lines below it at the top of a sheet; of parts between dots the last ones go where all have no room."""
     width, height = sheet.get_xlim()[1], sheet.get_ylim()[1]
-    title = fitted(title, _TITLE * 1.25, width - 12, measure)  # bold is wider than what is measured
-    put_text(sheet, 6, height - 7, title, _TITLE, colours.text, va="top", weight="bold")
-    put_text(sheet, 6, height - 22, fitted(subtitle, _SUBTITLE, width - 12, measure), _SUBTITLE, colours.faint, va="top")
+    room = width - 2 * paper.edge
+    title = fitted(title, paper.title * 1.25, room, measure)  # bold is wider than what is measured
+    top = height - paper.edge + 1
+    put_text(sheet, paper.edge, top, title, paper.title, colours.text, va="top", weight="bold")
+    top -= 1.65 * paper.title
+    for line in (subtitle,) if isinstance(subtitle, str) else subtitle:
+        parts = line.split(_BETWEEN)
+        while len(parts) > 1 and measure(_BETWEEN.join(parts), paper.key)[0] > room:
+            parts.pop()
+        text = fitted(_BETWEEN.join(parts), paper.key, room, measure)
+        put_text(sheet, paper.edge, top, text, paper.key, colours.faint, va="top")
+        top -= 1.5 * paper.key

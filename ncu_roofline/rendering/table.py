@@ -15,11 +15,22 @@ BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[3
 _RESET = "\33[0m"
 _PAINT = re.compile("(\33\\[(?:[0-2]|3[1-3])m)")
 _GAP = "  "
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")  # of a shell's command, with its quotes
+_PLAIN_LIST = re.compile(r"[\w.,:]+")
+_LIST_ITEM = re.compile(r"[^,]+,?")
 _FIRST_LAST = 8  # characters that the first column keeps whatever the width
 _ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
 _MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
-# Entities rather than backslashes where GitHub's own additions (links, mentions, emoji, formulas, cells) look before escapes.
+# Entities rather than backslashes where GitHub's own additions (links, emoji, formulas, cells) look before escapes.
 _ENTITIES = '<>&@$|`":.'
+
+
+# What GitHub and GitLab make mentions, references, mails and links of. They look after escapes and entities are undone, so
+# that only a character in between keeps them from it.
+_REFERENCE = re.compile(
+    r"""@(?=\w)|[#!&$](?=\d)|[~%](?=["\w])|\bGH-(?=\d)|[\[*](?=[a-z_]+:["\d])|:(?=//)|(?<=www)\.""", re.IGNORECASE
+)
+_BREAK = "\N{ZERO WIDTH SPACE}"
 
 
 def columns_wide(text: str) -> int:
@@ -180,10 +191,37 @@ def wrapped(text: str | Iterable[str], width: int, indent: str = "", *, first: s
         while words:
             most = max(width - len(start), 1)
             end = len(words) if len(words) <= most else words.rfind(" ", 0, most + 1)
+            if words.startswith(" %", end):  # a number and its sign stay together
+                end = max(words.rfind(" ", 0, end), 0) or end
             if end < 0:
                 end = most if not whole else words.find(" ") if " " in words else len(words)
             lines.append(start + words[:end])
             words, start = words[end:].lstrip(), indent
+    return lines
+
+
+def command_lines(command: str, width: int, first: str = "  ") -> list[str]:
+    """A command for a shell behind ``first``, in lines of at most ``width`` that end with a backslash: they can be copied.
+
+    It is broken between words, and a word that is longer, such as a list of metrics, behind its commas: there the next line
+    begins without blanks, as the shell joins them.  What is quoted is never broken.
+    """
+    lines = [first]
+    for word in _WORD.findall(command):
+        pieces = _LIST_ITEM.findall(word) if len(word) > width - 10 and _PLAIN_LIST.fullmatch(word) else [word]
+        if lines[-1] == first:
+            lines[-1] += pieces[0]
+        elif len(f"{lines[-1]} {pieces[0]} \\") <= width:
+            lines[-1] += f" {pieces[0]}"
+        else:
+            lines[-1] += " \\"
+            lines.append(f"      {pieces[0]}")
+        for piece in pieces[1:]:
+            if len(f"{lines[-1]}{piece} \\") <= width:
+                lines[-1] += piece
+            else:
+                lines[-1] += "\\"
+                lines.append(piece)
     return lines
 
 
@@ -194,8 +232,12 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
 
 
 def escape(text: str) -> str:
-    """``text`` as Markdown that shows it literally: no markup, no html, no links, mentions or formulas, no line ends."""
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", clean(text))
+    """``text`` as Markdown that shows it literally: no markup, no html, no links, no formulas, no line ends.
+
+    A zero-width space behind their first characters keeps mentions and references (@name, #1) from being any.
+    """
+    text = _REFERENCE.sub(lambda found: found[0] + _BREAK, clean(text))
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", text)
 
 
 def markdown(table: Table) -> str:

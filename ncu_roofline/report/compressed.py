@@ -53,10 +53,11 @@ def spooled(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> FileBy
 
     Raises RooflineError if that is more than `MOST_BYTES`, can't be read, or there is no room for it.
     """
-    return copied(path, _chunks(path, head, file), "read into")
+    return copied(path, bounded(path, head, file), "read into")
 
 
-def _chunks(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterator[bytes]:
+def bounded(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterator[bytes]:
+    """``head`` and all that follows in ``file``, in chunks.  Raises RooflineError as `spooled`."""
     size, chunk = 0, head
     while chunk:
         size += len(chunk)

@@ -5,6 +5,7 @@ Called only once reading has failed, so it may look twice.
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 from typing import Protocol
@@ -12,6 +13,7 @@ from typing import Protocol
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import REPORT_SUFFIXES
 from ncu_roofline.report.schema import FORMAT_VERSION, MAGIC
+from ncu_roofline.suggestions import nearest
 
 Path = str | os.PathLike[str]
 
@@ -41,6 +43,7 @@ _SIGNATURES = (
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
 )
 _SKIPPABLE = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
+_LOOKED_AT = 2_000  # files of a folder, for one that is like a misspelt name
 _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 # Tags with which a block header can begin: its fields 1 to 10, each with its wire type.
 _HEADER_TAGS = frozenset((0x08, 0x10, 0x1A, 0x22, 0x28, 0x32, 0x38, 0x40, 0x48, 0x50))
@@ -58,13 +61,26 @@ def cannot_open(path: Path, error: OSError | ValueError) -> RooflineError:
             if os.path.exists(with_suffix):
                 return cannot_read(path, "there is no such file", f"Did you mean {with_suffix}?")
         pipe = os.fspath(path) == "-"
-        next_step = "Give /dev/stdin to read standard input." if pipe else "Check the path."
+        next_step = "Give /dev/stdin to read standard input." if pipe else f"Check the path{_question(path) or '.'}"
         return cannot_read(path, "there is no such file", next_step)
     if isinstance(error, IsADirectoryError):
         return cannot_read(path, "it is a folder", PASS_REPORT)
     if isinstance(error, PermissionError):
         return cannot_read(path, "permission denied", "Check who may read it: what ncu wrote under sudo belongs to root.")
     return cannot_read(path, getattr(error, "strerror", None) or str(error), "Check the path.")
+
+
+def _question(path: Path) -> str:
+    """Whether a file of that folder with a name like this is meant, "" where there is none."""
+    folder = os.path.dirname(os.fspath(path))
+    try:
+        with os.scandir(folder or ".") as found:
+            names = sorted(entry.name for entry in itertools.islice(found, _LOOKED_AT) if entry.is_file())
+    except (OSError, ValueError):
+        return ""
+    by_stem = {os.path.splitext(name)[0]: name for name in sorted(names, key=lambda name: name.endswith(REPORT_SUFFIXES))}
+    near = nearest(os.path.splitext(os.path.basename(os.fspath(path)))[0], by_stem)  # all have the suffix of reports in common
+    return f"; did you mean {os.path.join(folder, by_stem[near])}?" if near else ""
 
 
 def not_a_report(path: Path, head: bytes, size: int, *, piped: bool = False) -> RooflineError:

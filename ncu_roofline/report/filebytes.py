@@ -41,6 +41,8 @@ class FileBytes:
         return window[start - first : stop - first]
 
     def _read(self, start: int, size: int) -> bytes:
+        if self._file.closed:
+            raise ValueError(f"the report {self._path} is closed: read it before, or open it again")
         try:
             with self._lock:
                 self._file.seek(start)

@@ -7,14 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.report.framing import RawFile
 from ncu_roofline.report.metrics import Layouts, MetricRecord, Metrics, Value, read_record
 from ncu_roofline.report.rules import RuleResult, read_rule
 from ncu_roofline.report.schema import Kind, message, text
 from ncu_roofline.report.session import Process
+from ncu_roofline.texts import clean, shorten
+from ncu_roofline.units import format_value
 
 _LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
+_SHOWN_NAME = 60  # characters of a name at a prompt
+TIME_METRIC = "gpu__time_duration.sum"
 DEVICE_PREFIX = "device__attribute_"
 Dim3 = tuple[int, int, int]
 
@@ -119,7 +124,18 @@ class Kernel:
         self._place = place
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.index}: {self.name}>"
+        try:
+            sizes = [
+                f"{name} {'x'.join(map(str, size))}"
+                for name, size in (("grid", self.launch.grid), ("block", self.launch.block))
+                if size
+            ]
+            nanoseconds = self.metrics.get(TIME_METRIC)
+            time = [format_value(nanoseconds * 1e-9, "second")] if isinstance(nanoseconds, (int, float)) else []
+            said = ", ".join([shorten(clean(self.name), _SHOWN_NAME), *sizes, *time, f"{len(self.metrics.names())} metrics"])
+        except (RooflineError, ValueError):  # damaged, or of a closed report: at a prompt nothing may raise
+            said = "can't be read"
+        return f"<Kernel {self.index}: {said}>"
 
     @functools.cached_property
     def launch(self) -> Launch:

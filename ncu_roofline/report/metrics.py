@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.report.framing import RawFile
 from ncu_roofline.report.schema import Kind, damage_errors, message
+from ncu_roofline.texts import clean, shorten
 
 Value = float | int | str
 Instances = list[tuple[Value | None, Value | None]]
 
 _LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
+_SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
 _NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
 
 
@@ -150,7 +153,20 @@ class Metrics(Mapping[str, Value]):
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        return f"<Metrics: {len(self._record.layout.index)} names>"
+        names = list(self._record.layout.index)
+        more = [f"  ... and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        return "\n".join(
+            [f"<Metrics: {len(names)} names>", *(f"  {clean(name)}: {self._glance(name)}" for name in names[:_SHOWN]), *more]
+        )
+
+    def _glance(self, name: str) -> str:
+        """A value at a prompt, where nothing may raise: of a closed report, say."""
+        try:
+            return shorten(clean(str(self[name])), _VALUE_LENGTH)
+        except KeyError:
+            return "instances only"
+        except (RooflineError, ValueError):
+            return "can't be read"
 
     def names(self) -> tuple[str, ...]:
         """All names, also of metrics that have instances only."""

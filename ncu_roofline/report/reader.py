@@ -6,23 +6,25 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from pathlib import PurePath
 from types import TracebackType
 from typing import Any, overload
 
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.report.empty import EMPTY, SHORT, check_short, is_empty
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
-from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Kernel, Launch, Place, Source, device_of, read_launch
+from ncu_roofline.report.kernel import DEVICE_PREFIX, TIME_METRIC, Device, Kernel, Launch, Place, Source, device_of, read_launch
 from ncu_roofline.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
 from ncu_roofline.report.schema import KINDS, text
 from ncu_roofline.report.session import Process, Session, read_process, read_session
-from ncu_roofline.texts import printable
+from ncu_roofline.texts import clean, printable
 from ncu_roofline.units import format_value
 
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
 MOST_LAUNCHES = 20
 _NAME_LENGTH = 100
-_TIME_METRIC = "gpu__time_duration.sum"
+_SHOWN = 12  # kernels at a prompt
 
 
 class _Kernels(Sequence[Kernel]):
@@ -49,7 +51,8 @@ class _Kernels(Sequence[Kernel]):
         return len(self._places)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} kernels>"
+        more = [f"  ... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        return "\n".join([f"<{len(self)} kernels>", *(f"  {kernel!r}" for kernel in self[:_SHOWN]), *more])
 
 
 class _Contents:
@@ -194,7 +197,15 @@ class Report:
         return len(self._places)
 
     def __repr__(self) -> str:
-        return f"<Report {self.path}: {len(self)} kernels>"
+        try:
+            device = self.device
+        except (RooflineError, ValueError):  # damaged, or closed: at a prompt nothing may raise
+            device = None
+        about = [clean(device.name)] if device else []
+        about += [f"Nsight Compute {clean(self.ncu_version)}"] if self.ncu_version else []
+        kernels = repr(self.kernels).partition("\n")
+        said = ", ".join([kernels[0].strip("<>"), *about])
+        return f"<Report {clean(os.path.basename(self.path))}: {said}>{kernels[1]}{kernels[2]}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first launches."""
@@ -250,6 +261,10 @@ def read_report(path: str | os.PathLike[str]) -> Report:
 
     Reads the block headers only; the file is checked to be complete to its last byte.  Raises RooflineError, which says what
     the file is instead, or where it is damaged.
+
+    >>> with read_report("gpp-v100.ncu-rep") as report:
+    ...     report.device.name, len(report.kernels), report.kernels[0].metrics["dram__bytes.sum"]
+    ('Tesla V100-SXM2-16GB', 6, 445530186084)
     """
     raw = open_raw(path)
     try:
@@ -263,7 +278,7 @@ def report_html(report: Report) -> str:
     """A table of the first launches as html; nothing of the report reaches it unescaped.  Raises RooflineError for damage."""
     devices = ", ".join(device.name for device in report.devices) or "no GPU named"
     release = f"Nsight Compute {report.ncu_version}" if report.ncu_version else "Nsight Compute of unknown release"
-    heading = f"{report.path}: {len(report)} launches, {devices}, {release}"
+    heading = f"{PurePath(report.path).name}: {len(report)} launches, {devices}, {release}"
     rows = "".join(_row(report, index) for index in range(min(len(report), MOST_LAUNCHES)))
     more = len(report) - MOST_LAUNCHES
     rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
@@ -273,7 +288,7 @@ def report_html(report: Report) -> str:
 
 def _row(report: Report, index: int) -> str:
     kernel = report.kernels[index]
-    nanoseconds = kernel.metrics.get(_TIME_METRIC)
+    nanoseconds = kernel.metrics.get(TIME_METRIC)
     seconds = nanoseconds * 1e-9 if isinstance(nanoseconds, (int, float)) else float("nan")
     name = kernel.name if len(kernel.name) <= _NAME_LENGTH else f"{kernel.name[: _NAME_LENGTH - 3]}..."
     sizes = ["x".join(map(str, size)) if size else "" for size in (kernel.launch.grid, kernel.launch.block)]

@@ -15,6 +15,7 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import Roofline
 from ncu_roofline.report import KernelData
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
@@ -54,7 +55,7 @@ def at(comparison: Comparison, precision: str, level: str, row: int = 0) -> Any:
 
 def test_columns_are_the_declared_ones(make: Make) -> None:
     result = compare(make(slower(1e-3)), make(slower(2e-3)))
-    for name in ("kernels", "levels", "summary", "thresholds"):
+    for name in ("kernels", "levels", "summary", "thresholds", "roofs"):
         declared = getattr(columns, f"COMPARISON_{name.upper()}")
         assert list(getattr(result, name)) == [column.name for column in declared]
 
@@ -141,7 +142,7 @@ def test_launches_are_compared_one_by_one_and_totals_told_apart(make: Make) -> N
     whole = at(result, "fp64", "dram", row=-1), at(result, "", "dram", row=-1)
     assert (whole[1]["traffic_before"], whole[1]["traffic"]) == pytest.approx((750e6, 1500e6))
     assert (whole[0]["intensity_before"], whole[0]["intensity"]) == pytest.approx((8.0, 2.0))
-    assert "3 -> 1 launches, compared per launch" in row["notes"]
+    assert "its launches, 3 before and 1 now, are compared per launch" in row["notes"]
     assert "differs in 1 of 1 kernels" in summary["notes"]
 
 
@@ -219,7 +220,7 @@ def test_the_verdict_on_a_group_is_that_of_most_of_its_time(make: Make) -> None:
     row = only(result := compare(before, after))
     assert (row["verdict_before"], row["verdict"]) == ("memory: L2", "compute: FP64 FMA")
     assert "memory: L2 -> compute: FP64 FMA" in render(result, "text", width=200).decode()
-    assert "memory: L2 -&#62; compute: FP64 FMA" in render(result, "md").decode()
+    assert "memory: L2 \N{RIGHTWARDS ARROW} compute: FP64 FMA" in render(result, "md").decode()
     alike = judged(make(*[slower(1e-3)] * 3), *["latency"] * 3)
     assert only(compare(alike, alike))["verdict"] == "latency"
     apart = compare(before, judged(make(kernel(complete(), "void other()")), "latency")).kernels
@@ -256,7 +257,7 @@ def test_how_kernels_are_matched(make: Make, case: str) -> None:
         return
     assert result["matched"].tolist() == [how]
     assert ("matched" in result["notes"][0]) == (how != "configuration")
-    assert ("grid 8x1x1 block 128x1x1 -> grid 16x1x1" in result["notes"][0]) == (how == "name")
+    assert ("was grid 8x1x1 block 128x1x1 and is grid 16x1x1" in result["notes"][0]) == (how == "name")
     assert ("before it was" in result["notes"][0]) == (how in ("parameters", "numbers"))
 
 
@@ -461,7 +462,11 @@ def test_wrong_settings(wrong: dict[str, Any]) -> None:
 
 def test_wrong_calls(make: Make) -> None:
     one = make(slower(1e-3))
-    with pytest.raises(ValueError, match="nothing to compare"):
+    with pytest.raises(TypeError, match="not an object of type NoneType"):
+        compare(None)  # type: ignore[arg-type]
+    with pytest.raises(RooflineError, match="/nowhere: there is no such file"):
+        compare("/nowhere")
+    with pytest.raises(TypeError, match="nothing to compare"):
         compare(one)
     with pytest.raises(ValueError, match="zip"):
         compare(one, one, labels=["a"])

@@ -17,6 +17,7 @@ from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_
 from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.plain_table import plain_rows
+from ncu_roofline.report import read_report
 from tests import published, published_report
 from tests.analyses import published_portability as paper
 
@@ -283,3 +284,11 @@ def test_runs_of_a_roofline(tmp_path: Path) -> None:
     assert [100 * row["efficiency"] for row in portability(runs).platform_rows] == pytest.approx(
         published.EFFICIENCY, abs=paper.TOLERANCE
     )
+
+
+def test_an_open_report_is_no_run() -> None:
+    with (
+        read_report(Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100.ncu-rep") as opened,
+        pytest.raises(TypeError, match="not of type Report"),
+    ):
+        portability(opened)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def test_what_is_printed(run: Command, source: Path, folder: Path) -> None:
     outcome = run("annotate", source, "-o", folder / "out.ncu-rep", "--no-rules")
     assert (outcome.code, outcome.err) == (0, f"Wrote {folder / 'out.ncu-rep'}\n")
     lines = outcome.out.splitlines()
-    assert lines[0] == f"{source}: 2 launches, NVIDIA A100-SXM4-40GB (8.0), Nsight Compute 2024.1.0.0"
+    assert lines[0] == f"{source.name}: 2 launches, NVIDIA A100-SXM4-40GB (8.0), Nsight Compute 2024.1.0.0"
     rows = dict(line.strip().split("  ", 1) for line in lines[1:] if line.startswith("  "))
     assert (
         rows["FP64"].strip().startswith("chart in 1 of 2 launches (binding: smsp__sass_thread_inst_executed_op_d{add,mul,fma}")

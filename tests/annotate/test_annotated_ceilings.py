@@ -79,8 +79,7 @@ def test_advice_of_both_commands_is_the_same(run: Command, tmp_path: Path) -> No
     words = (DEMO / "gpp-v100.ncu-rep", "--ceilings", DEMO / "gpp-v100-ceilings.json")
     advised = json.loads(run("advise", *words, "--all-findings", "--json").out)
     assert run("annotate", *words, "-o", tmp_path / "out.ncu-rep").code == 0
-    rules = [rule for report in advised for one in report["kernels"] for rule in one["rules"]]
-    texts = {said["plain"] for rule in rules for said in rule["messages"]}
+    texts = {one["text"] for one in advised["findings"] + advised["without_advice"]}
     with read_report(tmp_path / "out.ncu-rep") as opened:
         said = [message for one in opened.kernels for rule in added(one).rules for message in rule.messages]
     plain = {plain_text(message.text) for message in said}

@@ -16,12 +16,12 @@ show {r}
 show --by kernel {r}
 show --by application --clock max {r}
 show --source embedded {r}
-show --source embedded --json {r}
+show --source embedded --json --full-paths {r}
 show --view time --launch-latency 4us --width 80 {r}
 show --view instruction {r}
 show --view instruction --by kernel --kernel . {r}
 show --trajectory {b} {r}
-show --label nvtx {r}
+show --label nvtx --all --notes {r}
 show --label 'nvtx:(s.*)' --json {r}
 show --nvtx . --launch 0,2-3 --top 2 {r}
 show --precision fp64,tensor --level l2,dram --width 60 {r}
@@ -35,6 +35,7 @@ explain --precision tensor --level l2 {r}
 explain --keep-going --gpu 9.0 --kernel . --nvtx s --launch 0 --top 1 {r} {b}
 advise {r}
 advise --json --all-findings --all-rules {r}
+advise --json --full-paths --budget 600 --longest 3 {r} {b}
 advise --ceilings auto --top 2 --kernel . --keep-going {r} {b}
 advise --nvtx s --launch 0 {r}
 annotate {r} -o {o}.ncu-rep
@@ -48,6 +49,7 @@ compare {b} {r} -o {o}.csv --table levels --kernel . --launch 0-2 --top 2
 compare {b} {r} -o {o}.json --clock max --precision fp64 --level dram --nvtx s
 compare {b} {r} -o {o}.txt --gpu 8.0 --force
 compare {b} {r} -o {o}.parquet --table summary
+compare {b} {r} -o {o}.csv --table roofs
 compare {b} {r} --fail-if 'time > 1.05 * baseline' --fail-if 'fraction < 0.9 * baseline' --strict --junit {o}.xml
 compare {b} {r} --fail-if 'bytes.dram > 1.1 * baseline or flops.fp64 > baseline' --format csv --table thresholds
 compare --keep-going {b} {r} --ceilings auto
@@ -80,19 +82,21 @@ render --keep-going {r} {b} -o {o}.json --clock max --ceilings auto
 """
 
 SLOW = """
+compare {b} {r} -o {o}.html --title T --theme dark
+compare {r} {b} -o {o}.svg --theme light
 render {r} -o {o}.html
 render {r} -o {o}.html --view time --launch-latency 4us --theme dark
 render {r} -o {o}.html --view instruction --title T
 render {b} {r} -o {o}.html --trajectory --label '(.*)'
 render {r} -o {o}.html --source embedded --theme light
 render {r} -o {o}.svg --theme dark
-render {r} -o {o}.svg --view time
+render {r} -o {o}.svg --view time --preset slide
 render {r} -o {o}.svg --view instruction --by kernel
 render {r} -o {o}.svg --source embedded
 render {b} {r} -o {o}.svg --label nvtx --precision fp64 --level dram
 render {r} -o {o}.png --kernel . --launch 0-1 --nvtx s --top 2 --gpu 8.0
-render {r} -o {o}.png --view time --title T
-render {r} -o {o}.pdf
+render {r} -o {o}.png --view time --title T --width 120mm --dpi 200
+render {r} -o {o}.pdf --width 5in --height 9in --font 7 --size time
 render {r} -o {o}.pdf --view instruction
 """
 

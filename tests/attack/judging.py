@@ -128,7 +128,8 @@ def leaked(what: str, data: bytes, line: Line) -> str:
     if what.endswith(".html"):
         return _active(text)
     if what.endswith(".svg"):
-        return next(iter(re.findall(r"<(?:script|foreignObject)\b|\bon\w+=|javascript:", text)), "")
+        markup = "".join(re.findall("<[^>]*>", text))  # its texts are text, whatever they say
+        return next(iter(re.findall(r"<(?:script|foreignObject)\b|\bon\w+=|javascript:", markup)), "")
     if what.endswith(".csv"):
         return next((f"the cell {cell[:60]!r}" for cell in _cells(text) if cell[:1] in "=+@\t\r" and cell), "")
     return ""
@@ -140,9 +141,9 @@ _BAD = ("Cc", "Cf", "Cs")
 @functools.cache
 def _library() -> str:
     """The drawing library inside pages, which has control characters of its own."""
-    from plotly.offline import get_plotlyjs
+    from ncu_roofline.rendering.page import plotly_js
 
-    return get_plotlyjs()
+    return plotly_js()
 
 
 def _cells(text: str) -> Iterator[str]:

@@ -39,7 +39,7 @@ def test_the_table(run: Command, pair: tuple[Path, Path]) -> None:
     lines = outcome.out.splitlines()
     assert lines[0] == "after.ncu-rep against before.ncu-rep (baseline)"
     said = " ".join(" ".join(lines[1:4]).split())
-    assert said.startswith("slower by 100 %, 5 ms lost: 5 ms -> 10 ms (most by main_loop +5 ms). New: 1 ms (fresh). Gone: 1 ms")
+    assert said.startswith("2.00x slower, 5 ms lost: 5 ms -> 10 ms (most by main_loop +5 ms). New: 1 ms (fresh). Gone: 1 ms")
     assert "In all: 2 launches, 6 ms -> 2 launches, 11 ms. 3 kernels: 1 slower, 1 added, 1 removed." in said
     row = next(line for line in lines if line.startswith("main_loop"))
     assert "5 ms -> 10 ms  +100.0 %" in row
@@ -96,6 +96,12 @@ def repeated(tmp_path: Path) -> tuple[Path, Path]:
     return report(tmp_path / "one.ncu-rep", one), report(tmp_path / "two.ncu-rep", one, one)
 
 
+def test_kernels_are_counted_as_kernels_whatever_their_configurations(run: Command, tmp_path: Path) -> None:
+    grids = [replace(kernel(complete(), "void k()"), grid=(size, 1, 1)) for size in (8, 16)]
+    path = report(tmp_path / "a.ncu-rep", *grids, kernel(complete(), "void other()"))
+    assert " 2 kernels in 3 configurations: 3 same." in run("compare", path, path, "--width", 200).out
+
+
 SAME_PER_LAUNCH = (
     "time > 1.05 * baseline",
     "time < 0.95 * baseline",
@@ -138,8 +144,8 @@ def test_another_number_of_launches_in_every_format(run: Command, tmp_path: Path
     (cells,) = csv.DictReader(lines)
     assert (cells["seconds"], cells["total_seconds"], cells["outcome"]) == ("0.001", "0.002", "same")
     markdown = run("compare", *repeated, "-o", "-", "--format", "md").out
-    assert "| kernel | launches | total time | time/launch |" in markdown
-    assert "| k | 1 -&#62; 2 | 1 ms -&#62; 2 ms | 1 ms -&#62; 1 ms | \\= |" in markdown
+    assert "| k | 1 ms | same |" in markdown
+    assert "its launches, 1 before and 2 now, are compared per launch" in markdown
     run("compare", *repeated, "--fail-if", "time > 1.05 * baseline", "--junit", target := tmp_path / "junit.xml")
     (case,) = ElementTree.parse(target).getroot().iter("testcase")
     assert (case.get("time"), list(case)) == ("0.001000000", [])
@@ -179,7 +185,7 @@ def test_json_says_it_on_standard_error(run: Command, pair: tuple[Path, Path]) -
     assert "tripped: time > 1.05 * baseline: main_loop" in outcome.err
 
 
-@pytest.mark.parametrize("table", ["kernels", "levels", "summary", "thresholds"])
+@pytest.mark.parametrize("table", ["kernels", "levels", "summary", "thresholds", "roofs"])
 def test_csv(run: Command, tmp_path: Path, pair: tuple[Path, Path], table: str) -> None:
     target = tmp_path / "out.csv"
     outcome = run("compare", *pair, "-o", target, "--table", table, "--fail-if", "time > 1 s")
@@ -189,13 +195,34 @@ def test_csv(run: Command, tmp_path: Path, pair: tuple[Path, Path], table: str) 
     assert list(rows[0]) == [column.name for column in getattr(columns, f"COMPARISON_{table.upper()}")]
 
 
-@pytest.mark.parametrize(("suffix", "start"), [("md", "# Nightly"), ("txt", "after.ncu-rep against"), ("json", "{")])
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [("md", "<!-- ncu-roofline compare -->\n\n## Nightly"), ("txt", "after.ncu-rep against"), ("json", "{")],
+)
 def test_files(run: Command, tmp_path: Path, pair: tuple[Path, Path], suffix: str, start: str) -> None:
     target = tmp_path / f"out.{suffix}"
     assert run("compare", *pair, "-o", target, "--title", "Nightly").code == 0
     assert target.read_text().startswith(start)
     assert_refused(run("compare", *pair, "-o", target), target)
     assert run("compare", *pair, "-o", target, "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("html", b"<!DOCTYPE"), ("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_pictures_and_pages(run: Command, tmp_path: Path, pair: tuple[Path, Path], suffix: str, start: bytes) -> None:
+    target = tmp_path / f"out.{suffix}"
+    assert run("compare", *pair, "-o", target, "--theme", "dark").code == 0
+    assert target.read_bytes().startswith(start)
+
+
+def test_roofs_are_those_of_each_report(run: Command, tmp_path: Path) -> None:
+    """Two reports of one GPU at two clocks: each has compute roofs at its own."""
+    clocks = {"slow": 1.0e9, "fast": 1.4e9}
+    paths = [report(tmp_path / f"{name}.ncu-rep", kernel(complete(clock=clock))) for name, clock in clocks.items()]
+    rows = json.loads(run("compare", *paths, "--json").out)["roofs"]
+    peaks = [row["value"] for row in rows if row["roof"] == "fp64.fma"]
+    assert peaks[1] == pytest.approx(1.4 * peaks[0])
 
 
 def test_markdown_tables(run: Command, pair: tuple[Path, Path]) -> None:
@@ -284,7 +311,7 @@ BAD_OPTIONS = {
     "junit without thresholds": (("--junit", "x.xml"), "--junit x.xml"),
     "two on standard output": (("--fail-if", "time > 1", "--junit", "-"), "--junit -"),
     "json and a file": (("--json", "-o", "x.json"), "--json x.json"),
-    "no format": (("-o", "x.png"), "x.png"),
+    "no format": (("-o", "x.gif"), "x.gif"),
 }
 
 

@@ -27,7 +27,7 @@ COMMANDS = (
     ("show", "--json"),
     ("show", "--by", "kernel"),
     ("explain",),
-    ("advise", "--top", "1", "--json"),
+    ("advise", "--longest", "1", "--json"),
     ("render", "-o", "-", "--format", "csv"),
 )
 # A scheduler and a worker in processes of their own; the address goes to standard output.  Ends with its standard input.

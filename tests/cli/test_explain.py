@@ -110,7 +110,7 @@ class TestChips:
         one = explained(run, path, "--precision", "fp64,tensor")
         assert not any("tensor" in name for name in metrics_of(one))
         assert [p["id"] for p in one["precisions"]] == ["fp64"]
-        assert "compute capability 7.5 has no counters for tensor (TU116 and TU117 have no tensor cores)" in one["notes"]
+        assert "compute capability 7.5 has no counters for Tensor (TU116 and TU117 have no tensor cores)" in one["notes"]
         rtx = {**TURING, "device__attribute_display_name": "NVIDIA GeForce RTX 2060"}
         one = explained(run, made(tmp_path / "s.ncu-rep", bare(rtx)), "--precision", "fp64,tensor")
         assert any("ops_path_tensor" in name for name in metrics_of(one))

@@ -35,18 +35,19 @@ def report(tmp_path: Path) -> Path:
 
 
 def test_show(run: Command, report: Path) -> None:
-    shown = run("show", report, "--view", "instruction", "--width", 140)
+    shown = run("show", report, "--view", "instruction", "--width", 200)
     assert shown.code == 0
     lines = [" ".join(line.split()) for line in shown.out.splitlines()]
     assert "intensity [inst/TXN]" in lines
-    assert "stencil 1 ms 33.3 % latency 6.2x Warp instructions 0.847 2.56 5.12 40 GIPS 16.1 % 50.0 %" in lines
+    answer = "stencil 1 ms 33.3 % latency 6.2x 839 \N{MICRO SIGN}s DRAM 16 %"
+    assert f"{answer} Warp instructions 0.847 2.56 5.12 40 GIPS 16.1 % 50.0 %" in lines
     assert "Instruction issue 609 GIPS" in lines
     assert "L1/TEX 609 GTXN/s" in lines
     assert "Global loads, unit stride, 8 B: 8 sectors 0.125 inst/TXN" in lines
     assert "Shared loads and stores, 2-way bank conflict 0.5 inst/TXN" in lines
-    assert any(line.startswith("1 launch without metrics of executed instructions") for line in lines)
-    assert "lacks Warp instructions" in " ".join(shown.out.split())
-    assert "`ncu-roofline explain --view instruction` gives the ncu command" in shown.out
+    assert any(line.startswith("1 kernel without metrics of executed instructions") for line in lines)
+    assert "Warp instructions" in shown.out.splitlines()[-1]
+    assert "`ncu-roofline explain --view instruction` tells how to add them" in shown.out
 
 
 def test_show_json(run: Command, report: Path) -> None:
@@ -99,7 +100,8 @@ def test_explain_gives_the_command(run: Command, report: Path) -> None:
     assert one["missing"] == ["inst", "inst.global_ld", "inst.shared"]
     assert [kind["launches"] for kind in one["precisions"]] == [1, 1, 1]
     assert "smsp__inst_executed.sum," in one["command"]
-    assert "To add inst, inst.global_ld, inst.shared, run:" in run("explain", report, "--view", "instruction").out
+    text = run("explain", report, "--view", "instruction").out
+    assert "To add Warp instructions, Global loads, Shared loads and stores, run:" in text
 
 
 def test_explain_says_when_nothing_is_missing(run: Command, tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_explain_says_when_nothing_is_missing(run: Command, tmp_path: Path) -> N
 
 def test_a_report_without_counters_says_what_to_collect(run: Command, tmp_path: Path) -> None:
     bare = factory.report(tmp_path / "bare.ncu-rep", factory.kernel(factory.complete()))
-    shown = run("show", bare, "--view", "instruction")
+    shown = run("show", bare, "--view", "instruction", "--notes")
     assert shown.code == 0
     assert "No kernel can be drawn." in shown.out
     text = " ".join(shown.out.split())

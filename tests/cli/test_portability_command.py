@@ -73,10 +73,10 @@ def test_text(run: Command, knl: Path, knl_roofs: Path, v100: Path) -> None:
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     (row,) = (line for line in lines if "nw=6" in line and "KNL" in line)
-    assert row.split()[-5:] == ["dram", "39.65", "%", "49.65", "%"]
+    assert row.split()[-5:] == ["DRAM", "39.65", "%", "49.65", "%"]
     assert "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H." in lines
-    assert "Executed FLOPs under the ceiling fma." in lines
-    assert any(line.startswith("V100: compute ceiling measured, bandwidth of dram measured; ") for line in lines)
+    assert "Executed FLOPs under the ceiling of fused multiply-adds (FMA)." in lines
+    assert any(line.startswith("V100: compute ceiling measured, bandwidth of DRAM measured; ") for line in lines)
 
 
 def test_theoretical_roofs_of_a_report_are_said(run: Command, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_theoretical_roofs_of_a_report_are_said(run: Command, tmp_path: Path) ->
     outcome = run("portability", tmp_path / published_report.REPORT)
     assert outcome.code == 0
     assert "roofs are theoretical where none is measured" in outcome.err
-    assert "compute ceiling theoretical, bandwidth of dram theoretical" in outcome.out
+    assert "compute ceiling theoretical, bandwidth of DRAM theoretical" in outcome.out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "md", "json", "txt"])

@@ -82,8 +82,9 @@ def options() -> Iterator[tuple[str, list[str], list[str]]]:
         _complete(parser, importlib.import_module(f"ncu_roofline.cli.{name}"))
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         for action, one in inner[0].choices.items() if inner else [("", parser)]:
-            named = [action for action in one._actions if any(word in (action.metavar or "") for word in _FILES)]
-            folders = [action for action in one._actions if "-o" in action.option_strings]
+            told = [action for action in one._actions if action.help != argparse.SUPPRESS]  # others are refused with advice
+            named = [action for action in told if any(word in (action.metavar or "") for word in _FILES)]
+            folders = [action for action in told if "-o" in action.option_strings]
             writes = [one for one in named if (one.help or "").startswith(("write", "file to write", "picture to write"))]
             outputs = {one.option_strings[0]: one for one in (*folders, *writes)}
             inputs = [(one.option_strings or [one.dest])[0] for one in named if one not in outputs.values()]

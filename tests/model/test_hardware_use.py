@@ -275,7 +275,7 @@ def test_the_mix_of_instructions_is_the_nearest_limit_in_one_number(tmp_path: Pa
     assert found["verdict"] == "compute: FP64 FMA"
     assert found["limit_fraction"] == pytest.approx(0.8, rel=1e-3)
     assert found["speedup"] == pytest.approx(1.25, rel=1e-3)
-    assert "80 % of what its mix of instructions can reach, 50 % of the FMA peak" in found["reason"]
+    assert "80 % of what its mix of instructions can reach, which is 50 % of the FMA peak" in found["reason"]
 
 
 def test_system_memory_is_drawn_where_it_matters_or_is_asked_for(tmp_path: Path) -> None:

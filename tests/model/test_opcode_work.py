@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -73,6 +74,7 @@ def test_core_precisions_apart_and_integers_only_on_request(tmp_path: Path) -> N
     assert points.loc["fp32", "fma_share"] == pytest.approx(2 / 3)
     assert "int32" not in points.index
     assert drawn(tmp_path, metrics, executed, "int32").loc["int32", "work"] == 32 * 10_000
+    assert math.isnan(drawn(tmp_path, metrics, executed, "int32").loc["int32", "fma_share"])
     alone = drawn(tmp_path, metrics, opcodes(IMAD=7000, IADD3=3000))
     assert alone.loc["int32", "work"] == 32 * 10_000
     assert alone.loc["int32", "unit"] == "op"
@@ -179,3 +181,26 @@ def test_opcodes_too_long_to_exist_are_judged_by_their_name(tmp_path: Path) -> N
     executed = {name: [("HMMA.16816.F32" + ".A" * 200, 1e6), ("FFMA", 32.0)] for name in opcodes()}
     file = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **BYTES}, instances=executed))
     assert roofline(file).kernels["verdict"].iloc[0] == "tensor work unknown"
+
+
+@pytest.mark.parametrize(
+    ("device", "executed", "share"),
+    [
+        (A100, {"IMAD": 1.0}, 1.0),  # one of two pipes is full
+        (A100, {"IADD3": 1.0}, 1.0),
+        (A100, {"IMAD": 0.5, "IADD3": 0.5}, 0.5),  # both are half full
+        (A100, {"IMAD": 0.25, "IADD3": 0.75}, 0.75),
+        (RTX5090, {"IMAD": 1.0}, 0.5),  # nobody knows the rate of one pipe there: the issue limit alone
+    ],
+)
+def test_how_full_integer_pipes_are(tmp_path: Path, device: Metrics, executed: dict[str, float], share: float) -> None:
+    """Half of the issue limit, 64 instructions per SM and cycle, by multiply-adds and other instructions."""
+    seconds = 1e-3
+    most = 64 * float(device["device__attribute_multiprocessor_count"]) * 1.41e9 * seconds / 32
+    file = report(
+        tmp_path / "r.ncu-rep",
+        kernel({**device, **timing(seconds=seconds), **BYTES}, instances=opcodes(**{k: v * most for k, v in executed.items()})),
+    )
+    kernels = roofline(file, select=Selection(precisions=("int32",))).kernels
+    assert kernels["limit"].iloc[0] == "int32"
+    assert kernels["limit_fraction"].iloc[0] == pytest.approx(share, rel=0.01)

@@ -9,10 +9,11 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline import roofline
-from ncu_roofline.nvrules import advice_rows, advise
+from ncu_roofline.model import measurements_of
+from ncu_roofline.nvrules import advice_rows, advise, findings, most_telling
 from ncu_roofline.report import read_report
 from tests.cli.command import Command, assert_refused
-from tests.factory import NO_WORK, complete, kernel, report
+from tests.factory import H100, NO_WORK, complete, kernel, report
 from tests.nvrules.running import our_rules
 from tests.nvrules.test_access_pattern import LOADS
 
@@ -49,17 +50,31 @@ def mine(folder: Path, section: str = "") -> Path:
     return folder
 
 
-def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     outcome = run("advise", source)
     assert (outcome.code, outcome.err) == (0, "")
+    words = " ".join(outcome.out.split())
+    dot = "\N{MIDDLE DOT}"
+    assert words.startswith(
+        f"NVIDIA A100-SXM4-40GB {dot} {source.name} {dot} Nsight Compute 2024.1.0.0 3 kernels, 2 ms: at most 6.2x"
+    )
+    assert "first (launch 0): 50 % of the time, 1 ms; at most 6.2x faster, up to 839 \N{MICRO SIGN}s less try: latency" in words
+    assert "@section" not in words
+    assert "Without advice: NcuRooflineAccessPattern, NcuRoofline" in words
+    assert "--all-findings shows why." in words
     lines = outcome.out.splitlines()
-    assert lines[0] == f"{source}: 3 launches, NVIDIA A100-SXM4-40GB, Nsight Compute 2024.1.0.0"
-    assert lines[2] == "first (launch 0, grid 8x1x1, block 128x1x1, 1 ms)"
-    assert lines[3] == "  try: latency [NcuRooflineVerdict, up to 84 % of the kernel's time]"
-    assert "@section" not in outcome.out
-    assert "  NcuRooflineAccessPattern (3 of 3 launches): Collect" in outcome.out
-    assert max(map(len, lines[1:])) <= 100
+    assert max(map(len, lines)) <= width
+
+
+def test_all_findings_are_told_in_full(run: Command, source: Path) -> None:
+    short, full = (run("advise", source, *more).out for more in ((), ("--all-findings",)))
+    assert "  NcuRooflineAccessPattern (3 of 3 launches): Collect" in full
+    assert ": Collect" not in short
+    assert "  fine: " in short
+    assert "  ok: Clocks [NcuRooflineClocks]\n    Profiled at 1.41 GHz" in full
+    assert "fine:" not in full
 
 
 def test_what_matters_most_comes_first(source: Path) -> None:
@@ -71,17 +86,18 @@ def test_what_matters_most_comes_first(source: Path) -> None:
 
 
 def test_json(run: Command, source: Path) -> None:
-    (document,) = json.loads(run("advise", source, "--json", "--kernel", "second").out)
-    assert document["report"] == str(source)
-    (one,) = document["kernels"]
-    assert (one["launch"], one["kernel"], one["name"]) == (1, "second", "void second(int)")
-    rules = {rule["identifier"]: rule for rule in one["rules"]}
-    assert set(rules) == {rule.identifier for rule in our_rules().rules}
-    (message,) = rules["NcuRooflineVerdict"]["messages"]
-    assert (message["type"], message["title"]) == ("warning", "memory: DRAM")
-    bound = rules["NcuRooflineBoundDouble"]["messages"][0]
-    assert "@section:HierarchicalDoubleRooflineChart:chart@" in bound["text"]
-    assert bound["plain"].endswith("See the chart.")
+    document = json.loads(run("advise", source, "--json", "--kernel", "second").out)
+    assert (document["schema"], document["schema_version"]) == ("ncu-roofline-advice", 1)
+    assert document["reports"] == [{"report": source.name, "ncu_version": "2024.1.0.0"}]
+    assert {(one["kernel"], one["name"], one["device"]) for one in document["findings"]} == {
+        ("second", "void second(int)", "NVIDIA A100-SXM4-40GB")
+    }
+    (bound,) = (one for one in document["findings"] if one["rule"] == "NcuRooflineBoundDouble")
+    assert bound["text"].endswith("See the chart.")
+    verdict = document["findings"][0]
+    assert (verdict["rule"], verdict["type"], verdict["title"]) == ("NcuRooflineVerdict", "warning", "memory: DRAM")
+    assert (verdict["launches"], verdict["count"], verdict["share"]) == ([{"report": source.name, "launch": 1}], 1, 1)
+    assert {one["rule"] for one in document["without_advice"]} >= {"NcuRooflineAccessPattern"}
 
 
 @pytest.mark.parametrize(
@@ -90,25 +106,55 @@ def test_json(run: Command, source: Path) -> None:
         (("--kernel", "first|copy"), [0, 2]),
         (("--launch", "1-2"), [1, 2]),
         (("--nvtx", "solve"), [1]),
-        (("--top", "2"), [0, 2]),
+        (("--longest", "2"), [0, 2]),
     ],
 )
 def test_filters(run: Command, source: Path, options: tuple[str, ...], launches: list[int]) -> None:
-    (document,) = json.loads(run("advise", source, "--json", *options).out)
-    assert [one["launch"] for one in document["kernels"]] == launches
+    document = json.loads(run("advise", source, "--json", "--all-findings", *options).out)
+    assert sorted({launch["launch"] for one in document["findings"] for launch in one["launches"]}) == launches
 
 
-def test_several_reports(run: Command, source: Path, tmp_path: Path) -> None:
-    other = report(tmp_path / "other.ncu-rep", kernel(complete()))
+def test_several_reports_of_a_gpu_are_told_together(run: Command, source: Path, tmp_path: Path) -> None:
+    other = report(tmp_path / "other.ncu-rep", kernel(complete(seconds=2e-3), "void first(int)"))
     document = json.loads(run("advise", source, other, "--json").out)
-    assert [one["report"] for one in document] == [str(source), str(other)]
-    assert run("advise", source, other).out.count("Nsight Compute 2024.1.0.0") == 2
+    assert [one["report"] for one in document["reports"]] == [source.name, other.name]
+    (one,) = (one for one in document["findings"] if (one["kernel"], one["title"]) == ("first", "latency"))
+    assert one["launches"] == [{"report": other.name, "launch": 0}, {"report": source.name, "launch": 0}]
+    assert run("advise", source, other).out.count("Nsight Compute 2024.1.0.0") == 1
+
+
+def test_where_reports_lie_is_said_on_request_only(run: Command, source: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / source.name
+    other.parent.mkdir()
+    report(other, kernel(complete(), "void first(int)"))
+    for words in (("advise", source), ("advise", source, "--json")):
+        assert str(tmp_path) not in run(*words).out
+    two = json.loads(run("advise", source, other, "--json").out)
+    assert [one["report"] for one in two["reports"]] == [f"{path.parent.name}/{path.name}" for path in (source, other)]
+    full = json.loads(run("advise", source, other, "--json", "--full-paths").out)
+    assert [one["report"] for one in full["reports"]] == [str(source), str(other)]
+    assert {launch["report"] for one in full["findings"] for launch in one["launches"]} == {str(source), str(other)}
+    assert [one["id"] for one in two["findings"]] == [one["id"] for one in full["findings"]]
+    refused = run("advise", source, "--full-paths")
+    assert refused.code == 2
+    assert "Add --json." in refused.err
+
+
+def test_each_gpu_has_its_own_part(run: Command, tmp_path: Path) -> None:
+    a100 = report(tmp_path / "a100.ncu-rep", kernel(complete(), "void first(int)"))
+    h100 = report(tmp_path / "h100.ncu-rep", kernel(complete(H100, seconds=3e-3), "void first(int)"))
+    told = run("advise", a100, h100).out
+    places = [told.index(part) for part in ("NVIDIA H100 80GB HBM3", h100.name, "NVIDIA A100-SXM4-40GB", a100.name)]
+    assert places == sorted(places)
+    found = json.loads(run("advise", a100, h100, "--json").out)["findings"]
+    assert {one["device"]: one["share"] for one in found} == {"NVIDIA H100 80GB HBM3": 1, "NVIDIA A100-SXM4-40GB": 1}
+    assert len({(one["device"], one["id"]) for one in found}) == len(found)
 
 
 def test_rules_of_a_folder(run: Command, source: Path, tmp_path: Path) -> None:
     outcome = run("advise", source, "--rules", mine(tmp_path / "rules"), "--launch", "0")
     assert outcome.code == 0
-    assert "  note: My title [Mine]\n      see that \N{REPLACEMENT CHARACTER}[31m" in outcome.out
+    assert "  note: My title [Mine]\n    see that \N{REPLACEMENT CHARACTER}[31m" in outcome.out
     assert "noise" not in outcome.out
     assert "NcuRoofline" not in outcome.out
 
@@ -116,8 +162,8 @@ def test_rules_of_a_folder(run: Command, source: Path, tmp_path: Path) -> None:
 def test_rules_of_sections_that_were_not_collected(run: Command, source: Path, tmp_path: Path) -> None:
     folder = mine(tmp_path / "rules", "Absent")
     without = run("advise", source, "--rules", folder, "--launch", "0").out
-    assert "nothing to say" in without
-    assert "1 rules did not run: section Absent was not collected. --all-rules runs those of other sections" in without
+    assert "Nothing to say." in without
+    assert "1 rule did not run: section Absent was not collected. --all-rules runs those of other sections" in without
     assert "My title" in run("advise", source, "--rules", folder, "--launch", "0", "--all-rules").out
 
 
@@ -131,9 +177,15 @@ def test_broken_rules_are_named(run: Command, source: Path, tmp_path: Path) -> N
 
 
 def test_measured_ceilings(run: Command) -> None:
-    outcome = run("advise", DEMO / "gpp-v100.ncu-rep", "--ceilings", DEMO / "gpp-v100-ceilings.json", "--launch", "0")
-    assert "97 % of the 2.14 TFLOP/s that DRAM allows" in outcome.out
-    assert "90 % of the 2.32 TFLOP/s that DRAM allows" in run("advise", DEMO / "gpp-v100.ncu-rep", "--launch", "0").out
+    command = ("advise", DEMO / "gpp-v100.ncu-rep", "--launch", "0", "--all-findings")
+    measured, theoretical = (run(*command, *more).out for more in (("--ceilings", DEMO / "gpp-v100-ceilings.json"), ()))
+    for text, head, reason in (
+        (measured, "nothing to gain short of doing less", "97 % of the 2.14 TFLOP/s that DRAM allows"),
+        (theoretical, "at most 1.1x faster", "90 % of the 2.32 TFLOP/s that DRAM allows"),
+    ):
+        words = " ".join(text.split())
+        assert reason in words
+        assert f"sigma_gpp_gpu (launch 0): 552 ms; {head}" in words
 
 
 def test_refusals(run: Command, source: Path, tmp_path: Path) -> None:
@@ -149,11 +201,14 @@ def test_refusals(run: Command, source: Path, tmp_path: Path) -> None:
 
 def test_rows_for_a_page(source: Path) -> None:
     with read_report(source) as opened:
-        rows = advice_rows(advise(opened, our_rules()))
-    assert {"kernel", "rule", "type", "title", "text"} == set(rows[0])
+        measurements = measurements_of(opened)
+        rows = advice_rows(findings(advise(opened, our_rules(), measurements), measurements).found)
+    assert {"id", "kernel", "device", "rule", "type", "title", "text", "launches", "share", "recoverable", "speedup"} == set(
+        rows[0]
+    )
     assert {row["kernel"] for row in rows} <= set(roofline(source).kernels["kernel"])
     assert not [row for row in rows if row["type"] == "none" or "@section" in row["text"]]
-    assert all(isinstance(value, str) for row in rows for value in row.values())
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 
 
 def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> None:
@@ -163,12 +218,12 @@ def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> N
     path = report(tmp_path / "few.ncu-rep", long, kernel(little, "void little(int)"))
     said = run("advise", path).out
     assert "Uncoalesced global loads" not in said
-    note = "messages are left out, each worth less than 1 % of the run time of all launches. --all-findings shows them."
+    note = "findings are left out, worth less than 1 % of the run time each: --all-findings shows them."
     assert note in " ".join(said.split())
     whole = run("advise", path, "--all-findings").out
     assert "Uncoalesced global loads" in whole
     assert "left out" not in whole
-    assert json.loads(run("advise", path, "--json").out)[0]["left_out"] > 0
+    assert json.loads(run("advise", path, "--json").out)["left_out"]["minor"] > 0
     assert "Uncoalesced global loads" in run("advise", path, "--kernel", "little").out
     often = report(tmp_path / "many.ncu-rep", long, *[kernel(little, "void little(int)")] * 3)
     assert "Uncoalesced global loads" in run("advise", often).out
@@ -199,15 +254,28 @@ def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) 
         assert "Uncoalesced global loads" not in said
 
 
+def test_a_page_has_advice_on_every_kernel_that_matters(run: Command, tmp_path: Path) -> None:
+    """Also on those of which no launch is among the 20 longest; the launch looked at stands for all of its kernel."""
+    wasteful = {**complete(seconds=1e-3), LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
+    long = kernel(complete(seconds=2e-3), "void long(int)")
+    path = report(tmp_path / "r.ncu-rep", *[long] * 30, *[kernel(wasteful, "void often(int)")] * 40)
+    with read_report(path) as opened:
+        m = measurements_of(opened)
+        advice = advise(opened, our_rules(), m.take(most_telling(m, 20)))
+    assert [one.launch for one in advice] == [*range(19), 30]
+    (hint,) = (one for one in findings(advice, m).found if one.title == "Uncoalesced global loads")
+    assert hint.share == pytest.approx(0.4)
+    assert "Uncoalesced global loads" in page(run, path)
+
+
 def test_numbers_are_the_models_also_where_one_launch_tells_less(run: Command, tmp_path: Path) -> None:
     """The roof of a short launch stands at the clock of the longer one, in the table as in the advice."""
     short = {**complete(seconds=1e-5, clock=0.5e9), "dram__bytes.sum": 10**5}
     path = report(tmp_path / "r.ncu-rep", kernel(complete(clock=1.2e9)), kernel(short, "void short(int)"))
     row = roofline(path).kernels.iloc[1]
-    (document,) = json.loads(run("advise", path, "--json", "--all-findings").out)
-    rules = {rule["identifier"]: rule for rule in document["kernels"][1]["rules"]}
-    (verdict,) = rules["NcuRooflineVerdict"]["messages"]
+    found = json.loads(run("advise", path, "--json", "--all-findings").out)["findings"]
+    mine = {one["rule"]: one for one in found if one["kernel"] == "short"}
+    verdict = mine["NcuRooflineVerdict"]
     assert (verdict["title"], verdict["text"].split(". ")[0].lower()) == (row["verdict"], row["reason"].lower())
     peak = 108 * 64 * 1.2e9
-    (bound,) = rules["NcuRooflineBoundDouble"]["messages"]
-    assert f"{1e14 / peak:.0%}".replace("%", " %") in bound["text"]
+    assert f"{1e14 / peak:.0%}".replace("%", " %") in mine["NcuRooflineBoundDouble"]["text"]

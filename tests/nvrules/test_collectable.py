@@ -33,9 +33,9 @@ def report(path: Path, version: str, device: Metrics = A100) -> Path:
 
 def said(run: Command, path: Path) -> dict[str, list[str]]:
     """Texts of our rules that ask for something, by rule."""
-    (document,) = json.loads(run("advise", path, "--json").out)
-    rules = document["kernels"][0]["rules"]
-    return {r["identifier"]: [m["plain"] for m in r["messages"] if "ollect" in m["plain"]] for r in rules}
+    document = json.loads(run("advise", path, "--json").out)
+    asking = [one for one in document["findings"] + document["without_advice"] if "ollect" in one["text"]]
+    return {rule: [one["text"] for one in asking if one["rule"] == rule] for rule in {one["rule"] for one in asking}}
 
 
 @pytest.mark.parametrize("device", [A100, H100], ids=["A100", "H100"])

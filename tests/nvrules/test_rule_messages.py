@@ -84,7 +84,7 @@ def test_verdict_of_a_mix_that_is_not_all_fused_has_one_number(tmp_path: Path) -
     said = only(tmp_path, metrics, "Verdict")
     assert (said.type, said.title) == ("optimization", "compute: FP64 FMA")
     assert said.text.startswith(
-        "FP64 FMA at 75 % of what its mix of instructions can reach, 75 % of the FMA peak; at most 1.3x faster."
+        "FP64 FMA at 75 % of what its mix of instructions can reach, which is 75 % of the FMA peak; at most 1.3x faster."
     )
     assert said.speedup == pytest.approx(25)
     others = [message for name in ("BoundDouble", "Mixed") for message in messages(tmp_path, metrics, name)]

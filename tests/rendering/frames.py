@@ -235,7 +235,7 @@ def _unknown_tensor(kernel: dict[str, Any], points: list[dict[str, Any]]) -> Non
     """Make the tensor work of a kernel unknown: what binds it is withheld."""
     kernel["verdict"] = "tensor work unknown"
     kernel["reason"] = "the tensor pipe was active in 43 % of the cycles but its operations were not collected"
-    kernel["tensor_active"] = 0.43
+    kernel["tensor_active"], kernel["speedup"], kernel["recoverable"] = 0.43, NAN, NAN
     kernel["notes"] = "; ".join(filter(None, [kernel["notes"], "tensor cores were busy in 43% of the cycles"]))
     for row in points:
         row.update(binds="", binding_fraction=NAN)
@@ -358,6 +358,7 @@ def make_roofline(
             "launch": -1 if aggregated else index,
             "kernel": short,
             "launches": launches,
+            "untimed": 0,
             "seconds": 10 ** rng.uniform(-5.5, -2),
         }
         rows: list[dict[str, Any]] = []
@@ -381,6 +382,8 @@ def make_roofline(
                 **(_usage(gpu, levels, of_units) if usage else {}),
             }
         )
+        speedup = kernels[-1].get("speedup", NAN)
+        kernels[-1]["recoverable"] = base["seconds"] * (1 - 1 / speedup)
         if index < tensor_unknown:
             _unknown_tensor(kernels[-1], rows + composite)
         points += rows + composite

@@ -115,5 +115,5 @@ def test_roof_labels_stand_beside_all_lines_of_a_roof() -> None:
 def test_leaders_only_for_labels_away_from_their_dot() -> None:
     assert layout.leader(0, 0, Box(10, 0, 14, 8)) is None
     start, end = layout.leader(0, 0, Box(0, 20, 14, 8)) or ((0, 0), (0, 0))
-    assert start == (0, 2.5)
+    assert start == (0, 3.2)
     assert end == (0, 16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -23,11 +24,13 @@ from matplotlib.text import Text
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
+from ncu_roofline.analyses.hierarchical.edges import view_of
 from ncu_roofline.analyses.hierarchical.picture import figure
-from ncu_roofline.analyses.hierarchical.plan import Sizes, plan_panel, roof_texts, view_of
+from ncu_roofline.analyses.hierarchical.plan import Asked, plan_panel, roof_texts
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
 from ncu_roofline.facts import load_spec
 from ncu_roofline.rendering.layout import Box, overlap
+from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import settings
 from ncu_roofline.rendering.style import MARKERS, THEMES
 from tests.rendering.frames import A100, FakeRoofline, make_roofline
@@ -39,10 +42,10 @@ def measure(text: str, size: float) -> tuple[float, float]:
     return 0.6 * size * len(text), 1.2 * size
 
 
-def plan_of(roofline: FakeRoofline, index: int = 0) -> Any:
+def plan_of(roofline: FakeRoofline, index: int = 0, **asked: Any) -> Any:
     data = chart(roofline)
     panel = data.panels[index]
-    return plan_panel(panel, view_of(panel, 450, 270), data, measure, Sizes(), direct=False)
+    return plan_panel(panel, view_of(panel, 450, 270), data, measure, DEFAULT, Asked(**asked))
 
 
 def drawn(roofline: FakeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
@@ -82,14 +85,162 @@ def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
 
 def test_panels_by_precision_group() -> None:
     data = chart(make_roofline(4, (*FOUR, "tensor.tf32", "tensor.int8"), mixed=True))
-    assert [panel.title for panel in data.panels] == ["FP64", "FP32", "FP16", "Tensor", "Tensor INT8", "All pipes"]
-    assert [panel.unit for panel in data.panels] == ["flop", "flop", "flop", "flop", "op", "flop"]
+    assert [panel.title for panel in data.panels] == ["FP64, FP32 and FP16", "Tensor", "Tensor INT8"]
+    assert [panel.unit for panel in data.panels] == ["flop", "flop", "op"]
     roofs = [{roof.id for roof in panel.of_kind("compute")} for panel in data.panels]
-    assert roofs[0] == {"fp64.fma", "fp64.nofma"}
-    assert roofs[3] == {"tensor.fp16.mma", "tensor.tf32.mma"}
-    assert roofs[4] == {"tensor.int8.mma"}
-    assert "fp64.nofma" not in roofs[5]
-    assert "fp64.fma" in roofs[5]
+    assert roofs[0] == {"fp64.fma", "fp32.fma", "fp16.fma"}  # of several precisions the highest each
+    assert roofs[1] == {"tensor.fp16.mma", "tensor.tf32.mma"}
+    assert roofs[2] == {"tensor.int8.mma"}
+    assert {roof.id for roof in chart(make_roofline(4)).panels[0].of_kind("compute")} == {"fp64.fma", "fp64.nofma"}
+
+
+def test_precisions_differ_by_fill_and_the_key_says_how() -> None:
+    roofline = make_roofline(3, FOUR)
+    data = chart(roofline)
+    fills = {"fp64": "full", "fp32": "none", "fp16": "left", "tensor.fp16": "full"}
+    assert data.fills == fills
+    assert data.precisions() == ["fp64", "fp32", "fp16"]
+    made, texts = drawn(roofline)
+    assert {"FP64", "FP32", "FP16"} <= {text.get_text() for text in texts if text.get_gid() == "key"}
+    faces = {line.get_gid(): line for axes in made.axes for line in axes.lines if (line.get_gid() or "").startswith("dots-")}
+    ground = to_rgb(THEMES["light"].ground)
+    assert to_rgb(faces["dots-full"].get_markerfacecolor()) != ground
+    assert to_rgb(faces["dots-none"].get_markerfacecolor()) == ground
+    assert faces["dots-left"].get_fillstyle() == "left"
+
+
+def test_the_sum_over_pipes_is_drawn_where_it_binds() -> None:
+    roofline = make_roofline(2, ("fp64", "fp32"), mixed=True)
+    points = roofline.points
+    points["binding_fraction"] = 0.5
+    assert "mixed" not in chart(roofline).panels[0].precisions
+    points.loc[points.precision == "mixed", "binding_fraction"] = 0.6
+    assert chart(roofline).panels[0].precisions == ("fp64", "fp32", "mixed")
+    only = FakeRoofline(points[points.precision == "mixed"], roofline.roofs, roofline.kernels)
+    assert chart(only).panels[0].precisions == ("mixed",)
+
+
+def test_a_kernel_of_several_precisions_is_named_once() -> None:
+    _, texts = drawn(make_roofline(3, FOUR, zero_flop=0, missing=0))
+    said = [text.get_text() for text in texts if text.get_gid() in ("label-kernel", "key")]
+    for kernel in chart(make_roofline(3, FOUR)).kernels:
+        assert len([text for text in said if text.startswith(kernel.label[:8])]) == 1
+
+
+def test_the_name_stands_at_the_precision_that_is_nearest_to_its_roof() -> None:
+    roofline = make_roofline(1, ("fp64", "fp32"), zero_flop=0)
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    points["compute_roof"] = points.precision.map({"fp64": 9.7e12, "fp32": 19.5e12})
+    points["performance"] = points.precision.map({"fp64": 3e12, "fp32": 3.5e11})
+    points.loc[points.precision == "fp64", "intensity"] += 40  # near to the edge, where the name has no room on the right
+    plan = plan_of(roofline, names=frozenset(points.kernel))
+    (name,) = [label for label in plan.labels if label.role == "kernel"]
+    near = min(
+        plan.panel.series,
+        key=lambda one: min(
+            math.hypot(plan.view.x(x) - name.box.x, plan.view.y(one.performance) - name.box.y) for _, x in one.dots
+        ),
+    )
+    assert near.precision == "fp64"
+
+
+def test_of_many_orders_the_names_take_that_which_leaves_none_out() -> None:
+    roofline = make_roofline(6, zero_flop=0)
+    points = roofline.points
+    points["intensity"] = points.intensity.groupby(points.level).transform("median") * (1 + 0.1 * (points.index % 7))
+    points["performance"] = 2e12 * (1 + 0.01 * (points.index // 3))
+    plan = plan_of(roofline, names=frozenset(points.kernel))
+    assert plan.named == set(points.kernel)
+
+
+def test_arrows_at_the_edges_say_which_precision_they_are_of() -> None:
+    roofline = make_roofline(2, ("fp64", "fp32"), zero_flop=0)
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    index = points.index[(points.precision == "fp32") & (points.level == "l1")][0]
+    points.loc[index, "intensity"] = 4.44e9
+    assert "FP32 4.4e9 FLOP/B" in {label.text for label in plan_of(roofline).labels if label.role == "edge"}
+
+
+def test_dots_of_a_level_without_verdict_stretch_the_axes_little() -> None:
+    roofline = make_roofline(1, zero_flop=0)
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    before = plan_of(roofline).view
+    far = points.level == "l1"
+    points.loc[far, "intensity"] = 1.2 * before.x1
+    assert before.x1 < plan_of(roofline).view.x1 < 2 * before.x1
+    points.loc[far, "intensity"] = 3 * before.x1
+    assert [arrow.level for arrow in plan_of(roofline).arrows] == ["l1"]
+
+
+def test_roofs_that_are_told_by_name_only_have_their_value_below() -> None:
+    roofline = make_roofline(3, ("fp64", "fp32"), zero_flop=0)
+    _, texts = drawn(roofline, width=2.6)
+    shown = " ".join(one.get_text() for one in texts)
+    labels = [one.get_text() for one in texts if one.get_gid() == "label-roof"]
+    assert any("/s" not in one for one in labels)  # else this tests nothing
+    for label in labels:
+        assert "/s" in label or re.search(rf"{re.escape(label)} [\d.]+ \w+", shown)
+
+
+def test_notes_call_precisions_by_their_names() -> None:
+    roofline = make_roofline(1, zero_flop=0)
+    roofline.points["notes"] = "no fp32 work; fp64, bf16 not collected"
+    assert {"No FP32 work.", "FP64, BF16 not collected."} <= set(captions.row_notes(roofline))
+
+
+def test_panels_of_kernels_without_time_are_left_out_and_told() -> None:
+    roofline = make_roofline(3, ("fp64", "tensor.int8"), zero_flop=0)
+    points, kernels = roofline.points, roofline.kernels
+    names = kernels.kernel.tolist()
+    kernels["seconds"] = [0.6, 0.399, 0.001]
+    integer = points.precision == "tensor.int8"
+    roofline = FakeRoofline(points[integer == (points.kernel == names[2])], roofline.roofs, kernels)
+    data = chart(roofline)
+    assert [panel.title for panel in data.panels] == ["FP64"]
+    assert data.panels_left_out == 1
+    assert names[2] not in {kernel.label for kernel in data.kernels}
+    assert any("1 further panel left out" in note for note in captions.footnotes(roofline, data))
+
+
+def test_a_gpu_keeps_its_panel_however_short_it_ran() -> None:
+    long, short = make_roofline(2, report="long.ncu-rep"), make_roofline(2, chip="h100", report="short.ncu-rep")
+    short.kernels["seconds"] *= 1e-6
+    both = FakeRoofline(
+        *(pd.concat([getattr(long, n), getattr(short, n)], ignore_index=True) for n in ("points", "roofs", "kernels"))
+    )
+    data = chart(both)
+    assert [panel.title for panel in data.panels] == [f"FP64, {A100.device}", "FP64, NVIDIA H100 80GB HBM3"]
+    assert data.panels_left_out == 0
+
+
+def test_the_size_of_dots_is_their_time_only_on_request() -> None:
+    roofline = make_roofline(3)
+    sizes = {}
+    for size in ("equal", "time"):
+        made, texts = drawn(roofline, size=size)
+        sizes[size] = {line.get_markersize() for axes in made.axes for line in axes.lines if line.get_gid() == "dots-full"}
+        assert any("of the time" in text.get_text() for text in texts if text.get_gid() == "key") == (size == "time")
+    assert len(sizes["equal"]) == 1
+    assert len(sizes["time"]) == 3
+    with pytest.raises(ValueError, match="size 'big' is not one of equal, time"):
+        render(roofline, "png", size="big")
+
+
+def test_the_legend_is_inside_the_axes_where_it_covers_nothing() -> None:
+    roofline = make_roofline(3)
+    made, _ = drawn(roofline)
+    (axes,) = [axes for axes in made.axes if axes.get_xscale() == "log"]
+    key = next(text for text in made.findobj(Text) if text.get_gid() == "key")
+    legend = key.axes
+    around, inside = axes.get_window_extent(), legend.get_window_extent()
+    assert around.x0 < inside.x0 < inside.x1 < around.x1
+    assert around.y0 < inside.y0 < inside.y1 < around.y1
+    for one in chart(roofline).panels[0].series:
+        for _, intensity in one.dots:
+            assert not inside.contains(*axes.transData.transform((intensity, one.performance)))
 
 
 def test_a_series_has_its_dots_innermost_first_at_one_height() -> None:
@@ -191,12 +342,42 @@ def test_numbers_where_markers_do_not_suffice() -> None:
     assert len(numbers) == len(set(numbers)) >= 28
 
 
-def test_dots_beyond_the_axes_are_counted() -> None:
+def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
     roofline = make_roofline(3)
-    roofline.points.loc[0, "intensity"] = 1e-25
-    assert plan_of(roofline).outside == 1
-    _, texts = drawn(roofline)
-    assert "1 dot beyond the axes." in " ".join(text.get_text() for text in texts)
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    points.loc[2, "intensity"] = 4.44e9
+    plan = plan_of(roofline)
+    assert [(arrow.direction, arrow.texts[-1]) for arrow in plan.arrows] == [(">", "4.4e9 FLOP/B")]
+    assert "4.4e9 FLOP/B" in {label.text for label in plan.labels}
+    assert plan.untold == 0
+    made, _ = drawn(roofline)
+    assert len([line for axes in made.axes for line in axes.lines if line.get_gid() == "edge"]) == 1
+
+
+def test_what_carries_no_verdict_does_not_stretch_the_axes() -> None:
+    roofline = make_roofline(3, ("fp64", "fp16"), zero_flop=0)
+    points, kernels = roofline.points, roofline.kernels
+    points = points[(points.kernel != kernels.kernel[2]) | (points.precision == "fp64")].reset_index(drop=True)
+    roofline = FakeRoofline(points, roofline.roofs, kernels)
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    points["compute_roof"] = points.precision.map({"fp64": 9.7e12, "fp16": 78e12})
+    small = (points.precision == "fp16") | (points.kernel == kernels.kernel[2])
+    view = view_of(chart(FakeRoofline(points[~small], roofline.roofs, kernels)).panels[0], 450, 270)
+    points.loc[points.precision == "fp16", "performance"] = 1e6  # constants, in the way of HFMA2
+    points.loc[points.kernel == kernels.kernel[2], "performance"] = 1e5
+    kernels["seconds"] = [0.6, 0.399, 0.001]
+    far = (points.level == "l1") & (points.precision == "fp64")
+    points.loc[far, "intensity"] = 1e7
+    data = chart(roofline)
+    matter = {kernel.label for kernel in data.kernels if kernel.matters}
+    wide = view_of(data.panels[0], 450, 270, matter)
+    assert wide.x1 < 10 * view.x1
+    assert (wide.y0, wide.y1) == (view.y0, view.y1)
+    plan = plan_panel(data.panels[0], wide, data, measure, DEFAULT)
+    assert sum(arrow.count for arrow in plan.arrows) == sum(
+        not wide.holds(x, one.performance) for one in data.panels[0].series for _, x in one.dots
+    )
 
 
 def test_walls() -> None:

@@ -38,6 +38,16 @@ def test_of_many_notes_the_commonest() -> None:
     assert shown == ["B.", "A."]
 
 
+def test_a_note_says_of_what_it_is() -> None:
+    levels = ["l1", "l2", "dram"] * 2
+    points = {"level": levels, "precision": ["fp32"] * 3 + ["fp16"] * 3, "notes": ["back; all", "back; all", "all"] * 2}
+    points["notes"][3:] = [f"{note}; odd" for note in points["notes"][3:]]
+    roofs = {"level": ["l2", "dram", ""], "label": ["L2", "DRAM", "FP32 FMA"], "notes": ["L2 slices", "top", "clock"]}
+    found = SimpleNamespace(points=pd.DataFrame(points), roofs=pd.DataFrame(roofs))
+    shown = set(row_notes(found, 9))  # type: ignore[arg-type]
+    assert shown == {"L1, L2: back.", "All.", "FP16: odd.", "L2 slices.", "DRAM: top.", "FP32 FMA: clock."}
+
+
 def test_a_rare_lower_bound_of_a_report(tmp_path: Path) -> None:
     """One launch of many has global loads and stores only; its L1 traffic is too low."""
     rare = {**A100, **timing(), **NO_WORK, **flops("d", fma=10**6), "dram__bytes.sum": 1e6}

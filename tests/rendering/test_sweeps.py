@@ -20,6 +20,7 @@ from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, step_names, trajectories
 from ncu_roofline.rendering.layout import View, overlap
 from ncu_roofline.rendering.picture import settings
+from ncu_roofline.units import format_value
 from tests import published
 from tests.rendering.frames import FakeRoofline, make_roofline
 
@@ -88,9 +89,38 @@ def test_arrows_point_along_the_sweep(gpp: Roofline) -> None:
 
 def test_every_step_is_named_once_and_no_label_covers_another(gpp: Roofline, monkeypatch: pytest.MonkeyPatch) -> None:
     (plan,) = plans(monkeypatch, gpp)
-    assert sorted(label.text for label in plan.labels if label.role == "step") == NW
+    steps = sorted(label.text for label in plan.labels if label.role == "step")
+    assert [text.partition(",")[0] for text in steps] == NW
+    assert steps[0] == "nw=1, 552 ms"
     assert [a.text for a, b in combinations(plan.labels, 2) if overlap(a.box, b.box)] == []
     assert len(drawn(gpp, "label-step")) == 6
+
+
+@pytest.mark.parametrize("preset", [None, "column", "page", "slide"])
+def test_every_step_is_told_with_its_time(preset: str | None) -> None:
+    reports = [DEMO / f"gpp-h100-nw{nw}.ncu-repz" for nw in range(1, 7)]
+    found = roofline(reports, trajectory=True)
+    with settings():
+        made = figure(found, preset=preset)
+    texts = [text for axes in made.axes for text in axes.texts]
+    told = [one.get_text() for one in texts if one.get_gid() in ("label-step", "key")]
+    times = found.kernels.groupby("step").seconds.sum()
+    for step, seconds in times.items():
+        time = format_value(seconds, "second", 3)
+        assert [one for one in told if one.startswith(f"nw{int(step) + 1}") and one.endswith(time)], (preset, told)
+
+
+def test_arrows_say_by_what_a_step_of_the_same_work_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = sweep(1, 3)
+    for frame in (frames.points, frames.kernels):
+        frame["seconds"] = frame["step"].map({0: 9.0, 1: 3.0, 2: 4.5})
+    frames.points["performance"] = frames.points["work"].iloc[0] / frames.points["seconds"]
+    (plan,) = plans(monkeypatch, frames)
+    assert [label.text for label in plan.labels if label.role == "arrow"] == ["3x", "0.67x"]
+    frames.points["performance"] *= 1 + frames.points["step"]  # more work in each step: a speed-up would mislead
+    (plan,) = plans(monkeypatch, frames)
+    assert [label.text for label in plan.labels if label.role == "arrow"] == []
+    assert {label.text for label in plan.labels if label.role == "step"} >= {"n=0, 9 s"}
 
 
 def test_one_kernel_in_the_legend_without_its_reports() -> None:
@@ -132,7 +162,7 @@ def test_many_kernels_are_named_at_the_ends_only(kernels: int, named: int) -> No
     view = View(0.001, 1e4, 1e8, 1e14, 400, 250)
     names = step_names(chart(sweep(kernels, 5)).panels[0], view)
     assert len(names) == named
-    assert {text for text, _ in names[:5]} == (
+    assert {text for text, _, _ in names[:5]} == (
         {f"n={i}" for i in range(5)} if kernels <= 3 else {"n=0", "n=4"} if named else set()
     )
 

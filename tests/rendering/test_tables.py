@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -85,13 +86,16 @@ def test_every_format_but_the_page_renders() -> None:
     roofline = make_roofline(2, odd=True)
     for name, row in ANALYSES["roofline"].formats.items():
         if name != "html" and not (row.needs and find_spec(row.needs) is None):
-            data = render(roofline, name, title="t", theme="dark", table="points", width=80)
+            width = 80 if name == "text" else "80mm"  # characters, or a length
+            data = render(roofline, name, title="t", theme="dark", table="points", width=width)
             assert isinstance(data, bytes)
             assert row.binary or data.decode()
 
 
 def test_unknown_format_and_table() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match="the title is text, not an object of type int"):
+        render(make_roofline(1), "png", title=5)
+    with pytest.raises(ValueError, match=r"format must be one of html, .* not 'gif'"):
         render(make_roofline(1), "gif")
     with pytest.raises(ValueError, match="table 'x' is not one of points, roofs, kernels"):
         render(make_roofline(1), "csv", table="x")
@@ -178,13 +182,26 @@ def test_parquet_round_trip() -> None:
 
 def test_summary_has_one_row_per_kernel_and_precision() -> None:
     data = summary(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
-    assert sorted({row.precision for row in data.rows}) == ["fp32", "mixed", "tensor.fp16"]
-    assert len(data.rows) == 3 + 2 * 2
+    assert sorted({row.precision for row in data.rows}) == ["", "fp32", "mixed", "tensor.fp16"]
+    assert len(data.rows) == 3 + 2 * 2 + 1
     assert data.levels == ("l1", "l2", "dram")
-    assert all(set(row.intensity) == set(data.levels) for row in data.rows)
-    seconds = [row.seconds for row in data.rows]
-    assert seconds == sorted(seconds, reverse=True)
+    assert all(set(row.intensity) == (set(data.levels) if row.precision else set()) for row in data.rows)
+    saved = [row.usage.recoverable for row in data.rows if row.usage]
+    assert len(saved) == len(data.rows)
+    assert saved == sorted(saved, reverse=True)
+    both = [row.precision for row in data.rows if row.kernel == "gpp_kernel"]
+    assert both == ["mixed", "fp32", "tensor.fp16"]  # the sum over pipes is what the verdict is on
     assert [one.status for one in data.absent] == ["zero-flop"]
+
+
+def test_precisions_known_of_some_launches_only_stay_below_their_sum() -> None:
+    roofline = make_roofline(1, ("fp32", "tensor.fp16"), mixed=True, zero_flop=0)
+    roofline.points.loc[roofline.points.precision == "fp32", "seconds"] *= 3
+    assert [row.precision for row in summary(roofline).rows] == ["mixed", "fp32", "tensor.fp16"]
+
+
+def test_roofs_of_both_origins() -> None:
+    data = summary(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
     assert all(roof.text("measured") and roof.text("theoretical") for roof in data.roofs)
 
 
@@ -245,7 +262,20 @@ def test_launches_of_one_kernel_are_told_apart() -> None:
     roofline = make_roofline(3)
     roofline.points["kernel"] = "same"
     roofline.kernels["kernel"] = "same"
-    assert text_table(roofline).splitlines()[4].split()[:2] == ["kernel", "launch"]
+    (header,) = [line.split() for line in text_table(roofline).splitlines() if line.startswith("kernel ")]
+    assert header[:2] == ["kernel", "launch"]
+
+
+@pytest.mark.parametrize(("width", "verdict", "kept"), [(120, "latency", r" L1 +DRAM "), (60, "memory: L1/TEX", " 7 +[0-9]")])
+def test_launches_and_the_intensity_at_a_limit_stay(width: int, verdict: str, kept: str) -> None:
+    roofline = make_roofline(3)
+    for frame in (roofline.points, roofline.kernels):
+        frame["kernel"] += "_of_a_long_name"
+    roofline.kernels["launches"] = 7
+    roofline.kernels["verdict"], roofline.kernels["limit"], roofline.kernels["limit_fraction"] = verdict, "l1", 0.44
+    shown = text_table(roofline, width=width)
+    assert re.search(kept, shown)
+    assert max(map(columns_wide, shown.splitlines())) <= width
 
 
 def test_nothing_known_is_explained() -> None:
@@ -274,7 +304,7 @@ def test_nothing_at_all() -> None:
         ("a_b*c*", "a\\_b\\*c\\*"),
         ("[x](javascript:y)", "\\[x\\]\\(javascript&#58;y\\)"),
         ("line\nbreak\r\n", "line break"),
-        ("@team www.x.org http://y", "&#64;team www&#46;x.org http&#58;//y"),
+        ("@team www.x.org http://y", "&#64;\u200bteam www&#46;\u200bx.org http&#58;\u200b//y"),
         ("a::b::c", "a&#58;&#58;b&#58;&#58;c"),
         ("- x", "\\- x"),
         ("$x$ &amp;", "&#36;x&#36; &#38;amp;"),
@@ -285,11 +315,33 @@ def test_markdown_escapes(text: str, escaped: str) -> None:
     assert escape(text) == escaped
 
 
+_REFERENCES = (
+    *("@octocat", "@org/team", "#1", "GH-1", "gh-22", "org/repo#2", "org/repo@0123abc", "user@evil.example"),
+    *("!1", "~label", '~"two words"', "%1", '%"a milestone"', "&1", "$1", "[issue:1]", "*iteration:1"),
+    *("https://evil.example/x", "www.evil.example"),
+)
+
+
+@pytest.mark.parametrize("reference", _REFERENCES)
+def test_markdown_mentions_and_refers_to_nobody(reference: str) -> None:
+    """Forges look for them in what a page shows, after escapes and entities are undone."""
+    cmarkgfm = pytest.importorskip("cmarkgfm")
+    page = cmarkgfm.github_flavored_markdown_to_html(f"{escape(f'k {reference} x')}\n\n| {escape(reference)} |\n|---|\n")
+    assert "<a" not in page
+    shown = unescape(re.sub("<[^>]+>", "", page))
+    assert reference not in shown
+    assert shown.replace("\u200b", "").count(reference) == 2
+
+
+def test_markdown_leaves_what_refers_to_nothing() -> None:
+    assert "\u200b" not in escape('f<T&>(a*, b&) ~ 40 % of the time, #pragma [clone 1] 1.5 a::b "c" !x @ & k$x')
+
+
 def test_markdown_tables_keep_their_columns() -> None:
     text = render(make_roofline(6, odd=True, missing=1, tensor_unknown=1, clocks_differ=0.1), "md").decode()
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 3
-    assert [len({line.count("|") for line in table}) for table in tables] == [1, 1, 1]
+    assert len(tables) == 2
+    assert [len({line.count("|") for line in table}) for table in tables] == [1, 1]
 
 
 def test_intensity_texts() -> None:

@@ -299,7 +299,8 @@ class TestTables:
 
     def test_cells(self) -> None:
         text = text_table(several(), width=200)
-        stream = next(line for line in text.splitlines() if line.split()[:3] == ["stream", "GPU", "one"])
+        first = text.partition("GPU two")[0] if text.startswith("GPU one") else "GPU one" + text.partition("GPU one")[2]
+        stream = next(line for line in first.splitlines() if line.split()[:1] == ["stream"])
         for cell in (
             " 3 ",
             "3 ms",
@@ -310,7 +311,7 @@ class TestTables:
             "memory",
             "37.5 \N{MICRO SIGN}s",
             "12.6 \N{MICRO SIGN}s",
-            "3.00\N{MULTIPLICATION SIGN}",
+            "3.00x",
         ):
             assert cell in stream, cell
         assert "copy    without floating-point work" in text

@@ -15,7 +15,8 @@ _COMPARISON_WHERE = (
 COMPARISON_KERNELS = (
     *_COMPARISON_WHERE,
     Column("kernel", "str", "", "short readable name, unique among different kernels of the comparison"),
-    Column("name", "str", "", "full demangled name"),
+    Column("name_before", "str", "", "full demangled name; '' of added kernels"),
+    Column("name", "str", "", "the same of the new report; of removed kernels the one before"),
     Column("grid_before", "str", "", "grid size, as 65535x1x1; '' where launches differ"),
     Column("grid", "str", "", "the same of the new report"),
     Column("block_before", "str", "", "block size, as 128x1x1; '' where launches differ"),
@@ -182,9 +183,24 @@ COMPARISON_SUMMARY = (
     Column("notes", "str", "", "what a reader must know, sentences separated by '; '"),
 )
 
+COMPARISON_ROOFS = (
+    Column("step", "int", "", "position of the report among those compared; the baseline is 0"),
+    Column("report", "str", "", "the report"),
+    Column("device", "str", "", "name of the GPU"),
+    Column("roof", "str", "", "roof id: fp64.fma, dram, ..."),
+    Column("kind", "str", "", "compute (a horizontal line) or bandwidth (a diagonal)"),
+    Column("precision", "str", "", "precision id of a compute roof, else ''"),
+    Column("level", "str", "", "level id of a bandwidth roof, else ''"),
+    Column("label", "str", "", "label for people, without the value"),
+    Column("value", "float", "", "roof, in the unit of the column unit; the highest where a state has several reports"),
+    Column("unit", "str", "", "flop/s, op/s or byte/s"),
+    Column("origin", "str", "", "theoretical or measured"),
+)
+
 TABLES = {
     "kernels": COMPARISON_KERNELS,
     "levels": COMPARISON_LEVELS,
     "summary": COMPARISON_SUMMARY,
     "thresholds": COMPARISON_THRESHOLDS,
+    "roofs": COMPARISON_ROOFS,
 }

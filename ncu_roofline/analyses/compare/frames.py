@@ -13,9 +13,10 @@ import numpy as np
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.rows import Noise, Pair, kernel_rows, summary_row
 from ncu_roofline.analyses.compare.sides import Side, Totals, match, side_of
-from ncu_roofline.model import Displayed, Roofline
+from ncu_roofline.model import Displayed, Roofline, roofline_of
+from ncu_roofline.model.displayed import KERNEL, VERDICT, Shown, as_change, as_time
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.roofline import as_frame, of_rows
+from ncu_roofline.model.roofline import Source, as_frame, of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ TIMES = ("auto", "raw", "normalised")
 AGAINST = ("baseline", "previous", "both")
 TOLERANCE = 0.02  # of the run time: what back-to-back runs of one kernel under a profiler's locked clocks differ by
 Table = Mapping[str, Any]
+State = Roofline | Source | Sequence[Source]
 
 
 def level_rows(
@@ -129,7 +131,7 @@ class Settings:
             raise ValueError(f"tolerance must be a ratio from 0 to 1, not {self.tolerance!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Displayed):
     """Kernels, levels, summary and thresholds as tables of equally long columns; the properties are the same as DataFrames.
 
@@ -137,9 +139,25 @@ class Comparison(Displayed):
     """
 
     view: ClassVar[str] = "comparison"
+    counted: ClassVar[Mapping[str, str]] = {
+        "kernel_columns": "kernel",
+        "level_columns": "level",
+        "summary_columns": "pair",
+        "threshold_columns": "threshold",
+    }
+    glance: ClassVar[tuple[Shown, ...]] = (
+        KERNEL,
+        Shown("outcome", "outcome", left=True),
+        Shown("seconds_before", "time/launch before", as_time),
+        Shown("seconds", "time/launch", as_time),
+        Shown("time_change", "change", as_change),
+        Shown("verdict_before", "verdict before", left=True),
+        VERDICT,
+    )
     kernel_columns: Table
     level_columns: Table
     summary_columns: Table
+    roof_columns: Table = field(default_factory=lambda: of_rows([], columns.COMPARISON_ROOFS))
     threshold_columns: Table = field(default_factory=lambda: of_rows([], columns.COMPARISON_THRESHOLDS))
 
     @cached_property
@@ -158,27 +176,38 @@ class Comparison(Displayed):
         return as_frame(self.summary_columns)
 
     @cached_property
+    def roofs(self) -> pd.DataFrame:
+        """One row per report, GPU, roof and origin."""
+        return as_frame(self.roof_columns)
+
+    @cached_property
     def thresholds(self) -> pd.DataFrame:
         """One row per kernel and threshold, after `ncu_roofline.analyses.compare.thresholds.evaluate`."""
         return as_frame(self.threshold_columns)
 
 
-def compare(
-    baseline: Roofline, *new: Roofline, settings: Settings | None = None, labels: Sequence[str] | None = None
-) -> Comparison:
-    """Compare Rooflines of one application with the first of them, and each with the one before.
+def compare(baseline: State, *new: State, settings: Settings | None = None, labels: Sequence[str] | None = None) -> Comparison:
+    """Compare states of one application with the first of them, and each with the one before.
 
-    Give Rooflines by launch (`roofline(report)`), unfiltered by level: what binds is sought among the levels they hold.
+    A state is a path, an open report, or a list of them (the reports of a run), as `roofline` takes it, or a Roofline made with
+    other options: by launch, unfiltered by level, as what binds is sought among the levels they hold.
     Kernels are matched by full name, grid and block, what is left then by name alone.  Launches of one kernel and configuration
     are compared per launch: median of their times, mean of their work and traffic; sums are told apart.
     ``labels``: what to call the reports, the baseline first; default their paths.
-    Raises ValueError without a second Roofline, and for as many labels as there are not reports.
+    Times are in seconds, work in FLOP, traffic in byte, shares as ratios: one row per kernel, level, or pair of reports.
+    Raises RooflineError for files that can't be read, TypeError for what is no state and without a second one, ValueError
+    where there is not one label for each.
+
+    >>> changed = compare("gpp-v100.ncu-rep", "gpp-v100.ncu-rep", labels=["before", "after"])
+    >>> changed.kernels["outcome"].unique().tolist(), changed.summary["speedup"].tolist()
+    (['same'], [1.0])
     """
     settings = settings or Settings()
     if not new:
-        raise ValueError("there is nothing to compare the baseline with")
+        roofline_of(baseline)  # what is wrong with it is said first
+        raise TypeError("compare() takes two states or more: there is nothing to compare the baseline with")
     names = labels if labels is not None else [""] * (len(new) + 1)
-    sides = [side_of(one, label) for one, label in zip((baseline, *new), names, strict=True)]
+    sides = [side_of(one, label) for one, label in zip(map(roofline_of, (baseline, *new)), names, strict=True)]
     full = [name for side in sides for name in side.names]
     short = dict(zip(full, short_names(full), strict=True))
     kernels: list[dict[str, Any]] = []
@@ -195,7 +224,21 @@ def compare(
             of_rows(kernels, columns.COMPARISON_KERNELS),
             of_rows(levels, columns.COMPARISON_LEVELS),
             of_rows(summaries, columns.COMPARISON_SUMMARY),
+            of_rows(_roof_rows(sides), columns.COMPARISON_ROOFS),
         )
+
+
+def _roof_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """The roofs of each side, the highest where its reports differ: clocks jitter."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    names = [column.name for column in columns.COMPARISON_ROOFS if column.name not in ("step", "report")]
+    for step, side in enumerate(sides):
+        for values in zip(*(side.roofs[name].tolist() for name in names), strict=True):
+            row = {"step": step, "report": side.label, **dict(zip(names, values, strict=True))}
+            key = step, row["device"], row["kind"], row["roof"], row["origin"]
+            if key not in found or row["value"] > found[key]["value"]:
+                found[key] = row
+    return list(found.values())
 
 
 def _pairs(sides: Sequence[Side], settings: Settings, short: Mapping[str, str]) -> list[Pair]:

@@ -96,8 +96,9 @@ def _common(side: Side, rows: Any, name: str) -> str:
 
 def _who(pair: Pair, group: int) -> dict[str, Any]:
     before, after = pair.old.rows(group), pair.new.rows(group)
-    name = pair.after.names[after[0]] if len(after) else pair.before.names[before[0]]
-    result = {"kernel": pair.short[name], "name": name}
+    was = pair.before.names[before[0]] if len(before) else ""
+    name = pair.after.names[after[0]] if len(after) else was
+    result = {"kernel": pair.short[name], "name_before": was, "name": name}
     for column in ("grid", "block", "device"):
         result[f"{column}_before"] = _common(pair.before, before, column)
         result[column] = _common(pair.after, after, column)
@@ -203,9 +204,9 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
             yield f"before it was {pair.short[was]}"
         before, after = (_configurations(*one, group) for one in ((pair.before, pair.old), (pair.after, pair.new)))
         if before != after:
-            yield f"configuration {before} -> {after}"
+            yield f"configuration was {before} and is {after}"
     if pair.launch_ratio[group] != 1:
-        yield f"{row['launches_before']} -> {row['launches']} launches, compared per launch"
+        yield f"its launches, {row['launches_before']} before and {row['launches']} now, are compared per launch"
     if row["device"] != row["device_before"]:
         yield OTHER_GPU
     elif row["time_basis"] == "normalised":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -155,6 +155,7 @@ class Side:
     names: TextArray
     work: Mapping[str, FloatArray]
     traffic: Mapping[str, FloatArray]
+    roofs: Mapping[str, Any]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -184,6 +185,7 @@ def side_of(roofline: Roofline, label: str = "") -> Side:
         names=names,
         work=roofline.work or _of_points(points, index, len(names), "precision", "work"),
         traffic=roofline.traffic or _of_points(points, index, len(names), "level", "traffic"),
+        roofs=roofline.roof_columns,
     )
 
 
@@ -373,25 +375,12 @@ class Totals:
         return result
 
 
-def roof_spreads(whole: Roofline, ceilings: Sequence[Ceilings]) -> dict[str, float]:
+def roof_spreads(sides: Iterable[Roofline], ceilings: Sequence[Ceilings]) -> dict[str, float]:
     """Relative spread of the measured roofs by what they can bind as: the largest where several files have one."""
     result: dict[str, float] = {}
-    for binds in dict.fromkeys(whole.point_columns["binds"]):
+    for binds in dict.fromkeys(binds for side in sides for binds in side.point_columns["binds"]):
         found = [one.bandwidth(binds) or one.compute(binds) for one in ceilings]
         spreads = [ceiling.spread for ceiling in found if ceiling and math.isfinite(ceiling.spread)]
         if spreads:
             result[binds] = max(spreads)
     return result
-
-
-def of_reports(whole: Roofline, reports: set[str]) -> Roofline:
-    """The rows of some reports."""
-    kernels = [report in reports for report in whole.kernel_columns["report"]]
-    points = [report in reports for report in whole.point_columns["report"]]
-    return Roofline(
-        {name: values[points] for name, values in whole.point_columns.items()},
-        whole.roof_columns,
-        {name: values[kernels] for name, values in whole.kernel_columns.items()},
-        traffic={name: values[kernels] for name, values in whole.traffic.items()},
-        work={name: values[kernels] for name, values in whole.work.items()},
-    )

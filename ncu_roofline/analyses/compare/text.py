@@ -1,10 +1,10 @@
-"""A comparison in words: as text for a terminal, and as Markdown."""
+"""A comparison in words, as text for a terminal."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,10 +18,6 @@ from ncu_roofline.rendering.table import (
     Table,
     TextColumn,
     blocks_text,
-    bullets,
-    escape,
-    markdown,
-    markdown_document,
     terminal,
     wrapped,
 )
@@ -34,6 +30,7 @@ ARROW = " -> "
 MOST_NOTES = 12
 _MATTERS = 0.01  # of the application's time: less is not worth a name in the sentence
 _NAMED = 3
+_SMALL = 0.02  # changes of a ratio of which two decimals show too little
 _EQUAL = 0.0005  # changes that three digits of a percentage do not show
 _OUTCOMES = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
 NOTHING = "no kernel of one report is in the other"
@@ -82,18 +79,32 @@ def names_of(frames: ComparisonFrames) -> dict[str, str]:
     return {report: clean(report) for report in reports}
 
 
-def pair_title(one: Row, names: dict[str, str]) -> str:
+def pair_title(one: Row, names: Mapping[str, str]) -> str:
     """Which report is compared with which."""
     what = "baseline" if one["against"] == "baseline" else "the step before"
     return f"{names[one['report']]} against {names[one['baseline']]} ({what})"
 
 
 def sentence(one: Row, kernels: list[tuple[int, Row]]) -> str:
-    """How the kernels that both reports have changed, and by which; what is new or gone; totals; how many kernels did what."""
+    """How the kernels that both reports have changed, and by which; what is new or gone; totals; how many did what."""
     rows = [row for _, row in kernels]
+    return " ".join(filter(None, (_common(one, rows), apart(one, rows, ARROW), outcomes(rows, _WORDS))))
+
+
+def outcomes(rows: Sequence[Row], words: Mapping[str, str]) -> str:
+    """How many rows did what, in ``words`` where an outcome has others."""
     counts = Counter(row["outcome"] for row in rows)
-    said = ", ".join(f"{counts[word]} {_WORDS.get(word, word)}" for word in _OUTCOMES if counts[word])
-    return " ".join(filter(None, (_common(one, rows), _apart(one, rows), f"{plural(len(rows), 'kernel')}: {said or 'none'}.")))
+    said = ", ".join(f"{counts[word]} {words.get(word, word)}" for word in _OUTCOMES if counts[word])
+    return f"{counted(rows)}: {said or 'none'}."
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times as fast or as slow: 1.38x, 12.3x; "" where unknown."""
+    if not math.isfinite(ratio):
+        return ""
+    if ratio >= 10:
+        return f"{ratio:.3g}x"
+    return f"{ratio:.4g}x" if abs(ratio - 1) < _SMALL else f"{ratio:.2f}x"
 
 
 def _common(one: Row, rows: list[Row]) -> str:
@@ -106,17 +117,22 @@ def _common(one: Row, rows: list[Row]) -> str:
         spent += f" as measured, {at_clock} at the clock of the baseline"
     if one["relaunched"]:
         spent += ", per launch (medians where their number differs) and weighted by the launches of the baseline"
-    saved, change = abs(one["seconds_saved"]), abs(one["time_change"])
+    saved, by = abs(one["seconds_saved"]), causes(one, rows)
     text = {
-        "faster": f"{one['speedup']:.3g} times as fast, {time_text(saved)} saved: {spent}",
-        "slower": f"slower by {percent(change)}, {time_text(saved)} lost: {spent}",
+        "faster": f"{ratio_text(one['speedup'])} faster, {time_text(saved)} saved: {spent}",
+        "slower": f"{ratio_text(1 + one['time_change'])} slower, {time_text(saved)} lost: {spent}",
         "same": f"the same within {percent(one['noise'])}: {spent}",
     }.get(one["outcome"], f"times not compared: {spent}")
+    return f"{text}{f' ({by})' if by else ''}."
+
+
+def causes(one: Row, rows: Sequence[Row]) -> str:
+    """The kernels that most of the change comes from, with their times."""
     by = ", ".join([_share(row) for row in rows if _matters(row, one)][:_NAMED])
-    return f"{text}{f' (most by {by})' if by else ''}."
+    return f"most by {by}" if by else ""
 
 
-def _apart(one: Row, rows: list[Row]) -> str:
+def apart(one: Row, rows: Sequence[Row], arrow: str) -> str:
     """What only one of the reports has, and the totals of both where they are not what was compared."""
     parts = []
     for word, outcome, seconds in (("New", "added", "seconds_added"), ("Gone", "removed", "seconds_removed")):
@@ -126,7 +142,7 @@ def _apart(one: Row, rows: list[Row]) -> str:
     if parts or one["relaunched"]:
         before, after = (plural(one[f"launches{suffix}"], "launch") for suffix in ("_before", ""))
         times = time_text(one["total_seconds_before"]), time_text(one["total_seconds"])
-        parts.append(f"In all: {before}, {times[0]}{ARROW}{after}, {times[1]}.")
+        parts.append(f"In all: {before}, {times[0]}{arrow}{after}, {times[1]}.")
     return " ".join(parts)
 
 
@@ -137,6 +153,17 @@ def _matters(row: Row, one: Row) -> bool:
 
 def _share(row: Row) -> str:
     return f"{clean(row['kernel'])} {'-' if row['seconds_saved'] > 0 else '+'}{time_text(abs(row['seconds_saved']))}"
+
+
+def kernels_of(rows: Iterable[Row]) -> int:
+    """How many kernels some rows are about: one launched in several configurations is one."""
+    return len({row["name"] for row in rows})
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """``2 kernels``, or ``4 kernels in 32 configurations``."""
+    count = kernels_of(rows)
+    return plural(count, "kernel") + (f" in {len(rows):,} configurations" if count < len(rows) else "")
 
 
 def change(before: float, after: float) -> str:
@@ -280,17 +307,3 @@ def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: b
         blocks.append(wrapped([f"- {note}" for note in notes_of(one, kernels)], width, "  "))
     blocks.append(wrapped(threshold_lines(comparison), width, "  "))
     return (blocks_text(blocks, ascii_only) + "\n").encode("utf-8", "replace")
-
-
-def render_md(comparison: ComparisonFrames, *, title: str = "") -> bytes:
-    """The same as Markdown with GitHub tables; whatever comes from a report is escaped."""
-    names, cells = names_of(comparison), KernelCells(comparison, level_of(comparison))
-    blocks = [f"# {escape(title or 'Comparison')}"]
-    for one, kernels in pairs(comparison):
-        blocks += [f"## {escape(pair_title(one, names))}", escape(sentence(one, kernels))]
-        if kernels:
-            blocks += [markdown(cells.table(kernels)), escape(legend(one))]
-        blocks.append(bullets(notes_of(one, kernels)))
-    if lines := threshold_lines(comparison):
-        blocks += ["## Thresholds", bullets(lines)]
-    return markdown_document(blocks)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
-from ncu_roofline.analyses.hierarchical.style import label_of
+from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, Usage, by_time, percent, tensor_caveat, usages
 from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
+from ncu_roofline.files import ReportNames
 from ncu_roofline.model.above import ABOVE
+from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 from ncu_roofline.texts import clean, listed
 from ncu_roofline.units import format_value
 
 CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
+_TENSOR = "Tensor cores were busy"  # a note that `tensor_caveat` says in other words
+_PRECISION = re.compile(r"\b(?:[fb]p?f?|u?int)(?:4|6|8|16|32|64)\b")  # ids of precisions
+_KERNEL_NOTES = 4  # told of single kernels where notes are kept short
 _STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note and above_note say it for all, and lanes are a number of each kernel.
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average", ABOVE)
@@ -48,6 +53,12 @@ WHY = {
     "no-chart": "without a roofline chart in the report",
     "no-instructions": "without executed instructions",
     "unshown": "without a dot of the kinds of work and levels chosen",
+}
+# What is said of dots by their source, unless that is their own counters.
+_SOURCES = {
+    "derived": "derived from other counters",
+    OPCODES: "counted from executed opcodes",
+    "embedded": "taken from the report's own chart",
 }
 _WHY_OF_VIEW = {"instruction": {"no-work-metrics": "without metrics of executed instructions"}}
 _NAMES = {"instruction": "Instruction roofline"}
@@ -116,9 +127,26 @@ def profiled_clock(frames: Frames) -> str:
     clocks = time_weighted(frames, "clock_profiled")
     if clocks is None:
         return ""
-    mean, low, high = clocks
+    _, low, high = clocks
     between = f" ({range_text(low, high, 'hertz')})" if differ(low, high) else ""
-    return f"{format_value(low if low == high else mean, 'hertz', 3)}{between}"
+    return f"{_mean_clock(frames)}{between}"
+
+
+def _mean_clock(frames: Frames) -> str:
+    """Mean of the SM clock over the kernels' time, which for equal clocks is exactly these."""
+    clocks = time_weighted(frames, "clock_profiled")
+    if clocks is None:
+        return ""
+    mean, low, high = clocks
+    return format_value(low if low == high else mean, "hertz", 3)
+
+
+def report_names(frames: Frames) -> dict[str, str]:
+    """Report of the frames -> what it is called, those of rows that sum up several reports as well."""
+    reports = [report for _, report in getattr(frames, "sources", ())]
+    reports = [one for one in reports or column(frames, "kernels", "report") or column(frames, "roofs", "report") if one]
+    called = ReportNames.apart(reports)
+    return {report: called(report) for report in reports}
 
 
 def subtitle(frames: Frames) -> str:
@@ -127,13 +155,19 @@ def subtitle(frames: Frames) -> str:
         dict.fromkeys(rows(frames, "roofs" if column(frames, "roofs", "roof") else "kernels", "device", "compute_capability"))
     )
     names = _several([f"{device} (compute capability {cc})" if cc else device for device, cc in devices], "GPUs")
-    reports = [PurePath(report).name for report in column(frames, "kernels", "report") or column(frames, "roofs", "report")]
     versions = [f"ncu {version}" for version in column(frames, "kernels", "ncu_version") if version]
     profiled = profiled_clock(frames)
     highest = frequency(column(frames, "kernels", "clock_max"))
     clock = f"SM clock {profiled}{f' of {highest}' if highest else ''}" if profiled else ""
     return " \N{MIDDLE DOT} ".join(
-        part for part in (names, _several(reports, "reports"), _several(versions, "ncu releases"), clock) if part
+        part
+        for part in (
+            names,
+            _several(list(report_names(frames).values()), "reports"),
+            _several(versions, "ncu releases"),
+            clock,
+        )
+        if part
     )
 
 
@@ -211,6 +245,8 @@ def roof_note(frames: Frames) -> str:
     parts = []
     for (origin, basis), clocks in bases.items():
         at = frequency(clocks)
+        if basis == "profiled" and at and " to " not in at and at != _mean_clock(frames):
+            at = f"(median of the launches {at})"
         clock = {"profiled": "profiled clock", "max": "maximum clock"}.get(basis, "")
         parts.append(f"{origin} at {clock or 'clock'}{f' {at}' if at else ''}" if clock or at else origin)
     between = "; " if NOT_COMPARABLE in parts else ", "
@@ -229,16 +265,62 @@ def sweep_note(frames: Frames) -> str:
 
 def row_notes(frames: Frames, most: int = 4) -> list[str]:
     """What single points and roofs say of themselves: all that makes a number doubtful, then the commonest up to ``most``."""
+    return [_sentence(subject, note) for note, subject in _row_notes(frames, most)]
+
+
+def _row_notes(frames: Frames, most: int) -> list[tuple[str, str]]:
+    """Notes, each with what it is said of: "L1, L2", or "" where of all."""
     found = Counter[str]()
-    for name in ("points", "roofs"):
-        for notes, count in Counter(column(frames, name, "notes")).items():
-            for note in filter(None, map(clean, notes.split("; "))):
-                if not any(text in note for text in _SAID_ELSEWHERE):
-                    found[note] += count
+    about: dict[str, set[tuple[str, str, str]]] = {}
+    everything: set[tuple[str, str, str]] = set()
+    for notes, *place in (*_places(frames, "points", "level", "precision"), *_places(frames, "roofs", "level", "label")):
+        where = (place[0], place[1], place[2])
+        everything.add(where)
+        for note in filter(None, map(clean, notes.split("; "))):
+            if not any(text in note for text in _SAID_ELSEWHERE):
+                found[note] += 1
+                about.setdefault(note, set()).add(where)
     ranked = [note for note, _ in found.most_common()]
     doubts = [note for note in ranked if any(text in note for text in _DOUBTS)]
     others = [note for note in ranked if note not in doubts]
-    return [f"{note[0].upper()}{note[1:].rstrip('.')}." for note in (*doubts, *others[: max(0, most - len(doubts))])]
+    return [(note, _subject(about[note], everything)) for note in (*doubts, *others[: max(0, most - len(doubts))])]
+
+
+def _places(frames: Frames, name: str, *labels: str) -> Iterable[tuple[str, ...]]:
+    """The notes of points or roofs, and of what they are."""
+    found = zip(column(frames, name, "notes"), *(optional(frames, name, label, "") for label in labels), strict=True)
+    return ((notes, name, *map(str, place)) for notes, *place in found)
+
+
+def _subject(about: Iterable[tuple[str, str, str]], everything: Iterable[tuple[str, str, str]]) -> str:
+    """The levels, else the precisions or roofs, of which a note is said, "" where of all of them."""
+    mine, all_names = list(about), list(everything)
+    kinds = {name for name, _, _ in mine}
+    levels = level_order({level for _, level, _ in mine if level})
+    among = {level for name, level, _ in all_names if name in kinds and level}
+    of_roofs_too = any(name == "roofs" and not level for name, level, _ in mine)
+    if levels and set(levels) < among and not of_roofs_too:
+        return ", ".join(level_style(level).label for level in levels)
+    labels = [label_of(clean(label)) if name == "points" else clean(label) for name, _, label in sorted(mine)]
+    others = {(name, label) for name, _, label in all_names if name in kinds}
+    return listed(filter(None, labels)) if {(name, label) for name, _, label in mine} < others else ""
+
+
+def _sentence(subject: str, note: str) -> str:
+    if subject and not note.startswith(subject):
+        return f"{subject}: {_named(note)}."
+    return f"{_begun(note)}."
+
+
+def _begun(note: str) -> str:
+    """A note as a sentence without its stop."""
+    found = _named(note)
+    return f"{found[0].upper()}{found[1:]}"
+
+
+def _named(note: str) -> str:
+    """A note without its stop, precisions by their names."""
+    return _PRECISION.sub(lambda match: precision_label(match[0]), note).rstrip(".")
 
 
 def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
@@ -252,15 +334,28 @@ def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     sentences = []
     for note, members in found.items():
         names = f" ({listed((member.name for member in members), NAMED)})" if len(members) < len(every) else ""
-        sentences.append(f"{note[0].upper()}{note[1:].rstrip('.')}{names}.")
+        sentences.append(f"{_begun(note)}{names}.")
     more = [f"And {plural(len(sentences) - most, 'more note')} on kernels: see csv or json."] if len(sentences) > most else []
     return [*sentences[:most], *more]
 
 
 def notes_of(frames: Frames, most: int = 4) -> list[str]:
     """Notes of kernels, then those of points and roofs that no kernel's note says already; up to ``most`` of each."""
-    found = kernel_notes(frames, most)
-    return [*found, *(note for note in row_notes(frames, most) if not any(_same_note(note, one) for one in found))]
+    return _with_kernels(frames, most, most)
+
+
+def _with_kernels(frames: Frames, of_rows: int, of_kernels: int) -> list[str]:
+    found = kernel_notes(frames, of_kernels)
+    others = _row_notes(frames, of_rows)
+    said = [
+        _sentence(subject, note) for note, subject in others if not any(_same_note(_sentence("", note), one) for one in found)
+    ]
+    return [*found, *said]
+
+
+def doubts_of(frames: Frames) -> list[str]:
+    """What makes numbers doubtful, beside unknown tensor work: notes of kernels, then those of points and roofs that say so."""
+    return [note for note in _with_kernels(frames, 0, _KERNEL_NOTES) if not note.startswith(_TENSOR)]
 
 
 def _same_note(note: str, of_kernels: str) -> bool:
@@ -269,20 +364,18 @@ def _same_note(note: str, of_kernels: str) -> bool:
     return of_kernels == note or of_kernels.startswith(f"{stem} (")
 
 
-def source_note(frames: Frames) -> str:
-    names = {
-        "derived": "derived from other counters",
-        "opcodes": "counted from executed opcodes",
-        "embedded": "taken from the report's own chart",
-    }
+def source_note(frames: Frames, among: Iterable[str] = tuple(_SOURCES)) -> str:
+    """How many dots come from other sources than their own counters, of those ``among``."""
+    names = {source: _SOURCES[source] for source in among}
     sources = Counter(source for source in column(frames, "points", "source") if source in names)
     total = len(column(frames, "points", "source"))
     return " ".join(f"{count} of {plural(total, 'dot')} {names[source]}." for source, count in sources.most_common())
 
 
 def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[str]:
-    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes.
+    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes without their value.
 
+    Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
     """
     notes = [tensor_caveat(frames, MARK), above_note(frames), clock_note(frames)]
@@ -295,8 +388,7 @@ def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[st
         notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
-    notes += [roof_note(frames), source_note(frames), *notes_of(frames)]
-    return [note for note in notes if note]
+    return [note for note in (*notes, roof_note(frames), *doubts_of(frames)) if note]
 
 
 def explanation(frames: Frames) -> str:

@@ -1,27 +1,50 @@
 /* Start: wire the events, draw once. */
 
-/** Change the state, then draw everything from it. */
-function change(action) {
+const TYPING = 120; // milliseconds of rest before a typed filter is drawn
+let typing = 0; // the timer of a filter that is typed and not drawn yet
+
+/** Change the state, then draw everything from it; what is `typed` makes one step of the history. */
+function change(action, typed = false) {
+  if (typing) state.query = document.getElementById("query").value;
+  stopTyping();
   action();
   update();
+  writeLink(choices(), typed);
+}
+
+function stopTyping() {
+  clearTimeout(typing);
+  typing = 0;
 }
 
 function update() {
   drawChart();
+  drawKey(current.selection);
   drawPrecisions();
   drawLevels();
   drawChoices();
   drawRoofs(current.roofs);
+  drawTop();
   drawQuery();
   drawTable(current.selection.rows);
   drawDetails();
   drawStatus(current.selection);
+  filterUsage();
 }
 
 /** Draw everything anew, in the colours of the theme. */
 function redraw() {
   if (current) update();
   drawUsage();
+}
+
+/** Take the choices of an address. */
+function restore(link) {
+  unpinTip();
+  stopTyping();
+  state = stateOf(link);
+  applyTheme();
+  redraw();
 }
 
 /** Isolate a kernel; the same one again, or null, restores all. */
@@ -31,24 +54,54 @@ function isolate(owner) {
 }
 
 function reset() {
-  state = freshState();
-  drawTop();
-  update();
+  unpinTip();
+  change(() => { state = { ...freshState(), theme: state.theme }; });
 }
 
-function onHover(event) {
-  const [hit] = event.points;
-  const [x, y] = [event.event.clientX, event.event.clientY];
-  if (hit.data.meta === "dots") {
-    const point = POINTS[hit.customdata];
+/** What a mark of the chart says: [a short text, everything]; null for one that says nothing. */
+function textsOf(mark) {
+  const { meta } = mark.data;
+  if (meta === "dots" || meta === "edge") return [pointTip, pointFacts].map((tell) => tell(POINTS[mark.customdata]));
+  if (meta === "roof") return [0, 1].map(() => roofTip(current.roofs.find((roof) => roof.key === mark.customdata)));
+  return meta === "ridge" ? [0, 1].map(() => ridgeTip(ridges(current.roofs)[mark.customdata])) : null;
+}
+
+function pointOf(mark) {
+  return ["dots", "edge"].includes(mark.data.meta) ? POINTS[mark.customdata] : null;
+}
+
+function onHover({ points: [mark], event }) {
+  const [texts, point] = [textsOf(mark), pointOf(mark)];
+  if (point) {
     highlight(point.owner, point.precision);
     markRows(point.owner);
-    showTip(pointTip(point), x, y);
-  } else if (hit.data.meta === "roof") {
-    showTip(roofTip(current.roofs.find((roof) => roof.key === hit.customdata)), x, y);
-  } else if (hit.data.meta === "ridge") {
-    showTip(ridgeTip(ridges(current.roofs)[hit.customdata]), x, y);
   }
+  if (texts) showTip(texts[0], event.clientX, event.clientY);
+}
+
+function onClick({ points: [mark], event }) {
+  const [texts, point] = [textsOf(mark), pointOf(mark)];
+  if (point) isolate(point.owner);
+  if (texts && !(point && state.isolated === null)) pinTip(texts[1], event.clientX, event.clientY);
+}
+
+/** The dots with the keyboard: arrow keys go from one to the next, those of the first kernel first. */
+function onChartKey(event) {
+  const dots = current.selection.points.filter((point) => state.isolated === null || point.owner === state.isolated);
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (event.target !== chart || !dots.length || (!step && event.key !== "Enter")) return;
+  const at = dots.findIndex((point) => point.index === Number(chart.dataset.dot));
+  const dot = dots[step ? (at + step + dots.length) % dots.length : Math.max(at, 0)];
+  chart.dataset.dot = dot.index;
+  const { l, t } = margins(current.size.width);
+  const { left, top } = chart.getBoundingClientRect();
+  const [x, y] = pixelOf(dot, current.projection);
+  event.preventDefault();
+  if (!step) return pinTip(pointFacts(dot), left + l + x, top + t + y);
+  unpinTip();
+  highlight(dot.owner, dot.precision);
+  markRows(dot.owner);
+  return showTip(pointTip(dot), left + l + x, top + t + y);
 }
 
 function onLeave() {
@@ -64,12 +117,16 @@ function onRelayout(change) {
   onLeave();
   moveLabels();
   drawStatus(current.selection);
+  writeLink(choices(), true);
 }
 
 function wireChart() {
   chart.on("plotly_hover", onHover);
   chart.on("plotly_unhover", onLeave);
-  chart.on("plotly_click", ({ points: [hit] }) => { if (hit.data.meta === "dots") isolate(POINTS[hit.customdata].owner); });
+  chart.on("plotly_click", onClick);
+  chart.addEventListener("keydown", onChartKey);
+  chart.addEventListener("blur", onLeave);
+  document.addEventListener("pointerdown", (event) => { if (!tooltip.contains(event.target)) unpinTip(); });
   chart.on("plotly_relayout", onRelayout);
   chart.on("plotly_doubleclick", () => change(() => { state.view = null; }));
   let size = chartSize();
@@ -108,6 +165,7 @@ function sortBy(column) {
   const first = COLUMNS.find((each) => each.id === column).number;
   state.sort = { column, descending: same ? !state.sort.descending : first };
   drawTable(current.selection.rows);
+  writeLink(choices());
   [...document.querySelectorAll("[data-sort]")].find((button) => button.dataset.sort === column).focus({ preventScroll: true });
 }
 
@@ -128,54 +186,69 @@ function wireTable() {
   table.addEventListener("mouseleave", () => highlight(null));
   table.addEventListener("focusout", () => highlight(null));
   table.addEventListener("keydown", onTableKey);
-  document.getElementById("show-all").addEventListener("click", () => change(() => { state.allRows = true; }));
+  document.getElementById("show-more").addEventListener("click", () => change(() => { state.rows += MORE_ROWS; }));
+  document.getElementById("save").addEventListener("click", saveTable);
 }
 
 function wireControls() {
-  let timer = 0;
-  document.getElementById("query").addEventListener("input", (event) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => change(() => { state.query = event.target.value; }), 120);
+  document.getElementById("query").addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => change(() => {}, true), TYPING);
   });
-  document.getElementById("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; }));
+  document.getElementById("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   document.getElementById("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
   document.getElementById("reset").addEventListener("click", reset);
   document.getElementById("download").addEventListener("click", downloadSvg);
   document.getElementById("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.isolated !== null) isolate(null); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    unpinTip();
+    if (state.isolated !== null) isolate(null);
+  });
 }
 
 function wirePrinting() {
-  let theme = "";
-  addEventListener("beforeprint", () => {
-    theme = document.documentElement.dataset.theme;
+  let closed = null; // what was opened for the paper; null while nothing is printed
+  const begin = () => {
+    if (closed) return;
+    closed = [...document.querySelectorAll("details:not([open])")].filter((each) => !each.closest(".no-print"));
+    for (const each of closed) each.open = true;
     setTheme("light");
-    if (current) drawChart({ width: 700, height: 420 });
+    if (current) drawChart({ width: 700, height: 400 });
     drawUsage(700);
-  });
-  addEventListener("afterprint", () => {
-    setTheme(theme);
+  };
+  const end = () => {
+    for (const each of closed || []) each.open = false;
+    closed = null;
+    applyTheme();
     if (current) drawChart();
     drawUsage();
-  });
+  };
+  addEventListener("beforeprint", begin);
+  addEventListener("afterprint", end);
+  matchMedia("print").addEventListener("change", ({ matches }) => (matches ? begin() : end()));
 }
 
 function start() {
+  state = stateOf(readLink() || new URLSearchParams());
   startTheme();
   document.getElementById("theme").addEventListener("click", () => {
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    applyTheme();
     redraw();
+    writeLink(choices(), true);
   });
   for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copyCommand(button));
   wireUsage();
   wirePrinting();
-  if (!POINTS.length && (!ROOFS.length || PAGE.usage.rows.length)) return;
+  if (!POINTS.length) return;
   document.getElementById("app").hidden = false;
-  for (const id of ["table", "controls"]) document.getElementById(id).hidden = !POINTS.length;
   document.getElementById("download").disabled = false;
-  document.getElementById("roof-panel").open = matchMedia("(min-width: 901px)").matches;
-  drawTop();
+  const wide = matchMedia("(min-width: 901px)").matches;
+  for (const id of ["roof-panel", "controls"]) document.getElementById(id).open = wide;
   update();
+  writeLink(choices());
+  followLink(restore);
   wireChart();
   wireTable();
   wireControls();

@@ -3,6 +3,7 @@
 const chart = document.getElementById("chart");
 const overlay = document.getElementById("overlay");
 const MOST_NAMES = 12;
+const FIRST_NAMES = 3; // kernels whose names matter more than labels of roofs, which have room elsewhere
 let current = null; // what is drawn: {selection, roofs, ranges, size}
 
 function style(name) {
@@ -48,38 +49,6 @@ function spanOf(roof, roofs) {
   if (roof.kind === "bandwidth") return { from: -30, to: compute.length ? Math.log10(Math.max(...compute) / roof.value) : 30 };
   if (roof.kind === "compute") return { from: bandwidth.length ? Math.log10(roof.value / Math.max(...bandwidth)) : -30, to: 30 };
   return { from: -30, to: 30 };
-}
-
-/** Ridge points: every bandwidth with the highest compute roof of each precision. */
-function ridges(roofs) {
-  const highest = new Map();
-  for (const roof of shownOf(roofs, "compute")) {
-    const pipe = `${roof.precision} ${roof.origin}`;
-    if (!highest.has(pipe) || highest.get(pipe).value < roof.value) highest.set(pipe, roof);
-  }
-  return [...highest.values()].flatMap((compute) =>
-    shownOf(roofs, "bandwidth")
-      .filter((bandwidth) => bandwidth.origin === compute.origin)
-      .map((bandwidth) => ({ x: compute.value / bandwidth.value, y: compute.value, compute, bandwidth })),
-  );
-}
-
-/** The ranges of the first look, in decades: all dots of the chosen precisions and all ridge points, with some air. */
-function homeRanges(roofs) {
-  const points = POINTS.filter((p) => drawable(p) && onStage(p) && state.precisions.has(p.precision));
-  const corners = ridges(roofs);
-  const walls = shownOf(roofs, "wall").map((roof) => roof.value);
-  const xs = [...points.map((p) => p.intensity), ...corners.map((ridge) => ridge.x), ...walls].map(Math.log10);
-  const tops = shownOf(roofs, "compute").map((roof) => (roof.wide ? roof.value_max : roof.value));
-  const ys = [...points.map((p) => p.performance), ...tops].map(Math.log10);
-  const bounds = (values, below, above, fallback) => {
-    if (!values.length) return fallback;
-    const [low, high] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
-    return [low - below, high + above];
-  };
-  const x = bounds(xs, 0.85, 0.95, [-2, 3]);
-  const y = bounds(ys, points.length ? 0.45 : 3, 0.35, [9, 14]);
-  return { x: x[1] - x[0] < 2.5 ? [x[0] - 0.8, x[1] + 0.6] : x, y: y[1] - y[0] < 2 ? [y[0] - 0.8, y[1]] : y };
 }
 
 /** One line; many points along it, since plotly's hover knows points only. */
@@ -140,71 +109,63 @@ function linkTrace(rows, points, colours) {
   };
 }
 
-/** The dots of one level; `faded` ones are those beside an isolated kernel. */
-function levelTrace(level, points, crowd, faded, colours, legend) {
-  const mine = points.filter((point) => point.level === level.id);
-  const size = crowd > 600 && (faded || state.isolated === null) ? 6 : crowd > 200 ? 8 : 10;
-  const opacity = faded ? (crowd > 600 ? 0.06 : 0.15) : crowd > 600 && state.isolated === null ? 0.8 : 1;
-  return {
-    type: "scatter", mode: "markers", x: mine.map((p) => p.intensity), y: mine.map((p) => p.performance), meta: "dots",
-    customdata: mine.map((p) => p.index), hoverinfo: "none", showlegend: legend, name: plotlyText(level.label),
-    marker: {
-      color: levelColour(level.id), size, opacity, symbol: mine.map((p) => shapeOf(KERNELS[p.owner].shape).symbol + (PARTS.has(p.precision) ? "-open" : "")),
-      line: { color: colours.card, width: mine.map((p) => (PARTS.has(p.precision) ? 1.8 : size > 7 ? 0.8 : 0.4)) },
-    },
-  };
-}
-
-/** Faded dots below, the others above them. */
-function dotTraces(points, colours, legend) {
-  const isFaded = (point) => state.isolated !== null && point.owner !== state.isolated;
-  const layers = state.isolated === null ? [false] : [true, false];
-  return layers.flatMap((faded) => {
-    const mine = points.filter((point) => isFaded(point) === faded);
-    return [...LEVELS.values()].map((level) => levelTrace(level, mine, points.length, faded, colours, legend && !faded));
-  });
-}
-
 function linkedRows(rows) {
   return rows.length <= 60 || state.isolated !== null ? rows : [];
 }
 
-/** Labels of steps and roofs, then names of the longest kernels, where there is room. */
+/** Labels of steps, names of the kernels that rank first, labels of roofs, then more names, where there is room. */
 function labels(drawn, colours) {
   const { selection: chosen, roofs, projection } = drawn;
   const floor = new Floor(projection.width, projection.height);
-  const pixel = (point) => projection.pixel(Math.log10(point.intensity), Math.log10(point.performance));
+  const pixel = (point) => pixelOf(point, projection);
   const bright = state.isolated === null ? chosen.points : chosen.points.filter((point) => point.owner === state.isolated);
   for (const point of bright) floor.mark(floor.dots, ...pixel(point), 5);
   for (const roof of roofs.filter((each) => each.shown)) markLine(floor, visibleSegment(roof, spanOf(roof, roofs), projection));
+  markMixes(drawn, floor);
   const found = stepLabels(chosen, floor, pixel, projection, colours); // first: a roof has room elsewhere
+  const named = new Set();
+  found.push(...nameLabels(chosen, named, FIRST_NAMES, floor, pixel, projection, colours));
+  found.push(...mixLabels(drawn, floor, colours));
   const rank = { compute: 0, bandwidth: 1, wall: 2 };
   for (const roof of roofs.filter((each) => each.shown).sort((a, b) => rank[a.kind] - rank[b.kind] || b.value - a.value)) {
     const segment = visibleSegment(roof, spanOf(roof, roofs), projection);
     const place = segment && roofLabel(roof, roofTexts(roof), segment, crowdedSides(roof, roofs, projection), floor);
     if (place) found.push(annotation(place, place.text, roofColour(roof, colours), projection, fogged(colours.card)));
   }
-  found.push(...mixLabels(drawn, floor, colours));
-  return [...found, ...nameLabels(chosen, floor, pixel, projection, colours)];
+  found.push(...edgeLabels(drawn, floor, colours));
+  return [...found, ...nameLabels(chosen, named, projection.width < 500 ? 5 : MOST_NAMES, floor, pixel, projection, colours)];
 }
 
-function nameLabels(chosen, floor, pixel, projection, colours) {
+/** Names of up to `most` of the kernels that rank first and are not `named` yet, which grows: at the dots that carry their verdict. */
+function nameLabels(chosen, named, most, floor, pixel, projection, colours) {
   const visible = new Set(chosen.points);
-  const rows = chosen.rows.filter((row) => state.isolated === null || row.kernel.index === state.isolated);
-  rows.sort((a, b) => (b.kernel.seconds || 0) - (a.kernel.seconds || 0));
-  const [found, named] = [[], new Set()];
-  for (const row of rows.slice(0, 3 * MOST_NAMES)) {
-    if (state.isolated === null && named.has(row.kernel.kernel)) continue;
-    const ends = [...row.levels.values()].filter((point) => visible.has(point)).map(pixel);
-    const inside = ends.filter(([x, y]) => x >= 0 && y >= 0 && x <= projection.width && y <= projection.height);
-    const text = shorten(row.kernel.kernel, projection.width < 500 ? 18 : 30);
-    const place = inside.length ? nameLabel(text, inside, floor) : null;
+  const kernels = state.isolated === null ? chosen.kernels.slice(0, 3 * most) : [KERNELS[state.isolated]];
+  const texts = shortenApart(kernels.map((kernel) => kernel.kernel), projection.width < 500 ? 18 : 30);
+  const inside = ([x, y]) => x >= 0 && y >= 0 && x <= projection.width && y <= projection.height;
+  const bright = chosen.points.filter((point) => state.isolated === null || point.owner === state.isolated).slice(0, MOST_DOTS);
+  const found = [];
+  for (const kernel of kernels) {
+    if (named.size >= most) break;
+    const row = mainRow(kernel);
+    if (!row || named.has(kernel.kernel)) continue;
+    const own = new Set([...row.levels.values()].filter((point) => visible.has(point)));
+    const places = [...own].map(pixel).filter(inside);
+    const others = bright.filter((point) => !own.has(point)).map(pixel);
+    const text = texts.get(kernel.kernel);
+    const first = [leading(row)].filter((point) => own.has(point)).map(pixel).filter(inside);
+    const place = (first.length ? nameLabel(text, first, floor, { others, leaders: false, limit: CLEAR / 2 }) : null) || (places.length ? nameLabel(text, places, floor, { others }) : null);
     if (!place) continue;
     found.push(annotation(place, text, colours.text, projection, "rgba(0,0,0,0)"));
-    named.add(row.kernel.kernel);
-    if (found.length >= (projection.width < 500 ? 5 : MOST_NAMES)) break;
+    if (place.leader) found.push(leader(place.leader, projection, colours.muted));
+    named.add(kernel.kernel);
   }
   return found;
+}
+
+/** A thin line from a name to the dot it belongs to. */
+function leader([from, to], projection, colour) {
+  const [[x, y], [ax, ay]] = [projection.data(...to), projection.data(...from)];
+  return { x, y, ax, ay, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true, arrowhead: 0, arrowwidth: 0.8, arrowcolor: colour, standoff: 5 };
 }
 
 /** A colour #rrggbb with some transparency, to lift labels off lines. */
@@ -287,7 +248,9 @@ function traces(drawn, colours, legend = false) {
     linkTrace(linkedRows(chosen.rows), chosen.points, colours),
     ...mixTraces(drawn, colours),
     ...sweepTraces(chosen),
-    ...dotTraces(chosen.points, colours, legend),
+    ...dotTraces(drawn, colours, legend),
+    ...(legend ? fillLegend(chosen.points, colours) : []),
+    ...edgeTraces(drawn),
   ];
 }
 
@@ -299,8 +262,9 @@ function drawChart(size = chartSize()) {
   return Plotly.react(chart, traces(current, colours), layout(current, colours), CONFIG);
 }
 
-/** After a zoom only the labels move. */
+/** After a zoom only the labels move, unless of many dots others can be seen. */
 function moveLabels() {
+  if (current.selection.points.length > MOST_DOTS) return drawChart();
   current.ranges = state.view || homeRanges(current.roofs);
   current.projection = projectionOf(current.ranges, current.size);
   const colours = palette();
@@ -317,7 +281,7 @@ function highlight(owner, precision = null) {
   const ink = style("--text");
   for (const point of chosen.points) {
     if (point.owner !== owner || (precision !== null && point.precision !== precision)) continue;
-    const [x, y] = projection.pixel(Math.log10(point.intensity), Math.log10(point.performance));
+    const [x, y] = pixelOf(point, projection);
     if (x < 0 || y < 0 || x > projection.width || y > projection.height) continue;
     overlay.append(svgElement("circle", { cx: x + l, cy: y + t, r: 10, fill: "none", stroke: ink, "stroke-width": 1.6 }));
     if (known(point.attainable) && point.attainable > point.performance) {
@@ -339,8 +303,4 @@ function downloadSvg() {
   figure.legend = { orientation: "h", bgcolor: "rgba(0,0,0,0)", x: 1, xanchor: "right", y: 1, yanchor: "bottom" };
   const options = { format: "svg", width: figure.width, height: figure.height, filename: fileName() };
   return Plotly.downloadImage({ data: traces(current, colours, true), layout: figure, config: CONFIG }, options);
-}
-
-function fileName() {
-  return PAGE.title.replace(/[^A-Za-z0-9._]+/g, "-").replace(/^[-.]+|-$/g, "").slice(0, 80) || "roofline";
 }

@@ -114,8 +114,7 @@ function drawRoofs(roofs) {
 
 function drawTop() {
   const select = document.getElementById("top");
-  const sizes = [5, 10, 25, 50, 100, 300, 1000].filter((size) => size < ORDER.length);
-  const options = [...sizes.map((size) => [size, String(size)]), [0, `all ${ORDER.length}`]];
+  const options = [...TOPS.slice(1).map((size) => [size, String(size)]), [0, `all ${ORDER.length}`]];
   select.replaceChildren(...options.map(([size, text]) => element("option", { value: size, selected: size === state.top }, text)));
 }
 
@@ -123,24 +122,49 @@ function drawQuery() {
   const box = document.getElementById("query");
   const wrong = nameTest() === null;
   box.setAttribute("aria-invalid", String(wrong));
-  document.getElementById("query-error").textContent = wrong ? "not a regular expression" : "";
+  const offer = state.offered ? "press .* to read it as a regular expression" : "";
+  document.getElementById("query-error").textContent = wrong ? "not a regular expression" : offer;
   document.getElementById("regex").setAttribute("aria-pressed", String(state.regex));
   if (box.value !== state.query) box.value = state.query;
+}
+
+/** What symbols and fills stand for; nothing where all dots are of one kernel and one precision. */
+function drawKey({ kernels, points }) {
+  const fills = filledPrecisions(points).map((id) => element("span", {}, fillIcon(id), PRECISIONS.get(id)));
+  const several = distinct(kernels.map((kernel) => kernel.kernel)).length > 1 && !SWEPT;
+  const said = [fills.length && "filled by precision", several && "symbol: kernel, as in the table", LEVELS.size > 1 && "colour: memory level"].filter(Boolean);
+  const box = document.getElementById("key");
+  box.hidden = !fills.length && !several;
+  box.replaceChildren(...fills, element("span", {}, said.join("; ")));
+}
+
+/** "3 of 5 kernels", "6 of 6 steps of 1 kernel". */
+function kernelCount(kernels) {
+  const names = (some) => distinct(some.map((kernel) => kernel.kernel)).length;
+  if (SWEPT) return `${kernels.length} of ${counted(ORDER.length, "step")} of ${counted(names(ORDER), "kernel")}`;
+  return `${kernels.length} of ${counted(ORDER.length, "kernel")}`;
 }
 
 function drawStatus({ kernels, of, points, hidden }) {
   if (!POINTS.length) return;
   const known = kernels.filter((kernel) => kernel.seconds !== null);
   const time = known.length ? `, ${formatValue(known.reduce((sum, kernel) => sum + kernel.seconds, 0), "second")}` : "";
-  const parts = [`${kernels.length} of ${ORDER.length} kernels, ${points.length} dots${time}`];
-  if (of > kernels.length) parts.push(`the ${kernels.length} longest of ${of}: raise Top to see more`);
+  const parts = [`${kernelCount(kernels)}, ${counted(points.length, "dot")}${time}`];
+  if (of > kernels.length) parts.push(`the first ${kernels.length} of ${of}, ranked by the time to be gained: raise Top to see more`);
+  if (points.length > MOST_DOTS) parts.push("of dots on top of each other one is drawn: zoom in for the others");
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);
   if (state.isolated !== null) parts.push("one kernel isolated: Esc shows all");
   if (state.view) parts.push("zoomed: double click shows all");
   document.getElementById("status").textContent = parts.join(" \u00b7 ");
   const blank = document.getElementById("blank");
   blank.hidden = points.length > 0 || !POINTS.length;
-  blank.textContent = kernels.length ? "No dot is left: turn on a level or a source." : "No kernel matches the filters.";
+  blank.textContent = kernels.length ? "No dot is left: turn on a level or a source." : ORDER.some(onStage) ? "No kernel matches the filters." : "No kernel of this GPU has a dot.";
+}
+
+/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
+function applyTheme() {
+  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
 }
 
 function setTheme(theme) {
@@ -149,10 +173,8 @@ function setTheme(theme) {
 }
 
 function startTheme() {
-  const preference = matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => setTheme(PAGE.theme === "auto" ? (preference.matches ? "dark" : "light") : PAGE.theme);
-  follow();
-  preference.addEventListener("change", () => { follow(); redraw(); });
+  applyTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); redraw(); });
 }
 
 async function copyCommand(button) {

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.analyses.hierarchical.answer import ranked
+from ncu_roofline.analyses.hierarchical.captions import report_names
 from ncu_roofline.analyses.hierarchical.style import (
     COUNTED,
     DEFAULT_UNIT,
@@ -17,9 +19,11 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_order,
 )
 from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
+from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
-from ncu_roofline.rendering.frames import Column, Frames, Tables, view_of
+from ncu_roofline.model.ranking import order
+from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view_of
 from ncu_roofline.rendering.page import number
 from ncu_roofline.rendering.style import THEMES
 from ncu_roofline.texts import one_line
@@ -36,15 +40,18 @@ _MOST_BARS = 30
 def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows."""
     texts: dict[str, int] = {}
-    kernels = _columns(frames.kernels, KERNELS)
-    points = _columns(frames.points, POINTS)
-    owners = _owners(kernels, points)
+    called = report_names(frames)
+    kernels = _columns(frames.kernels, KERNELS, called)
+    points = _columns(frames.points, POINTS, called)
+    devices = list(dict.fromkeys(kernels["device"]))
+    owners = _drawn(kernels, _owners(kernels, points))
     found = precisions(frames)
-    roofs = _columns(frames.roofs, ROOFS)
+    roofs = _columns(frames.roofs, ROOFS, called)
     return {
         "title": one_line(title),
         "theme": theme,
         "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
+        "devices": devices,
         "levels": levels(frames),
         "precisions": [
             {"id": p, "label": precision_label(p) if p else _OTHER, "apart": apart(p), "part": _is_part(p, found)}
@@ -57,11 +64,18 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
         "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
         "columns": {column.name: [column.unit, column.meaning] for column in (*tables["kernels"], *tables["points"])},
         "kernels": _packed(kernels, KERNELS, texts),
-        "points": {**_packed(points, POINTS, texts), "owner": owners},
+        "points": {**_packed(_beyond(points, kernels, owners), POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
         "texts": list(texts),
+        "order": _order(frames),
         "usage": _bars(frames),
     }
+
+
+def _order(frames: Frames) -> list[int]:
+    """Positions of the kernels in their frame, that with most to gain first."""
+    named = ("device", ""), ("seconds", math.nan), ("recoverable", math.nan)
+    return order(zip(*(optional(frames, "kernels", name, missing) for name, missing in named), strict=True))
 
 
 def _bars(frames: Frames) -> dict[str, Any]:
@@ -76,22 +90,30 @@ def _bars(frames: Frames) -> dict[str, Any]:
     rows = [
         {
             "kernel": one_line(row.marked),
+            "device": one_line(row.device),
             "time": number(row.seconds),
             "share": number(row.share),
             "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
             "shares": [number(data.shares(row).get(unit, math.nan)) for unit in data.units],
             "texts": [level_text(row, unit) or percent(data.shares(row).get(unit, math.nan)) for unit in data.units],
         }
-        for row in data.rows
+        for row in ranked(data.rows)
     ]
     return {"units": units, "rows": rows, "total": data.total, "time": data.of_time, "reached": REACHED}
 
 
-def levels(frames: Frames) -> list[dict[str, str]]:
-    """Levels that have points or roofs, innermost first, each with label and colours; "" only if a point has no level."""
+def levels(frames: Frames) -> list[dict[str, Any]]:
+    """Levels that have points or roofs, innermost first, each with label, colours and whether it is of the chain of memories.
+
+    "" only if a point has no level.
+    """
     ids = {one_line(v) for v in frames.points["level"]} | {one_line(v) for v in frames.roofs["level"] if v}
     styles = [(level, level_style(level)) for level in level_order(ids)]
-    return [{"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark} for level, style in styles]
+    chain = load_spec().chain
+    return [
+        {"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark, "chain": level in chain}
+        for level, style in styles
+    ]
 
 
 def _is_part(precision: str, among: Sequence[str]) -> bool:
@@ -104,10 +126,10 @@ def precisions(frames: Frames) -> list[str]:
     return sorted({one_line(v) for v in frames.points["precision"]}, key=precision_order)
 
 
-def _columns(frame: pd.DataFrame, declared: Sequence[Column]) -> dict[str, list[Any]]:
-    """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers."""
+def _columns(frame: pd.DataFrame, declared: Sequence[Column], called: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers, reports as they are ``called``."""
     return {
-        column.name: [one_line(v) for v in values] if column.dtype == "str" else [number(v) for v in values]
+        column.name: [one_line(called.get(v, v)) for v in values] if column.dtype == "str" else [number(v) for v in values]
         for column in declared
         for values in (_values(frame, column),)
     }
@@ -122,12 +144,27 @@ def _values(frame: pd.DataFrame, column: Column) -> list[Any]:
 
 
 def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
-    """Columns with their texts replaced by positions in the pool ``texts``, which grows."""
-    packed: dict[str, Any] = {"text_columns": [c.name for c in declared if c.dtype == "str"]}
-    for column in declared:
+    """Columns with their texts replaced by positions in the pool ``texts``, which grows, and how many ``rows`` they have.
+
+    One value instead of a list stands in every row, and the name of an earlier column for the values of that one.
+    """
+    kept = [column for column in declared if column.name in columns]
+    rows = max((len(columns[column.name]) for column in kept), default=0)
+    packed: dict[str, Any] = {"rows": rows, "text_columns": [c.name for c in kept if c.dtype == "str"]}
+    for column in kept:
         values = columns[column.name]
-        packed[column.name] = [texts.setdefault(v, len(texts)) for v in values] if column.dtype == "str" else values
+        if column.dtype == "str":
+            values = [texts.setdefault(v, len(texts)) for v in values]
+        twin = next((name for name, other in packed.items() if isinstance(other, list) and other == values), None)
+        one = values[0] if values and all(value == values[0] for value in values) else None
+        packed[column.name] = one if one is not None or not any(v is not None for v in values) else twin or values
     return packed
+
+
+def _beyond(points: dict[str, list[Any]], kernels: Mapping[str, list[Any]], owners: Sequence[int]) -> dict[str, list[Any]]:
+    """The columns of the points that say more than their kernels' rows do."""
+    told = {name: [values[owner] for owner in owners] for name, values in kernels.items() if name in points}
+    return {name: values for name, values in points.items() if told.get(name) != values}
 
 
 def _owners(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]]) -> list[int]:
@@ -140,6 +177,15 @@ def _owners(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]]) -> l
             _adopt(kernels, points, index)
         owners.append(rows[key])
     return owners
+
+
+def _drawn(kernels: dict[str, list[Any]], owners: Sequence[int]) -> list[int]:
+    """Leave of ``kernels`` those that have points, which is all that the script looks at; their ``owners`` in what is left."""
+    kept = sorted(set(owners))
+    for name, values in kernels.items():
+        kernels[name] = [values[row] for row in kept]
+    position = {row: index for index, row in enumerate(kept)}
+    return [position[owner] for owner in owners]
 
 
 def _adopt(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]], index: int) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.analyses.hierarchical.answer import ranked
 from ncu_roofline.analyses.hierarchical.captions import (
     above_note,
     differ,
     of_the_time,
     profiled_clock,
+    report_names,
     row_notes,
     time_weighted,
     why,
@@ -22,6 +24,7 @@ from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import (
     LONGEST,
     NAMED,
+    Usage,
     answers,
     busiest_text,
     level_text,
@@ -91,7 +94,7 @@ def facts(frames: Frames) -> dict[str, Any]:
     kernels, roofs = _tidy(frames.kernels, KERNELS).assign(status=statuses(frames)), _tidy(frames.roofs, ROOFS)
     return {
         "devices": _devices(kernels if len(kernels) else roofs),
-        "reports": _distinct(kernels["report"]),
+        "reports": [one_line(name) for name in report_names(frames).values()],
         "versions": _distinct(kernels["ncu_version"]),
         "clocks": {**_clocks(frames, kernels), "roofs": _roof_clocks(roofs)},
         "tiles": _tiles(kernels),
@@ -102,7 +105,7 @@ def facts(frames: Frames) -> dict[str, Any]:
         "notes": _notes(kernels),
         "row_notes": [one_line(note) for note in (above_note(frames), *row_notes(frames, 12)) if note],
         "answered": answers(frames, without_dots(frames)),
-        "roofs": _roofs(roofs),
+        "roofs": _roofs(roofs, report_names(frames)),
         "has_points": len(frames.points) > 0,
         "view": view_of(frames),
         "has_kernels": len(kernels) > 0,
@@ -166,7 +169,8 @@ def _roof_clocks(roofs: pd.DataFrame) -> str:
 def _tiles(kernels: pd.DataFrame) -> list[tuple[str, str]]:
     """The few numbers of the header: (label, value)."""
     launches = int(kernels["launches"].clip(lower=1).sum()) if len(kernels) else 0
-    tiles = [("kernels", str(kernels["kernel"].nunique())), ("launches", str(launches))]
+    names = int(kernels["kernel"].nunique())
+    tiles = [("kernel" if names == 1 else "kernels", str(names)), ("launch" if launches == 1 else "launches", str(launches))]
     seconds = kernels["seconds"]
     if seconds.notna().any():
         tiles.append(("GPU time", format_value(float(seconds.sum()), "second", 4)))
@@ -188,29 +192,49 @@ def _total(label: str, rows: pd.DataFrame, detail: str = "") -> Total:
 
 
 def _usage(frames: Frames) -> dict[str, Any]:
-    """Kernels without dots as a table of texts, the longest first, without columns that nobody fills; the tail is summed up."""
-    found = per_kernel(without_dots(frames))
+    """Kernels without dots as a table of texts, ranked, without columns that nobody fills; the tail is summed up."""
+    found = ranked(per_kernel(without_dots(frames)))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
+    several = len({one.device for one in found}) > 1
     columns = [
-        ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
-        ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
-        ("Share", True, [percent(one.share) for one in shown]),
+        ("GPU", False, [one.device or "unknown" if several else "" for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),
         ("Gain", True, [one.gain for one in shown]),
+        ("Could save", True, [_to_gain(one) for one in shown]),
+        ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
+        ("Share", True, [percent(one.share) for one in shown]),
+        ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
         ("Busiest", False, [busiest_text(one) for one in shown]),
         *((unit_label(level), True, [level_text(one, level) for one in shown]) for level in levels_of(shown)),
         ("Occupancy", True, [occupancy_text(one) for one in shown]),
         ("Waves", True, [waves_text(one) for one in shown]),
-        ("Why no dot", False, [why(frames, one.status) for one in shown]),
     ]
     filled = [(header, number, texts) for header, number, texts in columns if any(texts)]
     rows = [
-        {"kernel": one.marked, "reason": one.reason, "cells": [(texts[index], number) for _, number, texts in filled]}
+        {
+            "kernel": one.marked,
+            "device": one_line(one.device),
+            "reason": _why(frames, one),
+            "cells": [(texts[index], number) for _, number, texts in filled],
+        }
         for index, one in enumerate(shown)
     ]
     note = LONGEST if any(one.longest for one in shown) else ""
     more = f"{len(tail)} more kernels{of_the_time(one.share for one in tail)}" if tail else ""
     return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more, "note": note}
+
+
+def _to_gain(one: Usage) -> str:
+    """The time to be gained; nothing where there is no verdict."""
+    if not one.verdict:
+        return ""
+    return "unknown" if one.seconds > 0 and one.recoverable != one.recoverable else format_value(one.recoverable, "second", 3)
+
+
+def _why(frames: Frames, one: Usage) -> str:
+    """The reason of the verdict, and why there is no dot."""
+    absent = why(frames, one.status)
+    return "; ".join(filter(None, (one.reason, f"no dot: {absent}" if absent else "")))
 
 
 def _asked(frames: Frames) -> dict[str, str]:
@@ -257,7 +281,7 @@ def _notes(kernels: pd.DataFrame) -> list[Total]:
     return totals
 
 
-def _roofs(roofs: pd.DataFrame) -> list[dict[str, str]]:
+def _roofs(roofs: pd.DataFrame, called: Mapping[str, str]) -> list[dict[str, str]]:
     """Every roof as a row of texts."""
     rows = []
     for roof in roofs.to_dict("records"):
@@ -267,7 +291,7 @@ def _roofs(roofs: pd.DataFrame) -> list[dict[str, str]]:
         rows.append(
             {
                 "device": roof["device"],
-                "report": roof["report"],
+                "report": called.get(roof["report"], roof["report"]),
                 "label": roof["label"],
                 "value": Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}",
                 "origin": PUBLISHED if roof["source"] == PUBLISHED else roof["origin"],

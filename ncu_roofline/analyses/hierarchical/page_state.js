@@ -1,22 +1,27 @@
 /* What the page knows (kernels, points, roofs) and what the reader has chosen; everything else is drawn from these two. */
 
+const FIRST_ROWS = 100;
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
-function unpack(frame) {
-  const texts = new Set(frame.text_columns);
-  const names = Object.keys(frame).filter((name) => name !== "text_columns");
-  const length = frame[names[0]].length;
-  return Array.from({ length }, (_, index) => {
+/** Rows of a frame of columns: a list has one value per row, a name stands for the list of that column, anything else is in every row. */
+function unpack({ rows, text_columns, ...frame }) {
+  const texts = new Set(text_columns);
+  const columns = Object.entries(frame).map(([name, values]) => [name, texts.has(name), typeof values === "string" ? frame[values] : values]);
+  return Array.from({ length: rows }, (_, index) => {
     const row = { index };
-    for (const name of names) row[name] = texts.has(name) ? PAGE.texts[frame[name][index]] : frame[name][index];
+    for (const [name, text, values] of columns) {
+      const value = Array.isArray(values) ? values[index] : values;
+      row[name] = text ? PAGE.texts[value] : value;
+    }
     return row;
   });
 }
 
 const KERNELS = unpack(PAGE.kernels);
-const POINTS = unpack(PAGE.points);
+const POINTS = unpack(PAGE.points).map((point) => ({ ...KERNELS[point.owner], ...point })); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);
 const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
+const JUDGED = KERNELS.some((kernel) => kernel.verdict);
 const LEVELS = new Map(PAGE.levels.map((level) => [level.id, level]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
@@ -31,8 +36,18 @@ const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map(
 function plainPrecisions() {
   return [...PRECISIONS.keys()].filter((id) => id !== "mixed" && !APART.has(id));
 }
+/** How the symbols of each precision are filled; a kind of instruction that is a part of another is always open. */
+const FILL_OF = fillsOfPrecisions();
+
+function fillsOfPrecisions() {
+  const free = PARTS.size ? FILLS.filter((fill) => fill !== "open") : FILLS;
+  const whole = [...PRECISIONS.keys()].filter((id) => !PARTS.has(id));
+  return new Map([...PRECISIONS.keys()].map((id) => [id, PARTS.has(id) ? "open" : free[whole.indexOf(id) % free.length]]));
+}
+
 const ROWS = tableRows();
-const ORDER = kernelsByTime();
+const ORDER = kernelsByRank();
+const ROWS_OF = rowsByKernel();
 
 function drawable(point) {
   return known(point.intensity) && point.intensity > 0 && known(point.performance) && point.performance > 0;
@@ -51,16 +66,38 @@ function tableRows() {
   return [...rows.values()];
 }
 
-/** Kernels that have points, the longest first; each gets the marker of its name. */
-function kernelsByTime() {
+function rowsByKernel() {
+  const found = new Map(KERNELS.map((kernel) => [kernel.index, []]));
+  for (const row of ROWS) found.get(row.kernel.index).push(row);
+  return found;
+}
+
+/** The row of a kernel that carries its verdict, among the chosen precisions: that of the pipe that limits it, else the one with most work. */
+function mainRow(kernel) {
+  const rows = ROWS_OF.get(kernel.index).filter((row) => state.precisions.has(row.precision));
+  const single = rows.filter((row) => row.precision !== "mixed");
+  const among = single.length ? single : rows;
+  const limiting = among.filter((row) => kernel.limit === row.precision || kernel.limit.startsWith(`${row.precision}.`));
+  return (limiting.length ? limiting : among).reduce((a, b) => (a && !(b.first.work > a.first.work) ? a : b), null);
+}
+
+/** Does another chosen precision say the same of the kernel under a shorter name, as "tensor.fp16" of "tensor.fp16.acc16"? */
+function saidByAnother(row) {
+  const near = (a, b) => Math.abs(a - b) <= 1e-3 * Math.abs(b);
+  return ROWS_OF.get(row.kernel.index).some(({ precision, first }) => state.precisions.has(precision) && row.precision.startsWith(`${precision}.`)
+    && near(first.performance, row.first.performance) && (first.binding_fraction === row.first.binding_fraction || near(first.binding_fraction, row.first.binding_fraction)));
+}
+
+/** Kernels that have points, those with most time to be gained first; each gets the marker of its name. */
+function kernelsByRank() {
   const owners = new Set(POINTS.map((point) => point.owner));
-  const order = KERNELS.filter((kernel) => owners.has(kernel.index));
-  order.sort((a, b) => (b.seconds || 0) - (a.seconds || 0));
+  const order = PAGE.order.filter((index) => owners.has(index)).map((index) => KERNELS[index]);
   const shapes = new Map();
   for (const kernel of order) {
     if (!shapes.has(kernel.kernel)) shapes.set(kernel.kernel, shapes.size);
     kernel.shape = shapes.get(kernel.kernel);
   }
+  order.forEach((kernel, index) => { kernel.rank = index; });
   return order;
 }
 
@@ -68,7 +105,9 @@ function distinct(values) {
   return [...new Set(values)];
 }
 
-const DEVICES = distinct([...ORDER.map((kernel) => kernel.device), ...ROOFS.map((roof) => roof.device)]);
+const RANKED = [...POINTS].sort((a, b) => KERNELS[a.owner].rank - KERNELS[b.owner].rank);
+const TOPS = [0, 5, 10, 25, 50, 100, 300, 1000].filter((size) => size < ORDER.length); // 0: all
+const DEVICES = distinct([...ORDER.map((kernel) => kernel.device), ...ROOFS.map((roof) => roof.device), ...PAGE.devices]);
 const SOURCES = distinct(POINTS.map((point) => point.source));
 const ORIGINS = distinct(ROOFS.map((roof) => roof.origin)).sort(); // measured before theoretical
 
@@ -90,11 +129,13 @@ function freshState() {
     mixes: true, // FMA-mix ceilings shown, as long as they are few
     query: "",
     regex: false,
+    offered: false, // the address has the query as a regular expression
     top: ORDER.length > MANY_KERNELS ? 100 : 0,
     isolated: null, // position in KERNELS
     view: null, // zoomed ranges {x, y} in decades
-    sort: SWEPT ? { column: "step", descending: false } : { column: "seconds", descending: true },
-    allRows: false,
+    theme: "", // chosen by the reader
+    sort: SWEPT ? { column: "step", descending: false } : { column: JUDGED ? "recoverable" : "seconds", descending: true },
+    rows: FIRST_ROWS, // of the table, at most
   };
 }
 
@@ -120,7 +161,7 @@ function onStage(row) {
   return row.device === state.device && (!state.report || row.report === state.report);
 }
 
-/** Kernels that pass the filters, the longest first: {kernels, of}, where `of` counts those before the top-N cut. */
+/** Kernels that pass the filters, ranked: {kernels, of}, where `of` counts those before the top-N cut. */
 function chosenKernels() {
   const test = nameTest() || (() => true);
   const owners = new Set(ROWS.filter((row) => state.precisions.has(row.precision)).map((row) => row.kernel.index));
@@ -133,8 +174,9 @@ function selection() {
   const { kernels, of } = chosenKernels();
   const owners = new Set(kernels.map((kernel) => kernel.index));
   const rows = ROWS.filter((row) => owners.has(row.kernel.index) && state.precisions.has(row.precision));
-  const points = POINTS.filter(
-    (p) => owners.has(p.owner) && state.precisions.has(p.precision) && state.levels.has(p.level) && state.sources.has(p.source),
+  const twice = new Set(rows.filter((row) => row.precision.includes(".") && !PARTS.has(row.precision) && saidByAnother(row)).map((row) => `${row.kernel.index}/${row.precision}`));
+  const points = RANKED.filter(
+    (p) => !twice.has(`${p.owner}/${p.precision}`) && owners.has(p.owner) && state.precisions.has(p.precision) && state.levels.has(p.level) && state.sources.has(p.source),
   );
   return { kernels, of, rows, points: points.filter(drawable), hidden: points.filter((point) => !drawable(point)).length };
 }
@@ -165,6 +207,10 @@ function goesWith(roof, precisions) {
   return !roof.precision || precisions.includes(roof.precision) || (roof.kind === "wall" && !APART.has(roof.precision));
 }
 
+function roofKey(roof) {
+  return [roof.kind, roof.roof, roof.origin, roof.clock_basis, roof.source].join("|");
+}
+
 /** Roofs of the device and the chosen precisions, those of several reports merged; each says whether it is shown. */
 function currentRoofs() {
   const precisions = roofPrecisions();
@@ -172,7 +218,7 @@ function currentRoofs() {
   const groups = new Map();
   for (const roof of ROOFS) {
     if (!onStage(roof) || !known(roof.value) || roof.value <= 0 || !relevant(roof)) continue;
-    const key = JSON.stringify([roof.kind, roof.roof, roof.origin, roof.clock_basis, roof.source]);
+    const key = roofKey(roof);
     groups.set(key, [...(groups.get(key) || []), roof]);
   }
   const merged = [...groups].map(([key, roofs]) => mergeRoofs(key, roofs));

@@ -127,6 +127,17 @@ function mixTraces(drawn, colours) {
   })));
 }
 
+/** The lines of the mixes are short: a text over one would hide it. */
+function markMixes(drawn, floor) {
+  for (const mix of shownMixes(drawn)) {
+    for (const value of mix.values) {
+      const [left, y] = drawn.projection.pixel(mix.from, Math.log10(value));
+      const [right] = drawn.projection.pixel(mix.to, Math.log10(value));
+      for (const [x] of along((left + right) / 2, y, right - left, 0)) floor.mark(floor.dots, x, y, 1);
+    }
+  }
+}
+
 function mixLabels(drawn, floor, colours) {
   const { projection } = drawn;
   const found = [];
@@ -134,7 +145,8 @@ function mixLabels(drawn, floor, colours) {
     const [left, y] = projection.pixel(mix.from, Math.log10(mix.values.at(-1)));
     const [right] = projection.pixel(mix.to, Math.log10(mix.values.at(-1)));
     const width = textWidth(mix.text);
-    const places = [[right + 5 + width / 2, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [left - 5 - width / 2, y]];
+    const places = [[right + 5 + width / 2, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [left - 5 - width / 2, y], [left + width / 2, y - 12], [left + width / 2, y + 12],
+      [right + 8 + width / 2, y + 14], [right + 8 + width / 2, y - 14]];
     const costs = places.map(([x, height], index) => floor.cost(along(x, height, width, 0)) + index);
     const best = costs.indexOf(Math.min(...costs));
     if (costs[best] === Infinity) continue;

@@ -1,7 +1,7 @@
-/* The table, the card of a chosen kernel and the tooltip: the same rows as the chart. */
+/* The table and the card of a chosen kernel: the same rows as the chart. */
 
-const FIRST_ROWS = 200;
-const tooltip = document.getElementById("tooltip");
+const MORE_ROWS = 400; // per click; the file has all rows
+
 const NUMBERS = [
   "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "compute_roof", "bandwidth_roof", "attainable", "fraction", "attainable_theoretical",
   "fraction_theoretical", "binding_fraction", "fma_share", "mix_roof", "lanes", "locality", "clock_profiled", "clock_max", "clock_ratio", "coverage",
@@ -16,6 +16,8 @@ function bindsLabel(id) {
   const roof = ROOFS.find((each) => each.roof === id);
   return LEVELS.has(id) ? levelLabel(id) : (roof && roof.label) || id;
 }
+
+const CUT_NAMES = shortenApart(KERNELS.map((kernel) => kernel.kernel), 90);
 
 const SOURCE_TEXTS = { binding: "binding: the report's counters", opcodes: "opcodes: counts of executed opcodes", derived: "derived from other counters", embedded: "embedded: the report's own chart" };
 
@@ -41,8 +43,6 @@ function columnLabel(column) {
 
 /* The table */
 
-const JUDGED = KERNELS.some((kernel) => kernel.verdict);
-
 /** By what a kernel could at most be faster; nothing where its tensor work is unknown. */
 function gain(kernel) {
   return known(kernel.speedup) && !kernel.verdict.startsWith("tensor") ? kernel.speedup : null;
@@ -55,10 +55,13 @@ function gainText(kernel) {
 
 function verdictColumns(text, number) {
   const show = (row) => element("span", { title: row.kernel.reason || null }, row.kernel.verdict);
+  const saved = ({ recoverable, seconds }) => (known(recoverable) ? formatValue(recoverable, "second", 3) : known(seconds) ? "unknown" : MISSING);
   return [
     { ...text("verdict", "Verdict", (row) => row.kernel.verdict), show },
     number("gain", "Gain", (row) => gain(row.kernel), (row) => gainText(row.kernel), { title: "By what the kernel could at most be faster until its nearest known limit is full" }),
-  ];
+    number("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
+      { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that this gain would save at most; in the order unknown gain counts as the whole time, and kernels below 1 % of the time come last" }),
+  ].map((column) => ({ ...column, once: true }));
 }
 
 /** What hardware says of a kernel beside its dots. */
@@ -76,39 +79,62 @@ function usageFacts(kernel) {
 
 function tableColumns() {
   const kernels = ROWS.map((row) => row.kernel);
-  const several = (name) => new Set(kernels.map((kernel) => kernel[name])).size > 1;
+  const several = (name) => distinct(kernels.map((kernel) => kernel[name])).length > 1;
+  const repeated = distinct(kernels).length > distinct(kernels.map((kernel) => kernel.kernel)).length;
   const text = (id, label, value) => ({ id, label, value, show: value, number: false });
   const number = (id, label, value, show, extra = {}) => ({ id, label, value, show, number: true, ...extra });
+  const once = (column) => ({ ...column, once: true }); // the same in all rows of a kernel
   return [
     { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
-    ...(SWEPT ? [number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label)] : []),
-    ...(several("report") ? [text("report", "Report", (row) => row.kernel.report)] : []),
-    ...(several("launch") ? [number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch))] : []),
-    ...(kernels.some((kernel) => kernel.launches > 1)
-      ? [number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches))]
-      : []),
-    text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)),
-    number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second")),
-    number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share)),
+    ...(SWEPT ? [once(number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label))] : []),
     ...(JUDGED ? verdictColumns(text, number) : []),
-    ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
-    number("performance", "Performance", (row) => row.first.performance, (row) => formatColumn("performance", row.first)),
+    once(number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second", 3), { unit: "second" })),
+    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share))),
+    ...(kernels.some((kernel) => kernel.launches > 1)
+      ? [once(number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
+      : []),
+    { ...text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)), show: precisionCell },
+    number("performance", "Performance", (row) => row.first.performance, (row) => formatValue(row.first.performance, unitOf("performance", row.first), 3), { unit: `${PAGE.unit}/s` }),
     number("binding_fraction", "% of roof", (row) => row.first.binding_fraction, barCell),
+    ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
     ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
     ...(JUDGED ? [] : [text("binds", "Binds", (row) => bindsLabel(row.first.binds))]),
+    ...(repeated && kernels.every((kernel) => kernel.launch >= 0)
+      ? [once(number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
+      : []),
+    ...(several("report") ? [once({ ...text("report", "Report", (row) => row.kernel.report), show: reportCell })] : []),
   ];
+}
+
+function reportCell(row) {
+  return element("span", { title: row.kernel.report }, shorten(row.kernel.report, 16));
+}
+
+/** A number of four digits, in powers of ten where it would be long. */
+function plainNumber(value) {
+  return value !== 0 && (value >= 1e5 || value < 1e-3) ? value.toExponential(2).replace("e+", "e") : String(Number(value.toPrecision(4)));
 }
 
 function intensityColumn(level) {
   const value = (row) => (row.levels.has(level.id) ? row.levels.get(level.id).intensity : null);
-  const show = (row) => (known(value(row)) ? String(Number(value(row).toPrecision(4))) : "\u2013");
+  const show = (row) => (known(value(row)) ? plainNumber(value(row)) : "\u2013");
   const title = PAGE.unit === "inst" ? `Warp instructions per transaction at ${level.label}` : `Arithmetic intensity at ${level.label}, operations per byte`;
   return { id: `intensity-${level.id}`, label: `${PAGE.unit === "inst" ? "inst/TXN" : "AI"} ${level.label}`, value, show, number: true, level: level.id, title };
 }
 
 function nameCell(row) {
-  return element("span", { title: shorten(row.kernel.name || row.kernel.kernel, 600) }, shapeIcon(row.kernel.shape), shorten(row.kernel.kernel, 90));
+  return element("span", { class: "label", title: shorten(row.kernel.name || row.kernel.kernel, 600) }, shapeIcon(row.kernel.shape), CUT_NAMES.get(row.kernel.kernel));
+}
+
+/** A precision with the way its dots are filled, where there are several. */
+function precisionCell(row) {
+  const icon = PRECISIONS.size > 1 ? fillIcon(row.precision) : null;
+  return element("span", { class: "fill" }, icon, PRECISIONS.get(row.precision));
+}
+
+function fillIcon(precision) {
+  return shapeIcon(0, FILL_OF.get(precision));
 }
 
 function barCell(row) {
@@ -122,13 +148,15 @@ const COLUMNS = tableColumns();
 
 function sorted(rows) {
   const column = COLUMNS.find((each) => each.id === state.sort.column) || COLUMNS[0];
+  const rank = column.rank || column.value;
   const sign = state.sort.descending ? -1 : 1;
   const absent = (value) => value === null || value === undefined || value === "";
   return [...rows].sort((a, b) => {
-    const [left, right] = [column.value(a), column.value(b)];
-    if (absent(left) || absent(right)) return absent(left) - absent(right) || a.index - b.index;
+    const [left, right] = [rank(a), rank(b)];
+    const tie = a.kernel.rank - b.kernel.rank || a.index - b.index;
+    if (absent(left) || absent(right)) return absent(left) - absent(right) || tie;
     const order = column.number ? left - right : left.localeCompare(right);
-    return sign * order || a.index - b.index;
+    return sign * order || tie;
   });
 }
 
@@ -138,30 +166,41 @@ function headerCell(column) {
   const dot = column.level ? element("span", { class: "dot", colour: levelColour(column.level) }) : null;
   const button = element("button", { type: "button", class: "sort", "data-sort": column.id, title: column.title || null }, dot, column.label, arrow);
   const direction = active ? (state.sort.descending ? "descending" : "ascending") : "none";
-  return element("th", { scope: "col", class: column.number ? "num" : null, "aria-sort": direction }, button);
+  const kind = [column.number ? "num" : "", column.level ? "ai" : ""].join(" ").trim();
+  return element("th", { scope: "col", class: kind || null, "aria-sort": direction }, button);
 }
 
-function tableRow(row, focusable) {
+/** A row; below another row of its kernel it doesn't show again what is the kernel's. */
+function tableRow(row, above, focusable) {
   const chosen = state.isolated === row.kernel.index;
+  const again = above && above.kernel === row.kernel;
   const cells = COLUMNS.map((column, index) => {
-    const attributes = index ? { class: column.number ? "num" : null } : { scope: "row", class: "name" };
-    return element(index ? "td" : "th", attributes, column.show(row));
+    const kind = [column.number ? "num" : null, index ? null : "name", again && (column.once || !index) ? "again" : null].filter(Boolean).join(" ");
+    const wide = ["verdict", "performance", "report"].includes(column.id); // on a phone
+    return element(index ? "td" : "th", { class: [kind, wide ? "wide" : ""].join(" ").trim() || null, scope: index ? null : "row", "data-label": column.label }, element("span", {}, column.show(row)));
   });
   const faded = state.isolated !== null && !chosen;
-  const attributes = { "data-row": row.index, tabindex: focusable ? 0 : -1, class: chosen ? "chosen" : faded ? "faded" : null, "aria-current": chosen && "true" };
-  return element("tr", attributes, ...cells);
+  const kind = [chosen ? "chosen" : faded ? "faded" : null, again ? "more" : null].filter(Boolean).join(" ");
+  return element("tr", { "data-row": row.index, tabindex: focusable ? 0 : -1, class: kind || null, "aria-current": chosen && "true" }, ...cells);
 }
 
 function drawTable(rows) {
   const ordered = sorted(rows);
-  const shown = state.allRows ? ordered : ordered.slice(0, FIRST_ROWS);
+  const shown = ordered.slice(0, state.rows);
   const focus = Math.max(0, shown.findIndex((row) => row.kernel.index === state.isolated));
   const head = element("thead", {}, element("tr", {}, ...COLUMNS.map(headerCell)));
-  const body = element("tbody", {}, ...shown.map((row, index) => tableRow(row, index === focus)));
+  const body = element("tbody", {}, ...shown.map((row, index) => tableRow(row, shown[index - 1], index === focus)));
   document.getElementById("table-scroll").replaceChildren(element("table", { "aria-rowcount": ordered.length }, head, body));
-  const more = document.getElementById("show-all");
+  const more = document.getElementById("show-more");
   more.hidden = shown.length === ordered.length;
-  more.textContent = `Show all ${ordered.length} rows`;
+  more.textContent = `Show ${Math.min(MORE_ROWS, ordered.length - shown.length)} more of ${ordered.length} rows`;
+}
+
+/** The rows of the table, all of them, in its order and with its columns. */
+function saveTable() {
+  const headers = COLUMNS.map((column) => (column.unit ? `${column.label} [${PAGE.units[column.unit][0]}]` : column.label));
+  const plain = (column, row) => (column.id === "step" ? row.kernel.label : column.value(row));
+  downloadCsv(fileName(), headers, sorted(current.selection.rows).map((row) => COLUMNS.map((column) => plain(column, row))));
 }
 
 /** Mark the table rows of the kernel under the pointer. */
@@ -189,8 +228,11 @@ function drawDetails() {
   const close = element("button", { type: "button", class: "button no-print", id: "restore", title: "Esc" }, "Show all kernels");
   const full = kernel.name && kernel.name !== kernel.kernel ? element("code", { tabindex: "0" }, kernel.name) : null;
   const rows = ROWS.filter((row) => row.kernel === kernel);
+  const advice = [...document.querySelectorAll("#advice > details")].find((each) => each.dataset.kernel === kernel.kernel);
+  const jump = () => { advice.open = true; advice.scrollIntoView({ block: "start" }); advice.querySelector("summary").focus({ preventScroll: true }); };
+  const link = advice ? element("button", { type: "button", class: "button no-print", id: "to-advice", onclick: jump }, "Advice on it") : null;
   card.replaceChildren(
-    element("div", { class: "head" }, element("h2", {}, shorten(kernel.kernel, 200)), close),
+    element("div", { class: "head" }, element("h2", {}, shorten(kernel.kernel, 200)), element("span", { class: "actions" }, link, close)),
     ...[full].filter(Boolean), kernelFacts(kernel), ...rows.flatMap(detailTable),
   );
 }
@@ -222,62 +264,4 @@ function detailTable(row) {
 function detailRow(column, points, number) {
   const cells = points.map((point) => element("td", { class: number ? "num" : "wrap" }, number ? formatColumn(column, point) : point[column]));
   return element("tr", { title: PAGE.columns[column][1] }, element("th", { scope: "row" }, columnLabel(column)), ...cells);
-}
-
-/* The tooltip */
-
-function definitions(entries) {
-  return element("dl", {}, ...entries.flatMap(([label, value, origin]) => [element("dt", {}, label), element("dd", {}, value), element("dd", { class: "origin" }, origin || "")]));
-}
-
-function note(label, text) {
-  return text ? [element("p", {}, `${label}: ${shorten(text, 320)}`)] : [];
-}
-
-function pointTip(point) {
-  const level = LEVELS.get(point.level);
-  const kernel = KERNELS[point.owner];
-  const entries = NUMBERS.filter((column) => column !== "coverage" || point.coverage !== 1)
-    .filter((column) => known(point[column]) || column === "fraction")
-    .map((column) => [columnLabel(column), formatColumn(column, point), originOf(column, point)]);
-  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "gain", "busiest", "occupancy"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
-  entries.push(...facts.filter(([, value]) => value).map(([label, value]) => [label, value, ""]));
-  const step = kernel.step >= 0 ? `${kernel.label} \u00b7 ` : "";
-  const where = kernel.launch >= 0 ? `launch ${kernel.launch}` : `${kernel.launches} launches`;
-  return [
-    element("div", { class: "title" }, shorten(kernel.kernel, 120)),
-    element("div", { class: "lead" }, element("i", { colour: levelColour(level.id) }), `${level.label} \u00b7 ${PRECISIONS.get(point.precision)} \u00b7 ${step}${where}`),
-    definitions(entries), ...note("reason", kernel.reason), ...note("metrics", point.metrics), ...note("notes", [point.notes, kernel.notes].filter(Boolean).join("; ")),
-  ];
-}
-
-function roofTip(roof) {
-  const entries = [["value", roofValue(roof), originName(roof.origin)]];
-  if (roof.wide) entries.push(["range", "over launches", roof.merged > 1 ? `of ${roof.merged} reports` : "their clocks differ"]);
-  if (known(roof.clock)) entries.push(["clock", formatValue(roof.clock, "hertz"), roof.clock_basis]);
-  entries.push(["source", roof.source, ""]);
-  return [element("div", { class: "title" }, roof.label || roof.roof), definitions(entries), ...note("from", roof.metrics), ...note("notes", roof.notes)];
-}
-
-function ridgeTip(ridge) {
-  const names = `${ridge.bandwidth.label} and ${ridge.compute.label} (${ridge.compute.origin})`;
-  const { unit } = PAGE.counted[ridge.compute.unit.split("/")[0]];
-  return [
-    element("div", { class: "title" }, "Ridge point"), element("div", { class: "lead" }, names),
-    definitions([["intensity", formatValue(ridge.x, unit), "machine balance"], ["performance", formatValue(ridge.y, ridge.compute.unit), ridge.compute.origin]]),
-  ];
-}
-
-/** Show the tooltip beside a place of the window, inside it. */
-function showTip(children, x, y) {
-  tooltip.replaceChildren(...children);
-  tooltip.hidden = false;
-  const { width, height } = tooltip.getBoundingClientRect();
-  const left = x + 18 + width < innerWidth ? x + 18 : x - 18 - width;
-  tooltip.style.left = `${Math.max(6, left)}px`;
-  tooltip.style.top = `${Math.max(6, Math.min(y - height / 3, innerHeight - height - 6))}px`;
-}
-
-function hideTip() {
-  tooltip.hidden = true;
 }

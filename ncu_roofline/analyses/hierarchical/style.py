@@ -109,8 +109,10 @@ def precision_label(precision: str) -> str:
     if precision == "mixed":
         return "All pipes"
     family, *rest = precision.split(".")
-    if family != "tensor" or not rest:
+    if family != "tensor":
         return " ".join([family.upper(), *rest])
+    if not rest:
+        return "Tensor"
     types = re.sub(r"(?<=\d)(?=[a-z])", "/", rest[0]).upper()
     return " ".join(["Tensor", types, *("mma.sync" if part == "mma" else part for part in rest[1:])])
 

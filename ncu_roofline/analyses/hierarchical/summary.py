@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Band, empirical_name, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
+from ncu_roofline.model.ranking import at_stake, order
 from ncu_roofline.rendering.frames import Frames, column, rows
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
@@ -19,8 +20,9 @@ from ncu_roofline.units import UNITS, format_value
 class Row:
     """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second.
 
-    ``step`` is -1 outside of sweeps; ``fma_share`` and ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where
-    unknown.  ``usage`` is the kernel's own row: its verdict holds for all its precisions.
+    A kernel without dots has one row, without precision and unit.  ``step`` is -1 outside of sweeps; ``fma_share`` and
+    ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where unknown.  ``usage`` is the kernel's own row: its
+    verdict holds for all its precisions.
     """
 
     kernel: str
@@ -68,7 +70,7 @@ class RoofLine:
 
 @dataclass(frozen=True)
 class RooflineSummary:
-    """Everything a table for people shows."""
+    """Everything a table for people shows; ``absent`` are the kernels without dots, which have rows, too."""
 
     heading: str
     levels: tuple[str, ...]
@@ -81,23 +83,29 @@ class RooflineSummary:
     empirical: str = "measured"
 
     @property
+    def dots(self) -> bool:
+        """Whether any kernel has some."""
+        return any(row.precision for row in self.rows)
+
+    @property
     def judged(self) -> bool:
         """Whether the view gives verdicts."""
         return any(usage.verdict for usage in self.usages)
 
 
 def summary(frames: Frames) -> RooflineSummary:
-    """The rows of a Roofline, longest kernel first, its precisions together."""
+    """The rows of a Roofline, that with most to gain first, its precisions together."""
     levels = level_order(set(column(frames, "points", "level")))
     found = usages(frames)
+    absent = by_time(one for one in found.values() if one.status != "ok")
     about = (captions.above_note, captions.clock_note, captions.roof_note, captions.source_note)
     notes = (tensor_caveat(frames), *(note(frames) for note in about))
     return RooflineSummary(
         captions.subtitle(frames),
         tuple(levels),
         tuple(level_style(level).label for level in levels),
-        tuple(_rows(frames, found)),
-        tuple(by_time(one for one in found.values() if one.status != "ok")),
+        tuple(_ordered([*_rows(frames, found), *map(_without_dots, absent)])),
+        tuple(absent),
         tuple(_roofs(frames)),
         tuple(filter(None, notes)),
         tuple(by_time(found.values())),
@@ -147,22 +155,54 @@ def _rows(frames: Frames, found_usages: Mapping[Key, Usage]) -> list[Row]:
                 usage=usage,
             )
         row.intensity[level] = intensity
-    return _ordered(found)
+    return list(found.values())
 
 
-def _ordered(found: dict[tuple[str, int, str, int, str, str], Row]) -> list[Row]:
-    """Rows, longest first; the steps of a sweep stay together, in their order, at the place of their sum."""
-    sums: dict[str, dict[int, float]] = {}
-    for row in found.values():
-        if row.step >= 0:
-            sums.setdefault(row.kernel, {})[row.step] = row.seconds if math.isfinite(row.seconds) else 0.0
+def _without_dots(usage: Usage) -> Row:
+    """The row of a kernel that no chart shows."""
+    return Row(
+        kernel=usage.kernel,
+        launch=usage.launch,
+        launches=usage.launches,
+        seconds=usage.seconds,
+        share=usage.share,
+        precision="",
+        intensity={},
+        performance=math.nan,
+        unit="",
+        fraction=math.nan,
+        binds="",
+        step=usage.step,
+        step_label=usage.step_label,
+        usage=usage,
+    )
 
-    def place(key: tuple[str, int, str, int, str, str]) -> tuple[object, ...]:
-        row = found[key]
-        seconds = sum(sums[row.kernel].values()) if row.step >= 0 else row.seconds if math.isfinite(row.seconds) else 0.0
-        return (-seconds, "" if row.step >= 0 else key[0], key[1], key[2], row.step, precision_order(key[4]))
 
-    return [found[key] for key in sorted(found, key=place)]
+def _ordered(found: Sequence[Row]) -> list[Row]:
+    """By what is to be gained, as `ranked`; steps of a sweep stay together, in their order, and precisions, their sum first."""
+    groups: dict[object, list[Row]] = {}
+    for row in found:
+        groups.setdefault(_group(row), []).append(row)
+    members = list(groups.values())
+    ranked = [members[place] for place in order(map(_stakes, members))]
+
+    def place(row: Row) -> tuple[object, ...]:
+        return row.step, row.precision != "mixed", precision_order(row.precision)
+
+    return [row for one in ranked for row in sorted(one, key=place)]
+
+
+def _stakes(rows: Sequence[Row]) -> tuple[str, float, float]:
+    """GPU, seconds and seconds to be gained of some rows of a kernel, all its steps together."""
+    found = list({id(row.usage): row.usage for row in rows if row.usage}.values())
+    if not found:
+        return "", rows[0].seconds, math.nan
+    known = [one for one in found if one.seconds > 0]
+    return found[0].device, sum(one.seconds for one in known), sum(at_stake(one.seconds, one.recoverable) for one in known)
+
+
+def _group(row: Row) -> object:
+    return row.kernel if row.step >= 0 else id(row.usage) if row.usage else (row.kernel, row.launch)
 
 
 def _bound_labels(frames: Frames) -> dict[str, str]:
@@ -205,12 +245,12 @@ def intensity_text(value: float) -> str:
 
 def intensity_unit(data: RooflineSummary) -> str:
     """What intensities count: FLOP/B, OP/B or both; inst/TXN in the instruction view."""
-    return " or ".join(dict.fromkeys(UNITS[COUNTED[row.unit].intensity_unit].symbol for row in data.rows))
+    return " or ".join(dict.fromkeys(UNITS[COUNTED[row.unit].intensity_unit].symbol for row in data.rows if row.unit))
 
 
 def performance_text(row: Row) -> str:
-    """Performance with its unit."""
-    return format_value(row.performance, f"{row.unit}/s", 3)
+    """Performance with its unit, "" without dots."""
+    return "" if not row.precision else format_value(row.performance, f"{row.unit}/s", 3)
 
 
 def share_text(value: float) -> str:
@@ -224,5 +264,5 @@ def time_text(seconds: float) -> str:
 
 
 def label_of(row: Row) -> str:
-    """Readable precision."""
-    return precision_label(row.precision)
+    """Readable precision, "" without dots."""
+    return precision_label(row.precision) if row.precision else ""

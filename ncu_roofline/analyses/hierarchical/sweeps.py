@@ -10,13 +10,18 @@ from itertools import pairwise
 from ncu_roofline.analyses.hierarchical.chart import Panel, Series
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.rendering.layout import Box, View
+from ncu_roofline.texts import shorten
 from ncu_roofline.units import format_value
 
 MAX_MIXES = 3  # marks in a panel; more of them are clutter, and the table has them all
 _SAME = 0.01  # ceilings closer than this are one on paper
 _NEAR = 0.12  # ceilings closer than this share a mark
+_SAME_WORK = 0.02  # work of steps that differs by less is the same
+_SHORT = 6.0  # points: what joins two dots that are nearer has no room for a text
 _REACH = 18.0  # points that a mark goes beyond the dots it is for
 _FEW, _SOME = 3, 8  # up to so many kernels every step is named; up to so many the first and the last
+_NAME = 20  # characters of the name of a step
+_PIECES = 18  # arrows with a speed-up; more of them are clutter
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Mix:
     text: str
     values: tuple[float, ...]
     span: tuple[float, float]
+    brief: str = ""
 
 
 def sweeps(panel: Panel) -> dict[tuple[str, str], list[Series]]:
@@ -58,19 +64,73 @@ def trajectories(panel: Panel) -> list[Trajectory]:
     return found
 
 
-def step_names(panel: Panel, view: View) -> list[tuple[str, list[tuple[str, float, float]]]]:
-    """For each step to name its label and the dots (level, intensity, performance) where it may stand, best first.
-
-    Best is the level whose dots are furthest apart.
+def step_names(panel: Panel, view: View, every: bool = True) -> list[tuple[str, str, list[tuple[str, float, float]]]]:
+    """For each step to name (``every`` or the ends) its label, its time ("" where unknown), and the dots (level, intensity,
+    performance) where it may stand, best first: those of the level that limits the last step, else of that whose dots are
+    furthest apart.
     """
     found = []
     groups = list(sweeps(panel).values())
     for steps in groups if len(groups) <= _SOME else ():
-        levels = sorted({level for step in steps for level, _ in step.dots}, key=lambda level: -_spread(steps, level, view))
+        levels = _levels(steps, view)
         ends = (steps[0], steps[-1])
-        for one in steps if len(groups) <= _FEW else ends:
+        for one in steps if len(groups) <= _FEW and every else ends:
             at = dict(one.dots)
-            found.append((one.step_label, [(level, at[level], one.performance) for level in levels if level in at]))
+            places = [(level, at[level], one.performance) for level in levels if level in at]
+            found.append((shorten(one.step_label, _NAME), time_text(one), places))
+    return found
+
+
+def time_text(one: Series) -> str:
+    """The time of a step, "" where it is unknown."""
+    return format_value(one.seconds, "second", 3) if one.seconds > 0 else ""
+
+
+def step_keys(panels: Sequence[Panel]) -> list[str]:
+    """``nw1  264 us`` for each step of a sweep of one kernel, which tells the times where dots have no room for them."""
+    found = [steps for panel in panels for (kernel, _), steps in sweeps(panel).items()]
+    if len({steps[0].kernel for steps in found}) != 1:
+        return []
+    times = {one.step: (one.step_label, time_text(one)) for steps in found for one in steps}
+    return [f"{shorten(label, _NAME)}  {time}".rstrip() for _, (label, time) in sorted(times.items())]
+
+
+def _levels(steps: Sequence[Series], view: View) -> list[str]:
+    """The levels of a sweep, that which limits its last step first, then those whose dots are furthest apart."""
+    levels = {level for step in steps for level, _ in step.dots}
+    return sorted(levels, key=lambda level: (level != steps[-1].nearest, -_spread(steps, level, view), level))
+
+
+def arrow_texts(panel: Panel, view: View) -> list[tuple[str, list[tuple[str, float, float]]]]:
+    """For each step of a sweep by what it is faster than the one before, and where that may stand, best first.
+
+    The places (level, x, y) are the middles of the arrows, in points.  Nothing where steps are very many, nor where a step has
+    more or less work than the one before: a speed-up would mislead, and the times stand at the dots.
+    """
+    pieces = [(steps, before, after) for steps in sweeps(panel).values() for before, after in pairwise(steps)]
+    found = []
+    for steps, before, after in pieces if len(pieces) <= _PIECES else ():
+        if same_work((before, after)):
+            levels = _levels(steps, view)
+            found.append((f"{before.seconds / after.seconds:.2g}x", _middles(before, after, levels, view)))
+    return found
+
+
+def same_work(steps: Sequence[Series]) -> bool:
+    """Whether steps do the same work, so that their times compare; not where a time is unknown."""
+    work = [one.performance * one.seconds for one in steps]
+    return min(work) > 0 and max(work) < (1 + _SAME_WORK) * min(work)
+
+
+def _middles(before: Series, after: Series, levels: Sequence[str], view: View) -> list[tuple[str, float, float]]:
+    starts, ends = dict(before.dots), dict(after.dots)
+    found = []
+    for level in levels:
+        if level in starts and level in ends:
+            ax, bx = view.x(starts[level]), view.x(ends[level])
+            ay, by = view.y(before.performance), view.y(after.performance)
+            if math.dist((ax, ay), (bx, by)) > _SHORT:
+                found.append((level, (ax + bx) / 2, (ay + by) / 2))
     return found
 
 
@@ -122,8 +182,10 @@ def _mix(members: Sequence[Series], panel: Panel, view: View) -> Mix:
     shares = [f"{50 * (1 + one.fma_share):.3g}" for one in (low, high)]
     values = [format_value(one.mix_roof, f"{panel.unit}/s", 3) for one in (low, high)]
     if math.isclose(low.mix_roof, high.mix_roof, rel_tol=_SAME):
-        return Mix(f"FMA mix {shares[1]} % {values[1]}", (high.mix_roof,), (left, right))
-    return Mix(f"FMA mix {shares[0]} to {shares[1]} % {values[0]} to {values[1]}", (low.mix_roof, high.mix_roof), (left, right))
+        return Mix(f"FMA mix {shares[1]} % {values[1]}", (high.mix_roof,), (left, right), f"mix {values[1]}")
+    between = f"{values[0]} to {values[1]}"
+    text = f"FMA mix {shares[0]} to {shares[1]} % {between}"
+    return Mix(text, (low.mix_roof, high.mix_roof), (left, right), f"mix {between}")
 
 
 def around_mark(left: float, right: float, y: float, width: float, height: float) -> list[tuple[Box, float]]:
@@ -135,15 +197,3 @@ def around_mark(left: float, right: float, y: float, width: float, height: float
             (x, y + side * away, price) for x in (right - width / 2, right + width / 2, left + width / 2, left - width / 2)
         ]
     return [(Box(x, at, width, height), price) for x, at, price in places]
-
-
-def over_dot(x: float, y: float, width: float, height: float, gap: float) -> list[tuple[Box, float]]:
-    """Places for the name of a step: above its dot, below, right, then further away; not left, where the step before may be."""
-    found = [(Box(x + gap + width / 2, y, width, height), 0.15)]
-    for ring in range(3):
-        away = gap + height / 2 + ring * (height + 1)
-        for side, price in ((1, 0.4 * ring), (-1, 0.4 * ring + 0.1)):
-            found += [
-                (Box(x + shift * width / 2, y + side * away, width, height), price + 0.2 * shift) for shift in (0.0, 0.5, 1.0)
-            ]
-    return found

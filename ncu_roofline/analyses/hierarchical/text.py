@@ -1,43 +1,20 @@
-"""The roofline as tables: for a terminal of any width, plain or in colour, and as Markdown with GitHub tables."""
+"""The roofline in words: the answer in sentences, then tables, for a terminal of any width and as Markdown for GitHub."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.answer import answers_of, counts_text
 from ncu_roofline.analyses.hierarchical.chart import ZERO
-from ncu_roofline.analyses.hierarchical.summary import (
-    RooflineSummary,
-    Row,
-    intensity_text,
-    intensity_unit,
-    label_of,
-    performance_text,
-    share_text,
-    summary,
-    time_text,
-)
-from ncu_roofline.analyses.hierarchical.usage import (
-    Usage,
-    answers,
-    busiest_text,
-    level_text,
-    levels_of,
-    occupancy_text,
-    percent,
-    reasons,
-    unit_label,
-    waves_text,
-)
+from ncu_roofline.analyses.hierarchical.kernel_table import fitted, kernel_columns, names_in_full, repeated, work_columns
+from ncu_roofline.analyses.hierarchical.summary import RooflineSummary, intensity_unit, summary
+from ncu_roofline.analyses.hierarchical.usage import Usage, answers, reasons, tensor_caveat
+from ncu_roofline.model.opcodes import OPCODES
+from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.table import (
-    DIM,
-    GREEN,
-    RED,
-    YELLOW,
     Table,
     TextColumn,
     blocks_text,
@@ -45,291 +22,172 @@ from ncu_roofline.rendering.table import (
     escape,
     markdown,
     markdown_document,
-    terminal,
     wrapped,
 )
-from ncu_roofline.units import UNITS
 
-_MOST, _REASONS, _STEP_MOST = 20, 5, 20
-_NARROW, _WIDTH_MIN = 90, 60
-_STEPS = ((24, 8), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones
-_NEEDED = 3  # spare this low: performance, share of the roof, intensity at the outermost level
-
-
-def _launch(number: int) -> str:
-    return str(number) if number >= 0 else ""
-
-
-def _columns(data: RooflineSummary, width: int = 0) -> tuple[list[TextColumn], list[TextColumn]]:
-    """What is said of a kernel, its name first, and of its work in one precision, that first."""
-
-    def cells(text: Callable[[Row], str]) -> list[str]:
-        return [text(row) for row in data.rows]
-
-    kernels = [(row.kernel, row.step, row.step_label, row.precision) for row in data.rows]
-    columns = [TextColumn("kernel", cells(lambda row: row.kernel), left=True)]
-    if any(row.step_label for row in data.rows):  # of a sweep, or of a file that labels its rows
-        columns.append(TextColumn("step", cells(lambda row: row.step_label), left=True, most=_STEP_MOST))
-    if len(set(kernels)) < len(kernels):
-        columns.append(TextColumn("launch", cells(lambda row: _launch(row.launch))))
-    if any(row.launches > 1 for row in data.rows):
-        columns.append(TextColumn("launches", cells(lambda row: str(row.launches)), spare=11))
-    columns.append(TextColumn("time", cells(lambda row: time_text(row.seconds))))
-    columns.append(TextColumn("share", cells(lambda row: percent(row.share)), own=True))
-    if data.judged:
-        columns.append(TextColumn("verdict", cells(lambda row: row.verdict), left=True, most=max(17, width // 5)))
-        columns.append(TextColumn("gain", cells(lambda row: row.gain), spare=6, own=True))
-    spare = 0 if len({row.precision for row in data.rows}) > 1 else 8  # where all work is of one kind, that may go
-    work = [TextColumn(captions.kind_of_work(row.unit for row in data.rows), cells(label_of), left=True, spare=spare)]
-    work += [
-        TextColumn(
-            label,
-            [intensity_text(row.intensity.get(level, math.nan)) for row in data.rows],
-            spare=3 if level == data.levels[-1] else 7,
-            group=_intensities(intensity_unit(data)),
-        )
-        for level, label in zip(data.levels, data.level_labels, strict=True)
-    ]
-    work.append(TextColumn("performance", cells(performance_text), spare=2))
-    of_roof, colours = cells(lambda row: percent(row.fraction)), cells(_colour)
-    work.append(TextColumn("of roof", of_roof, spare=1, colours=colours, own=True))
-    if any(row.fma_share >= 0 for row in data.rows):
-        work.append(TextColumn("FMA", cells(lambda row: share_text(row.fma_share)), spare=12, own=True))
-        work.append(TextColumn("of mix", cells(lambda row: share_text(row.mix_fraction)), spare=13, own=True))
-    if any(row.lanes >= 0 for row in data.rows):
-        work.append(TextColumn("lanes", cells(lambda row: share_text(row.lanes)), spare=9, own=True))
-    if not data.judged:
-        work.append(TextColumn("bound by", cells(lambda row: row.binds), left=True, most=max(10, width // 7)))
-    return columns, work
-
-
-def _intensities(unit: str) -> tuple[str, ...]:
-    """What stands over intensities, from complete to terse: a unit has to stay."""
-    return f"intensity [{unit}]", unit, *(["work/B"] if " or " in unit else [])
-
-
-def _colour(row: Row) -> str:
-    if not row.fraction >= 0:
-        return DIM
-    return GREEN if row.fraction >= 0.8 else YELLOW if row.fraction >= 0.4 else RED
-
-
-def _absent_columns(absent: Sequence[Usage], width: int, levels: Sequence[TextColumn]) -> list[TextColumn]:
-    """Of kernels without points, how full they kept the GPU; columns that nobody fills are left out, but for time and share."""
-    repeated = len({(kernel.kernel, kernel.step) for kernel in absent}) < len(absent)
-    several = any(kernel.launches > 1 for kernel in absent)
-    columns = [
-        TextColumn("kernel", [kernel.kernel for kernel in absent], left=True),
-        TextColumn("step", [kernel.step_label[:_STEP_MOST] for kernel in absent], left=True),
-        TextColumn("launch", [_launch(kernel.launch) if repeated else "" for kernel in absent]),
-        TextColumn("launches", [str(kernel.launches) if several else "" for kernel in absent], spare=9),
-        TextColumn("time", [time_text(kernel.seconds) for kernel in absent]),
-        TextColumn("share", [percent(kernel.share) for kernel in absent], own=True),
-        TextColumn("verdict", [kernel.verdict for kernel in absent], left=True, most=max(19, width // 4)),
-        TextColumn("gain", [kernel.gain for kernel in absent], spare=6, own=True),
-        TextColumn("busiest", [busiest_text(kernel) for kernel in absent], left=True, spare=1),
-        *levels,
-        TextColumn("occupancy", [occupancy_text(kernel) for kernel in absent], spare=10),
-        TextColumn("waves", [waves_text(kernel) for kernel in absent], spare=11),
-    ]
-    return [column for column in columns if any(column.cells) or column.header in ("kernel", "time", "share")]
+TOP = 20
+"""Kernels that a terminal shows unless all are asked for."""
+_WIDTH_MIN = 60
+_MOST_NOTES = 8
 
 
 def render_text(roofline: Frames, *, width: int = 120, ascii_only: bool = False) -> bytes:
-    """The table of a Roofline as UTF-8 text without colours."""
+    """All of a Roofline as UTF-8 text without colours."""
     return (text_table(roofline, width=width, ascii_only=ascii_only) + "\n").encode()
 
 
-def text_table(roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
-    """The table of a Roofline for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out."""
-    data = summary(roofline)
+def text_table(
+    roofline: Frames, *, width: int = 100, color: bool = False, ascii_only: bool = False, top: int = 0, notes: bool = True
+) -> str:
+    """A Roofline for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out.
+
+    ``top``: kernels of each GPU in the table, 0 for all.  Without ``notes`` only those that make a number doubtful are told.
+    """
     width = max(width, _WIDTH_MIN)
-    absent = absent_lines(roofline, data.absent, width)
-    blocks = [wrapped(data.heading, width)]
+    parts = by_gpu(roofline)
+    blocks: list[list[str]] = []
+    for frames in parts.values():
+        blocks += _of_gpu(frames, width, color, top, notes, len(parts) > 1)
+    return blocks_text([*blocks, *_notes(roofline, width, notes)], ascii_only)
+
+
+def _of_gpu(frames: Frames, width: int, color: bool, top: int, notes: bool, several: bool) -> Iterable[list[str]]:
+    """What is said of one GPU: sentences, the table, its roofs."""
+    data = summary(frames)
+    heading, said = wrapped(data.heading, width), answer_lines(frames, width)
+    yield from ([heading, said] if several else [said, heading])
+    unknown = not data.dots and not answers(frames, data.absent)
+    if unknown:
+        yield wrapped(captions.explanation(frames).splitlines()[: None if notes else 1], width)
     if data.rows:
-        blocks += [_table(data, width, color), absent]
-    elif answers(roofline, data.absent):
-        blocks += [absent, wrapped(captions.how_to_add(roofline), width)]
-    else:
-        blocks += [wrapped(captions.explanation(roofline).splitlines(), width), absent]
-    blocks += [
-        _reasons(data, width),
-        _roofs(data, width, color),
-        wrapped(data.notes, width),
-        wrapped([f"- {note}" for note in captions.notes_of(roofline, 8)], width, "  "),
-    ]
-    return blocks_text(blocks, ascii_only)
+        shown = _longest(data, top)
+        yield [*_table(shown, width, color), *_left_out(data, shown)]
+    if not (unknown and notes):  # there the explanation says it
+        yield wrapped([*why_absent(frames, data.absent, lacks=notes), *_how_to_add(frames, data, notes)], width)
+    if notes:
+        yield wrapped([f"{name}: {why}" for name, why in _other_reasons(frames, data)], width, "  ")
+    yield _roofs(data, width, color)
 
 
-def _parts(data: RooflineSummary, width: int, repeated: Sequence[bool]) -> list[Table]:
-    """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each."""
-    about, work = _columns(data, width)
-    about = [
-        replace(one, cells=["" if again else text for again, text in zip(repeated, one.cells, strict=True)]) for one in about
-    ]
-    for columns in (work, _short(data, work)) if width >= _NARROW else (_short(data, work),):
-        flat = Table((*about, *columns), _STEPS).fitted(width)
-        if all(any(kept.header == column.header for kept in flat.columns) for column in columns if 0 < column.spare <= _NEEDED):
-            return [flat]
-    precision, *others = work
-    indented = replace(precision, header=f"  {precision.header}", cells=[f"  {text}" for text in precision.cells], spare=0)
-    return [Table(tuple(columns), _STEPS).fitted(width) for columns in (about, (indented, *others))]
+def answer_lines(frames: Frames, width: int) -> list[str]:
+    """The sentences on one GPU, those on its kernels below that on the whole."""
+    lines: list[str] = []
+    for answer in answers_of(frames):
+        whole, *kernels = answer.sentences
+        lines += [*wrapped(whole, width), *(line for one in kernels for line in wrapped(one, width, "    ", first="  "))]
+    return lines
 
 
-def _short(data: RooflineSummary, work: Sequence[TextColumn]) -> list[TextColumn]:
-    """The columns of work with the unit of performance in the header."""
-    units = [UNITS[f"{row.unit}/s"].symbol for row in data.rows]
-    header = units[0] if len(set(units)) == 1 else "work/s"
-    return [
-        replace(one, header=header, cells=[text.removesuffix(unit) for text, unit in zip(one.cells, units, strict=True)])
-        if one.header == "performance"
-        else one
-        for one in work
-    ]
+def _other_reasons(frames: Frames, data: RooflineSummary) -> list[tuple[str, str]]:
+    """The reasons for verdicts that no sentence says."""
+    said = " ".join(sentence for answer in answers_of(frames) for sentence in answer.sentences)
+    return [(name, why) for name, why in reasons(data.usages) if why not in said]
+
+
+def _longest(data: RooflineSummary, top: int) -> RooflineSummary:
+    """The first ``top`` kernels of the table."""
+    starts = [place for place, again in enumerate(repeated(data.rows)) if not again]
+    return data if not 0 < top < len(starts) else replace(data, rows=data.rows[: starts[top]])
+
+
+def _left_out(data: RooflineSummary, shown: RooflineSummary) -> list[str]:
+    """How many kernels the table does not show, and their share of the time."""
+    count = sum(not again for again in repeated(data.rows)) - sum(not again for again in repeated(shown.rows))
+    if not count:
+        return []
+    there = {id(row.usage) for row in shown.rows}
+    shares = {id(row.usage): row.share for row in data.rows if id(row.usage) not in there}
+    return [f"and {count:,} more{captions.of_the_time(shares.values()).replace(', ', ' (', 1)}); --all shows them"]
+
+
+def _notes(roofline: Frames, width: int, notes: bool) -> Iterable[list[str]]:
+    """What must be known of the numbers, and with ``notes`` where they come from."""
+    about = (tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)
+    source = captions.source_note(roofline) if notes else captions.source_note(roofline, [OPCODES])
+    yield wrapped(filter(None, [*(note(roofline) for note in about), source]), width)
+    told = captions.notes_of(roofline, _MOST_NOTES) if notes else captions.doubts_of(roofline)
+    yield wrapped([f"- {note}" for note in told], width, "  ")
 
 
 def _table(data: RooflineSummary, width: int, color: bool) -> list[str]:
-    """Header, rule and rows; the time and name of a kernel stand on the first of its rows only."""
-    repeated = [False, *(_same(a, b) for a, b in zip(data.rows, data.rows[1:], strict=False))]
-    parts = _parts(data, width, repeated)
+    """Header, rule and rows; what is said of a kernel stands on the first of its rows only."""
+    parts, again = fitted(data, width), repeated(data.rows)
     lines = [line for part in parts for line in part.head(color)]
     lines.append("-" * min(max(part.total for part in parts), width))
-    for again, *row in zip(repeated, *(part.body(color) for part in parts), strict=True):
-        lines += [line if color else line[:width] for line in row[again and len(parts) > 1 :]]
-    return lines
+    for row, same, *texts in zip(data.rows, again, *(part.body(color) for part in parts), strict=True):
+        wanted = texts[same and len(parts) > 1 : None if row.precision else 1]
+        lines += [line if color else line[:width] for line in wanted]
+    return [*lines, *wrapped(names_in_full(data, parts), width, "  ")]
 
 
-def _same(before: Row, row: Row) -> bool:
-    return before.usage is row.usage and _whose(before) == _whose(row)
-
-
-def _whose(row: Row) -> tuple[object, ...]:
-    """Of which dot in another precision a row may be; a time that nobody knows is as good as another."""
-    return row.kernel, row.step, row.step_label, row.launch, None if math.isnan(row.seconds) else row.seconds
-
-
-def absent_lines(frames: Frames, absent: Sequence[Usage], width: int) -> list[str]:
-    """For each reason why kernels have no dots a sentence, and the longest of its kernels as a table."""
-    lines: list[str] = []
+def why_absent(frames: Frames, absent: Sequence[Usage], *, lacks: bool = True) -> list[str]:
+    """For each reason why kernels have no dots a sentence: how many, their share of the time, and what the report ``lacks``."""
+    found = []
     for status in dict.fromkeys(kernel.status for kernel in absent):
         members = [kernel for kernel in absent if kernel.status == status]
-        lines += [""] if lines else []
-        lines += wrapped(f"{_why(frames, status, members)}:", width)
-        lines += terminal(_absent_table(members[:_MOST], width), width)
-        if len(members) > _MOST:
-            lines.append(f"and {len(members) - _MOST} more")
-    return lines
+        share = captions.of_the_time(member.share for member in members)
+        missing = captions.lacking(member.missing for member in members) if lacks and status not in ZERO else []
+        without = f"; lacks {', '.join(missing)}" if missing else ""
+        found.append(f"{counts_text(members)} {captions.why(frames, status)}{share}{without}.")
+    return found
 
 
-def _why(frames: Frames, status: str, members: Sequence[Usage]) -> str:
-    """How many rows have no dots, why, their share of the time and what their report lacks."""
-    what = captions.plural(len(members), "launch" if members[0].launch >= 0 else "kernel")
-    share = captions.of_the_time(member.share for member in members)
-    lacks = captions.lacking(member.missing for member in members) if status not in ZERO else []
-    return f"{what} {captions.why(frames, status)}{share}{'; lacks ' if lacks else ''}{', '.join(lacks)}"
-
-
-def level_cell(one: Usage, level: str) -> str:
-    """GB/s and percent of the peak, as far as known: ``512 43.1 %``."""
-    rate, share = one.bandwidths.get(level, math.nan) / 1e9, one.fractions.get(level, math.nan)
-    parts = [f"{rate:.0f}" if rate >= 1000 else f"{rate:.3g}"] if math.isfinite(rate) else []
-    return " ".join([*parts, percent(share)] if math.isfinite(share) else parts)
-
-
-def _absent_table(absent: Sequence[Usage], width: int) -> Table:
-    """Time, share and verdict stay whatever the width."""
-    levels = levels_of(absent)
-    columns = [
-        TextColumn(
-            f"{unit_label(level)} GB/s, %", [level_cell(kernel, level) for kernel in absent], spare=2 + len(levels) - place
-        )
-        for place, level in enumerate(levels)
-    ]
-    return Table(tuple(_absent_columns(absent, width, columns)))
-
-
-def _reasons(data: RooflineSummary, width: int) -> list[str]:
-    """Why the longest kernels are as fast as they are, and how many more there are."""
-    said = reasons(data.usages)
-    shown = said if len(said) == _REASONS + 1 else said[:_REASONS]  # one more costs no more than to say so
-    lines = wrapped([f"{name}: {why}" for name, why in shown], width, "  ")
-    return [*lines, f"and {len(said) - len(shown)} more verdicts"] if len(shown) < len(said) else lines
+def _how_to_add(frames: Frames, data: RooflineSummary, told: bool) -> list[str]:
+    """The command that tells what to collect, where no kernel has dots and nothing else names it."""
+    return list(filter(None, [captions.how_to_add(frames)])) if told and not data.dots and answers(frames, data.absent) else []
 
 
 def _roofs(data: RooflineSummary, width: int, color: bool) -> list[str]:
-    """The roofs of each GPU: measured beside theoretical where both are known."""
+    """The roofs of a GPU: measured beside theoretical where both are known."""
+    table = Table(tuple(_roof_columns(data))).fitted(width)
+    return [*table.head(color), *table.body()] if data.roofs else []
+
+
+def _roof_columns(data: RooflineSummary) -> list[TextColumn]:
     known = [name for name in ("measured", "theoretical") if any(roof.text(name) for roof in data.roofs)]
     said = {"measured": data.empirical}
-    values = (TextColumn(f"{said.get(name, name):>14}", [roof.text(name) for roof in data.roofs]) for name in known)
-    table = Table((TextColumn("roof", [roof.label for roof in data.roofs], left=True), *values)).fitted(width)
-    body, lines = iter(table.body()), []
-    several = len({roof.device for roof in data.roofs}) > 1
-    for device, roofs in groupby(data.roofs, key=lambda roof: roof.device):
-        lines += wrapped(device, width) if several else []
-        lines += [*table.head(color), *(next(body) for _ in roofs)]
-    return lines
+    return [
+        TextColumn("roof", [roof.label for roof in data.roofs], left=True),
+        *(TextColumn(said.get(name, name), [roof.text(name) for roof in data.roofs], own=True) for name in known),
+    ]
 
 
 def render_md(roofline: Frames, *, title: str = "") -> bytes:
-    """Tables of a Roofline: kernels, roofs, kernels without points, notes."""
+    """The answer of each GPU, its table of kernels and its roofs, then notes."""
+    parts = by_gpu(roofline)
+    blocks = [f"# {escape(title or captions.name_of(roofline))}"]
+    for device, frames in parts.items():
+        blocks += [f"## {escape(device)}"] if len(parts) > 1 else []
+        blocks += _gpu_md(frames)
     data = summary(roofline)
-    blocks = [f"# {escape(title or captions.name_of(roofline))}", escape(data.heading)]
-    if data.rows:
-        blocks.append(_kernels_md(data))
-    elif answers(roofline, data.absent):
-        blocks += [escape(captions.how_to_add(roofline))]
-    else:
-        blocks += [escape(line) for line in captions.explanation(roofline).splitlines()]
-    if data.absent:
-        blocks += ["## Kernels without points", _absent_md(roofline, data.absent)]
-    if said := reasons(data.usages):
+    if said := _other_reasons(roofline, data):
         blocks += ["## Verdicts", bullets(f"{name}: {why}" for name, why in said)]
-    if data.roofs:
-        blocks += ["## Roofs", _roofs_md(data)]
-    if notes := [*data.notes, *captions.notes_of(roofline, 8)]:
+    if notes := [*data.notes, *captions.notes_of(roofline, _MOST_NOTES)]:
         blocks += ["## Notes", bullets(notes)]
     return markdown_document(blocks)
 
 
-def _markdown(columns: Sequence[TextColumn], first: Sequence[str], left: Sequence[str]) -> str:
-    """A table with some columns first, and some to the left."""
-    ordered = sorted(columns, key=lambda one: first.index(one.header) if one.header in first else len(first))
-    return markdown(Table(tuple(replace(one, left=one.header in left) for one in ordered)))
+def _gpu_md(frames: Frames) -> list[str]:
+    data = summary(frames)
+    blocks = [bullets(sentence) for answer in answers_of(frames) for sentence in [answer.sentences]]
+    blocks.append(escape(data.heading))
+    if not data.dots and not answers(frames, data.absent):
+        blocks += [escape(line) for line in captions.explanation(frames).splitlines()]
+    blocks += [_kernels_md(data)] if data.rows else []
+    blocks += [bullets([*why_absent(frames, data.absent), *_how_to_add(frames, data, True)])] if data.absent else []
+    return [*blocks, *(["### Roofs", markdown(Table(tuple(_roof_columns(data))))] if data.roofs else [])]
 
 
 def _kernels_md(data: RooflineSummary) -> str:
     """One row per kernel and precision; what is said of a kernel stands on each of its rows."""
-    about, work = _columns(data)
-    left = ["kernel", "step", work[0].header, "launch", "verdict", "bound by"]
+    about, work = kernel_columns(data), work_columns(data)
+    left = ["kernel", "step", *([work[0].header] if work else []), "launch", "verdict", "at its limit", "bound by", "busiest"]
     columns = [
         replace(one, header=f"{escape(one.header)} [{intensity_unit(data)}]") if one.group
         else replace(one, header="of mix roof") if one.header == "of mix"
         else one
         for one in (*about, *work)
     ]  # fmt: skip
-    return _markdown(columns, [*left[:5], "gain", "bound by"], left)
-
-
-def _roofs_md(data: RooflineSummary) -> str:
-    columns = [
-        TextColumn("GPU", [roof.device for roof in data.roofs], left=True),
-        TextColumn("roof", [roof.label for roof in data.roofs], left=True),
-        TextColumn(data.empirical, [roof.text("measured") for roof in data.roofs], own=True),
-        TextColumn("theoretical", [roof.text("theoretical") for roof in data.roofs], own=True),
-    ]
-    return markdown(Table(tuple(columns)))
-
-
-def _absent_md(roofline: Frames, absent: Sequence[Usage]) -> str:
-    """Kernels without points: why, and what of the GPU they kept busy."""
-    levels = [
-        TextColumn(unit_label(level), [level_text(kernel, level) for kernel in absent], own=True) for level in levels_of(absent)
-    ]
-    _, *columns = (one for one in _absent_columns(absent, 0, levels) if one.header != "step")
-    columns += [
-        TextColumn("kernel", [kernel.name for kernel in absent]),
-        TextColumn("why", [captions.why(roofline, kernel.status) for kernel in absent]),
-        TextColumn("missing", ["" if kernel.status in ZERO else kernel.missing for kernel in absent]),
-    ]
-    left = ("kernel", "launch", "why", "verdict")
-    return _markdown([column for column in columns if any(column.cells)], (*left, "gain"), left)
+    first = [*left[:5], "gain", "could save"]
+    ordered = sorted(columns, key=lambda one: first.index(one.header) if one.header in first else len(first))
+    return markdown(Table(tuple(replace(one, left=one.header in left) for one in ordered)))

@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.facts.verdict import TENSOR_UNKNOWN
+from ncu_roofline.facts import load_spec, load_units
+from ncu_roofline.facts.verdict import FAR, TENSOR_UNKNOWN, as_percent
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
 from ncu_roofline.texts import clean, listed
@@ -22,8 +24,17 @@ LONGEST = "Of several launches of a kernel, time and share are of all, the rest 
 NAMED = 5
 """Kernels that a sentence names."""
 
-_TEXTS = ("verdict", "reason", "busiest_unit")
-_NUMBERS = ("speedup", "busiest_fraction", "fraction_sm", "occupancy", "occupancy_theoretical", "waves")
+_TEXTS = ("verdict", "reason", "busiest_unit", "limit", "kind")
+_NUMBERS = (
+    "speedup",
+    "recoverable",
+    "busiest_fraction",
+    "fraction_sm",
+    "occupancy",
+    "occupancy_theoretical",
+    "waves",
+    "limit_fraction",
+)
 _KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
 _ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
@@ -36,6 +47,7 @@ TIME = "time"  # in the place of a unit where nothing but times is known
 class Usage:
     """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says.
 
+    ``untimed``: how many of the ``launches`` have no run time.
     ``longest``: only ``launches``, ``seconds`` and ``share`` are of several launches, the rest is of the longest of them.
     """
 
@@ -61,6 +73,12 @@ class Usage:
     occupancy_theoretical: float = math.nan
     waves: float = math.nan
     longest: bool = False
+    device: str = ""
+    kind: str = ""
+    limit: str = ""
+    limit_fraction: float = math.nan
+    recoverable: float = math.nan
+    untimed: int = 0
 
     @property
     def tensor_unknown(self) -> bool:
@@ -69,8 +87,8 @@ class Usage:
 
     @property
     def gain(self) -> str:
-        """By what the kernel could at most be faster, ``1.9x``; "" where unknown or where its tensor work is."""
-        return "" if self.tensor_unknown else gain_text(self.speedup)
+        """By what the kernel could at most be faster, ``1.9x``; "" where unknown."""
+        return gain_text(self.speedup)
 
     @property
     def measured(self) -> bool:
@@ -98,20 +116,23 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     labels = kernel_labels(frames)
     texts = [optional(frames, "kernels", name, "") for name in _TEXTS]
     numbers = [optional(frames, "kernels", name, math.nan) for name in _NUMBERS]
+    untimed = optional(frames, "kernels", "untimed", 0)
     bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
     fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
     found = {}
     status_of = statuses(frames)
     for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
         label, launches, seconds, share, missing, notes = rest
-        verdict, reason, unit = (clean(column[index]) for column in texts)
-        speedup, busiest, sm, occupancy, theoretical, waves = (column[index] for column in numbers)
+        verdict, reason, unit, limit, kind = (clean(column[index]) for column in texts)
+        speedup, recoverable, busiest, sm, occupancy, theoretical, waves, fraction = (column[index] for column in numbers)
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
         found[report, launch, kernel, step, device] = Usage(
             report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
             clean(missing), notes, verdict, reason, speedup, unit, busiest,
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
             occupancy, theoretical, waves,
+            device=clean(device), kind=kind, limit=limit, limit_fraction=fraction, recoverable=recoverable,
+            untimed=untimed[index],
         )  # fmt: skip
     return found
 
@@ -140,9 +161,9 @@ def per_kernel(found: Iterable[Usage]) -> list[Usage]:
 
     Nothing is a mean: verdict, gain, and how full each unit was are of one launch, so that they go together.
     """
-    groups: dict[tuple[str, int], list[Usage]] = {}
+    groups: dict[tuple[str, str, int], list[Usage]] = {}
     for one in found:
-        groups.setdefault((one.kernel, one.step), []).append(one)
+        groups.setdefault((one.device, one.kernel, one.step), []).append(one)
     return by_time(_together(members) for members in groups.values())
 
 
@@ -153,8 +174,10 @@ def _together(members: Sequence[Usage]) -> Usage:
     return replace(
         by_time(members)[0],
         launches=sum(member.launches for member in members),
+        untimed=sum(member.untimed for member in members),
         seconds=_sum(member.seconds for member in members),
         share=_sum(member.share for member in members),
+        recoverable=sum(member.recoverable for member in members if not math.isnan(member.seconds)),
         longest=True,
     )
 
@@ -216,7 +239,7 @@ def gain_text(speedup: float) -> str:
     """By what a kernel could at most be faster: 1.9x; "" where unknown."""
     if not math.isfinite(speedup):
         return ""
-    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < 100 else ">100x"
+    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < FAR else f">{FAR:.0f}x"
 
 
 def levels_of(found: Sequence[Usage]) -> list[str]:
@@ -226,6 +249,26 @@ def levels_of(found: Sequence[Usage]) -> list[str]:
         largest = max(one.bandwidths.values(), default=0.0)
         present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
     return [level for level in LEVELS if level in present]
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, str]:
+    """What each limit is called, by its id."""
+    spec = load_spec()
+    units = {unit.id: unit.label for unit in load_units().units}
+    return units | {roof: precision.roof_label(roof) for precision in spec.precisions for roof in precision.roof_ids()}
+
+
+def limit_text(one: Usage) -> str:
+    """How near the nearest limit is, by its name where the verdict does not say that: ``663 GB/s, 74 %``, ``L2 15 %``."""
+    if not one.limit:
+        return ""
+    share = as_percent(one.limit_fraction) if math.isfinite(one.limit_fraction) else ""
+    if ": " in one.verdict:
+        rate = one.bandwidths.get(one.limit, math.nan)
+        return ", ".join(filter(None, (format_value(rate, "byte/s", 3) if math.isfinite(rate) else "", share)))
+    name = level_style(one.limit).label if one.limit in LEVELS else _limits().get(one.limit, one.limit)
+    return f"{name} {share}".rstrip()
 
 
 def busiest_text(one: Usage) -> str:

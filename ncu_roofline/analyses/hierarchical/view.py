@@ -13,6 +13,7 @@ from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model import Measurements, Selection, roofline
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.report import Report
+from ncu_roofline.suggestions import advice
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def _check_known(option: str, given: Sequence[str], known: Collection[str], what
     for one in given:
         if one not in known:
             reason = f"it is none of the {what} known"
-            raise RooflineError(f"Cannot use {option}", one, reason, f"See `ncu-roofline list {what}`.")
+            next_step = advice(f"See `ncu-roofline list {what}`", one, known)
+            raise RooflineError(f"Cannot use {option}", one, reason, next_step)
 
 
 VIEWER = Viewer()

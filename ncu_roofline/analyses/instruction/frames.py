@@ -19,7 +19,7 @@ from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model import columns
 from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.extract import LANES
-from ncu_roofline.model.kernels import kernels_table, remarks_of
+from ncu_roofline.model.kernels import everything_of, kernels_table, remarks_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
 from ncu_roofline.model.points import LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
@@ -28,6 +28,7 @@ from ncu_roofline.model.roofline import (
     Source,
     ceilings_of,
     check_ceilings,
+    gpu_reports,
     measurements_of,
     of_columns,
     of_rows,
@@ -206,7 +207,7 @@ class InstructionRows:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InstructionRoofline(Roofline):
     """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
 
@@ -234,14 +235,18 @@ def instruction_roofline(
     transaction, measured ceilings too), and walls (inst/txn) at 1 / transactions of one instruction for ``inst.global_ld``
     (1, 4, 8, 32) and ``inst.shared`` (1 to 32).
     ``clock``, ``by`` and ``select`` as of `roofline`; precisions of ``select`` are these ids.
-    Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports.
+    Raises RooflineError for files that can't be read and for ceilings that fit no GPU of the reports, TypeError for what is no
+    report.
+
+    >>> instruction_roofline("gpp-v100.ncu-rep").kernels["status"].unique().tolist()
+    ['no-work-metrics']
     """
     measurements = report if isinstance(report, Measurements) else measurements_of(report, instructions=True)
     files = ceilings_of(ceilings)
     check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
     selection = select or Selection()
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
-        return _Build(selection.launches(measurements), files, clock, by, selection).roofline()
+        return _Build(measurements, files, clock, by, selection).roofline()
 
 
 class _CountedKind(Precision):
@@ -255,7 +260,8 @@ class _Build:
     """The tables of an instruction roofline, from the launches that are wanted."""
 
     def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
-        self.m, self.select = m, select
+        self.m, self.select = select.launches(m), select
+        self.everything = everything_of(m, self.m)
         self.counted: InstructionSpec = load_instructions()
         kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
         self.spec: Spec = replace(load_spec(), precisions=kinds)
@@ -271,7 +277,12 @@ class _Build:
     def roofline(self) -> InstructionRoofline:
         points = ordered([table for kind in self.counted.kinds for table in self._points(kind)], columns.POINTS)
         kernels = kernels_table(
-            self.m, self.grouping, self.spec, self.levels, Verdicts(self.m, self.grouping, load_spec(), self.roofs)
+            self.m,
+            self.grouping,
+            self.spec,
+            self.levels,
+            Verdicts(self.m, self.grouping, load_spec(), self.roofs),
+            self.everything,
         )
         available = InstructionRows(
             self.m, self.grouping, self.traffic, tuple(level for level in self.spec.chain if level in self.levels)
@@ -283,6 +294,8 @@ class _Build:
             of_rows(roof_rows(self.roofs, self.spec, self.counted, points, self.select), columns.ROOFS),
             of_columns(kernels, columns.KERNELS),
             to_collect=self._to_collect(),
+            sources=gpu_reports(self.m),
+            everything=self.everything,
         )
 
     def _points(self, kind: Kind) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model import Measurements, Selection
 from ncu_roofline.model.explanations import Explanation
 from ncu_roofline.report import Report
+from ncu_roofline.suggestions import advice
 
 
 class _Instruction(Viewer):
@@ -31,7 +32,7 @@ class _Instruction(Viewer):
         kinds = [kind.id for kind in load_instructions().kinds]
         for one in given:
             if one not in kinds:
-                next_step = f"With --view instruction name {', '.join(kinds)}."
+                next_step = advice(f"With --view instruction name {', '.join(kinds)}", one, kinds)
                 raise RooflineError("Cannot use --precision", one, "it is no kind of instruction", next_step)
 
     def explain(self, report: Report | MetricTable, measurements: Measurements, select: Selection) -> Explanation:

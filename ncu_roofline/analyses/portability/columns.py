@@ -9,7 +9,7 @@ PORTABILITY_PLATFORMS = (
     Column("variant", "str", "", "label or parameter of the run, with --by kernel also the kernel; '' if there is one"),
     Column("platform", "str", "", "platform: as the user, the table, or else the GPU is called"),
     Column("device", "str", "", "name of the GPU or machine"),
-    Column("source", "str", "", "file the row comes from"),
+    Column("source", "str", "", "file the row comes from: its name, with folders only where they tell files apart"),
     Column("status", "str", "", "yes, no (not supported), not run (left out), or missing (no input has it)"),
     Column("precision", "str", "", "precision id of the work; fp where the file does not say"),
     Column("flops", "str", "", "executed or canonical: which operations count"),

@@ -16,20 +16,27 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
 from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, merged, runs_of_frame
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.thresholds import REPEATED
+from ncu_roofline.files import ReportNames
 from ncu_roofline.model import Displayed
+from ncu_roofline.model.displayed import Shown, as_percent
+from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FLOPS = ("executed", "canonical")
 CEILINGS = ("fma", "nofma", "divide", "divide_nofma", "mix")
+Path = str | PathLike[str]
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
 _WHAT = "Cannot compare"
@@ -144,11 +151,21 @@ def _ceiling(run: PlatformRun, ceiling: str) -> PlatformRoof | None:
     return replace(peak, value=peak.value * (1 + run.fma_share) / 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Portability(Displayed):
     """One row per platform and variant, and one per variant with its portability; columns: this folder's `columns`."""
 
     view: ClassVar[str] = "portability"
+    counted: ClassVar[Mapping[str, str]] = {"platform_rows": "run", "summary_rows": "variant"}
+    glance: ClassVar[tuple[Shown, ...]] = (
+        Shown("application", "application", left=True),
+        Shown("variant", "variant", left=True),
+        Shown("platform", "platform", left=True),
+        Shown("performance", "performance", lambda value: format_value(value, "flop/s", 3)),
+        Shown("efficiency", "efficiency", as_percent),
+        Shown("bound", "bound", left=True),
+        Shown("portability", "portability", as_percent),
+    )
     platform_rows: tuple[dict[str, Any], ...]
     summary_rows: tuple[dict[str, Any], ...]
     choices: Choices
@@ -183,29 +200,45 @@ def performance_portability(efficiencies: Iterable[float]) -> float:
     return len(values) / sum(1 / value for value in values) if all(values) else 0.0
 
 
-def portability(runs: Sequence[PlatformRun] | pd.DataFrame, choices: Choices | None = None) -> Portability:
+def portability(
+    runs: Path | Sequence[Path | Platform] | Mapping[str, Path | Sequence[Path]] | Sequence[PlatformRun] | pd.DataFrame,
+    choices: Choices | None = None,
+    *,
+    ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path] = (),
+    reading: Reading | None = None,
+) -> Portability:
     """Performance portability of each application and variant over its platforms.
 
-    ``runs`` are what `read_runs` of `platforms` reads, or a DataFrame with the columns of a plain table.
+    ``runs``: paths of reports and plain tables, or platforms by name with a path or several each; or what `read_runs` of
+    `platforms` read, or a DataFrame with the columns of a plain table.  ``ceilings`` (by platform, or a list of files that say
+    their GPU) and ``reading`` are about paths.
 
     A platform of H without a row, or with one that says it is not supported, makes it 0; one that was "not run" is left out,
-    with a warning.  Raises RooflineError where a run lacks a number that the choices need.
+    with a warning.  Efficiencies and portability are ratios, rates in FLOP/s and B/s.  Raises RooflineError where a file can't
+    be read or a run lacks a number that the choices need, TypeError for what is no run, ValueError for ceilings of runs that
+    have theirs.
+
+    >>> found = portability("gpp-platforms.csv")
+    >>> found.summary[["variant", "lowest"]].iloc[0].tolist(), f"{found.summary['portability'][0]:.1%}"
+    (['nw=1', 'KNL 7250'], '90.8%')
     """
     chosen = choices or Choices()
-    runs = _named(runs if isinstance(runs, Sequence) else runs_of_frame(runs))
+    runs, said = _runs(runs, ceilings, reading)
+    runs = _named(runs)
     _check_canonical(runs, chosen)
     groups: dict[tuple[str, str], dict[str, list[PlatformRun]]] = {}
     for run in runs:
         groups.setdefault((run.application, run.variant), {}).setdefault(run.platform, []).append(run)
     rows: list[dict[str, Any]] = []
     summaries: list[dict[str, Any]] = []
-    warnings: list[str] = []
+    warnings: list[str] = list(said)
+    called = ReportNames.apart(run.source for run in runs)
     for (application, variant), by_platform in groups.items():
         everywhere = [run.platform for run in runs if run.application == application]
         wanted = chosen.platforms or tuple(dict.fromkeys(everywhere))
         found = [efficiency_row(_one(by_platform, name, application, variant), chosen) for name in wanted]
         summary = _summary(application, variant, found)
-        rows += [{**row, "portability": summary["portability"]} for row in found]
+        rows += [{**row, "source": called(row["source"]), "portability": summary["portability"]} for row in found]
         summaries.append(summary)
         warnings += _warnings(found)
     if not rows:
@@ -214,6 +247,34 @@ def portability(runs: Sequence[PlatformRun] | pd.DataFrame, choices: Choices | N
     if unused:
         warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
     return Portability(tuple(rows), tuple(summaries), chosen, tuple(dict.fromkeys(warnings)))
+
+
+def _runs(
+    given: Any, ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path], reading: Reading | None
+) -> tuple[Sequence[PlatformRun], Sequence[str]]:
+    """The runs of whatever `portability` takes, and sentences on what was left out of files."""
+    if isinstance(given, Mapping):
+        by_name = [(str(name), _paths(several)) for name, several in given.items()]
+        paths: list[Any] = [Platform(fspath(path), name) for name, several in by_name for path in several]
+    else:
+        paths = _paths(given)
+    if paths and all(isinstance(one, (str, PathLike, Platform)) for one in paths):
+        return read_runs(paths, ceilings, reading)
+    if ceilings or reading:
+        raise ValueError("ceilings and reading are about paths: runs and tables have their roofs")
+    if not isinstance(given, (Mapping, Sequence)) and hasattr(given, "to_dict"):
+        return runs_of_frame(given), ()
+    wrong = [one for one in paths if not isinstance(one, PlatformRun)]
+    if wrong:
+        odd = min(wrong, key=lambda one: isinstance(one, (str, PathLike, Platform)))
+        raise TypeError(f"runs are paths (all of them), PlatformRuns or a DataFrame, not of type {type(odd).__name__}")
+    return paths, ()
+
+
+def _paths(given: Any) -> list[Any]:
+    """One or several as a list; what is neither is one, too."""
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes, PathLike)) and not hasattr(given, "columns")
+    return list(given) if several else [given]
 
 
 def _named(runs: Sequence[PlatformRun]) -> list[PlatformRun]:

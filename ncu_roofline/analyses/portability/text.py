@@ -6,10 +6,21 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ncu_roofline.analyses.hierarchical.style import precision_label
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.files import ReportNames
 from ncu_roofline.rendering.frames import Column
-from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, bullets, escape, markdown, markdown_document
+from ncu_roofline.rendering.table import (
+    Table,
+    TextColumn,
+    blocks_text,
+    bullets,
+    escape,
+    markdown,
+    markdown_document,
+    terminal,
+    wrapped,
+)
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
 
@@ -20,6 +31,16 @@ SCHEMA = "ncu-roofline-portability"
 SCHEMA_VERSION = 1
 _HEADERS = ("application", "variant", "platform", "precision", "P", "I", "F", "B", "bound by", "e", "PP")
 _LEFT = _HEADERS[:4]
+_SPARE = {"precision": 5, "B": 4, "F": 4, "I": 3, "P": 2}  # columns that a narrow terminal does without
+_WIDTH_MIN = 60
+_NO_LEVEL = ("compute", "stated", "")
+_CEILINGS = {
+    "fma": "fused multiply-adds (FMA)",
+    "nofma": "separate multiplications and additions (no FMA)",
+    "divide": "divisions",
+    "divide_nofma": "divisions without FMA",
+    "mix": "what the share of fused instructions can reach",
+}
 
 
 class PortabilityFrames(Protocol):
@@ -57,11 +78,14 @@ def _json_value(value: Any, column: Column) -> Any:
     return int(value) if column.dtype == "int" else str(value)
 
 
-def render_text(result: PortabilityFrames) -> bytes:
-    """A table per platform and variant, what it says, and the choices behind it."""
-    table = _table(result)
-    rule = "  ".join("-" * width for width in table.widths)
-    return (blocks_text([[*table.head(), rule, *table.body()], _facts(result)]) + "\n").encode("utf-8", "replace")
+def render_text(result: PortabilityFrames, *, width: int = 120) -> bytes:
+    """A table per platform and variant, what it says, and the choices behind it, for ``width`` characters (60 at least)."""
+    width, table = max(width, _WIDTH_MIN), _table(result)
+    shown = [column.header for column in table.fitted(width).columns]
+    absent = ", ".join(column.header for column in table.columns if column.header not in shown)
+    less = [f"No room for {absent}: a wider terminal, csv and json have them."] if absent else []
+    blocks = [[*terminal(table, width), *wrapped(less, width)], wrapped(_facts(result), width, "  ", whole=True)]
+    return (blocks_text(blocks) + "\n").encode("utf-8", "replace")
 
 
 def render_md(result: PortabilityFrames, *, title: str = "") -> bytes:
@@ -73,7 +97,9 @@ def render_md(result: PortabilityFrames, *, title: str = "") -> bytes:
 def _table(result: PortabilityFrames) -> Table:
     """Columns that are empty throughout are left out."""
     rows = [dict(zip(_HEADERS, _cells(row), strict=True)) for row in _rows(result.platforms)]
-    columns = [TextColumn(name, [row[name] for row in rows], left=name in _LEFT) for name in _HEADERS]
+    columns = [
+        TextColumn(name, [row[name] for row in rows], left=name in _LEFT, spare=_SPARE.get(name, 0)) for name in _HEADERS
+    ]
     return Table(tuple(column for column in columns if any(column.cells)))
 
 
@@ -90,10 +116,15 @@ def _cells(row: dict[str, Any]) -> list[str]:
         format_value(row["intensity"], "flop/byte"),
         format_value(row["compute_roof"], "flop/s"),
         format_value(row["bandwidth_roof"], "byte/s"),
-        str(row["bound"]),
+        _bound(str(row["bound"])),
         format_percent(row["efficiency"]),
         share,
     ]
+
+
+def _bound(bound: str) -> str:
+    """What limits a run, by the name of its level."""
+    return bound if bound in _NO_LEVEL else level_style(bound).label
 
 
 def format_percent(value: float) -> str:
@@ -105,12 +136,18 @@ def _facts(result: PortabilityFrames) -> list[str]:
     """Which FLOPs, ceilings, levels and files stand behind the table."""
     frame = result.platforms
     ran = frame[frame["status"] == "yes"]
-    facts = ["e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H."]
+    facts = [
+        "P: performance [FLOP/s], I: intensity [FLOP/byte], F: compute ceiling [FLOP/s], B: bandwidth ceiling [byte/s]; "
+        "e: efficiency, PP: performance portability [both %].",
+        "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H.",
+    ]
     if len(ran):
-        facts.append(f"{str(ran['flops'].iloc[0]).capitalize()} FLOPs under the ceiling {ran['ceiling'].iloc[0]}.")
+        ceiling = _CEILINGS[str(ran["ceiling"].iloc[0])]
+        facts.append(f"{str(ran['flops'].iloc[0]).capitalize()} FLOPs under the ceiling of {ceiling}.")
+    names = ReportNames.apart(map(str, ran["source"]))
     for platform, rows in ran.groupby("platform", sort=False):
         origins = [", ".join(dict.fromkeys(rows[name])) for name in ("compute_origin", "bandwidth_origin")]
-        levels = ", ".join(dict.fromkeys(rows["level"]))
-        sources = ", ".join(dict.fromkeys(clean(str(source)) for source in rows["source"]))
+        levels = ", ".join(level_style(level).label for level in dict.fromkeys(map(str, rows["level"])))
+        sources = ", ".join(dict.fromkeys(clean(names(str(source))) for source in rows["source"]))
         facts.append(f"{clean(str(platform))}: compute ceiling {origins[0]}, bandwidth of {levels} {origins[1]}; {sources}")
     return facts

@@ -16,8 +16,10 @@ from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
-from ncu_roofline.inputs import MetricTable, PointTable
+from ncu_roofline.files import ReportNames
+from ncu_roofline.inputs import MetricTable, PointTable, as_inputs
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
+from ncu_roofline.model.displayed import KERNEL, LAUNCHES, SHARE, TIME, Shown, as_factor
 from ncu_roofline.model.measurements import FloatArray, TextArray
 from ncu_roofline.model.roofline import Columns, Table, as_frame, of_rows
 from ncu_roofline.report import Report
@@ -245,9 +247,10 @@ def _about(rows: RankRows) -> dict[str, Row]:
     sources: dict[str, list[RankSource]] = {}
     for source, rank in rows.sources.items():
         sources.setdefault(rank, []).append(source)
+    called = ReportNames.apart(source.report for source in rows.sources)
     return {
         rank: {
-            "reports": _joined("; ", [one.report for one in several]),
+            "reports": _joined("; ", [called(one.report) for one in several]),
             "host": _joined(" ", [one.host for one in several]),
             "pid": _joined(" ", [str(one.pid) if one.pid else "" for one in several]),
             "gpu": _joined(" ", [one.gpu for one in several]),
@@ -268,7 +271,7 @@ def _numbers(name: str, values: FloatArray) -> dict[str, float]:
     return {f"{name}_min": known.min(), f"{name}_median": float(np.median(known)), f"{name}_max": known.max()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ranks(Displayed):
     """Tables of equally long columns; `kernels`, `points`, `ranks` are the same as DataFrames.
 
@@ -277,6 +280,16 @@ class Ranks(Displayed):
     """
 
     view: ClassVar[str] = "ranks"
+    counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "rank_columns": "rank time", "point_columns": "point"}
+    glance: ClassVar[tuple[Shown, ...]] = (
+        KERNEL,
+        Shown("ranks", "ranks", str),
+        LAUNCHES,
+        TIME,
+        SHARE,
+        Shown("imbalance", "max/mean", as_factor),
+        Shown("slowest", "slowest", left=True),
+    )
     names: tuple[str, ...]
     origin: str
     roofline: Roofline
@@ -301,7 +314,7 @@ class Ranks(Displayed):
 
 
 def ranks(
-    reports: Sequence[Source],
+    reports: Source | Sequence[Source],
     ceilings: CeilingsFile | Sequence[CeilingsFile] | None = None,
     *,
     rank: str = "",
@@ -309,20 +322,23 @@ def ranks(
     by: str = "kernel",
     select: Selection | None = None,
 ) -> Ranks:
-    """Reports of ranks, merged.
+    """Reports of ranks, merged: paths, open reports, or what an importer read; each of a rank, or of several.
 
     ``rank``: a regular expression on the path, as `rank_names` takes it.  ``by``: "kernel" (same full name, same GPU model) or
     "application" (everything a rank ran).  ``ceilings``, ``clock`` and ``select`` as in `roofline`; ``top`` is of all ranks.
     Several reports of a rank, and several launches of a kernel, are summed.  Imbalance is max / mean of the ranks' times, whose
     difference is the imbalance time of DeRose, Homer and Johnson (Euro-Par 2007).
-    Raises RooflineError for files that can't be read and paths without rank, ValueError for no reports and an unknown ``by``.
+    Times are in seconds, work in FLOP, traffic in byte: one row per kernel, and per kernel and rank.
+    Raises RooflineError for files that can't be read and paths without rank, TypeError for what is no report, ValueError for no
+    reports and an unknown ``by``.
+
+    >>> ranks("gpp-v100.ncu-rep").kernels[["kernel", "slowest"]].iloc[0].tolist()
+    ['sigma_gpp_gpu<6>', 'gpp-v100.ncu-rep']
     """
     if by not in GROUPINGS:
         raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
     chosen = replace(select or Selection(), top_by="kernel")
-    parts = [_part(report, chosen) for report in reports]
-    if not parts:
-        raise ValueError("no reports given")
+    parts = [_part(report, chosen) for report in as_inputs(reports, RankPart)]
     sources = [source for part in parts for source in part.sources]
     named = rank_names(sources, rank)
     m = Measurements.joined([part.measurements for part in parts])

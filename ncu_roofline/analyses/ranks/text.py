@@ -63,7 +63,7 @@ def ranks_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False)
     """The text for a terminal of ``width`` characters (60 at least)."""
     width = max(width, _WIDTH_MIN)
     blocks = [
-        wrapped(_heading(ranks), width),
+        wrapped(heading(ranks), width),
         terminal(_table(ranks), width) + wrapped(_LEGEND, width),
         wrapped(_outlier_lines(ranks), width, "  "),
         wrapped(_missing_lines(ranks), width, "  "),
@@ -76,7 +76,8 @@ def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return (dict(zip(names, row, strict=True)) for row in zip(*(table[name].tolist() for name in names), strict=True))
 
 
-def _heading(ranks: RankFrames) -> str:
+def heading(ranks: RankFrames) -> str:
+    """How many ranks ran what, on which GPUs, for how long, and how the ranks were told."""
     kernels = ranks.kernel_columns
     devices = ", ".join(dict.fromkeys(clean(name) for name in kernels["device"].tolist()))
     seconds = math.fsum(one for one in kernels["seconds"].tolist() if math.isfinite(one))

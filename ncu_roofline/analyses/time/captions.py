@@ -32,7 +32,7 @@ def factor_text(inefficiency: float) -> str:
     if not math.isfinite(inefficiency):
         return "n/a"
     digits = 2 if inefficiency < 9.995 else 1 if inefficiency < 99.95 else 0
-    return f"{inefficiency:,.{digits}f}\N{MULTIPLICATION SIGN}"
+    return f"{inefficiency:,.{digits}f}x"
 
 
 def latency_note(frames: TimeFrames) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from ncu_roofline.rendering.frames import Column
 
 _TIME_WHERE = (
-    Column("report", "str", "", "report the row comes from, as named on the command line; '' for a kernel of several reports"),
+    Column(
+        "report",
+        "str",
+        "",
+        "report the row comes from: its path, or of commands its base name; '' for a kernel of several reports",
+    ),
     Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate"),
     Column("kernel", "str", "", "short readable name, unique among different kernels"),
     Column("device", "str", "", "name of the GPU"),

@@ -6,7 +6,7 @@ Source: Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,8 +17,9 @@ from ncu_roofline.analyses.time import columns
 from ncu_roofline.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import parse_capability
-from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.roofline import Columns, as_frame, of_columns
+from ncu_roofline.model import Displayed, Roofline, roofline_of
+from ncu_roofline.model.displayed import KERNEL, SHARE, TIME, Shown, as_factor, as_time
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, as_frame, ceilings_of, of_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +171,7 @@ def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
     return " and ".join(known if wanted == "mixed" else known[:1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimeRoofline(Displayed):
     """Kernels in the complexity and the time plane, as tables of equally long columns.
 
@@ -179,12 +180,29 @@ class TimeRoofline(Displayed):
     """
 
     view: ClassVar[str] = "time"
+    counted: ClassVar[Mapping[str, str]] = {
+        "point_columns": "point",
+        "machine_columns": "machine",
+        "absent_columns": "absent kernel",
+        "roof_columns": "roof",
+    }
+    glance: ClassVar[tuple[Shown, ...]] = (
+        KERNEL,
+        Shown("invocations", "launches", str),
+        TIME,
+        SHARE,
+        Shown("bound", "bound", left=True),
+        Shown("compute_seconds", "compute time", as_time),
+        Shown("bandwidth_seconds", "bandwidth time", as_time),
+        Shown("inefficiency", "of roofline", as_factor),
+    )
     level: str
     point_columns: Table
     machine_columns: Table
     absent_columns: Table
     roof_columns: Table
     kernel_columns: Columns
+    sources: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -213,19 +231,32 @@ class TimeRoofline(Displayed):
 
 
 def time_roofline(
-    roofline: Roofline, *, level: str = "", launch_latency: float | None = None, ceilings: Sequence[Ceilings] = ()
+    roofline: Roofline | Source | Sequence[Source],
+    *,
+    level: str = "",
+    launch_latency: float | None = None,
+    ceilings: CeilingsFile | Sequence[CeilingsFile] = (),
 ) -> TimeRoofline:
     """The time-based roofline of an ordinary one (Wang et al. 2020, section II), one row per row of its kernels.
 
+    Of reports (paths, open ones, or a list, as the function `roofline` takes them) that is one row per kernel, under the
+    ``ceilings``; those of an ordinary one that was made already count for its latency only.
     ``level``: the memory level whose traffic is the bandwidth complexity, "" for device memory.  ``launch_latency``: seconds
     that one launch costs; without it the latency comes from ``ceilings`` measured on the GPU (launch.stream, else launch.sync,
     else launch.graph), and without those there is no overhead: no number is assumed.
     Of each kernel the precision is the sum over pipes ("mixed") where there is one, else the one with the most work.
-    Units are SI.  Raises ValueError for a latency that is no positive number.
+    Units are SI.  Raises ValueError for a latency that is no positive number, RooflineError for files that can't be read, and
+    TypeError for what is neither a Roofline nor a report.
+
+    >>> found = time_roofline("gpp-v100.ncu-rep", ceilings="gpp-v100-ceilings.json")
+    >>> found.points[["kernel", "bound"]].iloc[0].tolist(), found.machines["latency"].tolist()
+    (['sigma_gpp_gpu<1>', 'memory'], [4.2e-06, 4.2e-06, 4.2e-06])
     """
     if launch_latency is not None and not 0 < launch_latency < math.inf:
         raise ValueError(f"launch_latency must be a positive number of seconds, not {launch_latency!r}")
-    level, latencies = level or load_spec().memory, Latencies(launch_latency, tuple(ceilings))
+    files = ceilings_of(ceilings)
+    roofline = roofline_of(roofline, files, by="kernel")
+    level, latencies = level or load_spec().memory, Latencies(launch_latency, tuple(files))
     kernels = roofline.kernel_columns
     chosen = _chosen_points(roofline, level)
     taken = [index for index, _ in chosen]
@@ -240,6 +271,7 @@ def time_roofline(
         of_columns(absent_rows(roofline, rest, level, latencies), columns.TIME_ABSENT),
         roofline.roof_columns,
         kernels,
+        roofline.sources,
     )
 
 

@@ -7,9 +7,21 @@ const CONFIG = {
 const MOST_NAMES = 14;
 const MAKERS = { complexity: complexityChart, time: timeChart, both: bothChart };
 
-function change(action) {
+const TYPING = 120; // milliseconds of rest before a typed filter is drawn
+let typing = 0; // the timer of a filter that is typed and not drawn yet
+
+/** Change the state, then draw everything from it; what is `typed` makes one step of the history. */
+function change(action, typed = false) {
+  if (typing) state.query = document.getElementById("query").value;
+  stopTyping();
   action();
   update();
+  writeLink(choices(), typed);
+}
+
+function stopTyping() {
+  clearTimeout(typing);
+  typing = 0;
 }
 
 function update() {
@@ -17,10 +29,14 @@ function update() {
   for (const id of CHARTS) {
     const made = MAKERS[id](points, colours);
     views[id] = made.range;
+    if (paper) [made.layout.width, made.layout.height, made.layout.autosize] = [...paper[id], false];
     Plotly.react(document.getElementById(id), made.traces, made.layout, CONFIG);
   }
   drawTable(points);
+  drawDetails();
   drawChoices();
+  const query = document.getElementById("query");
+  if (query.value !== state.query) query.value = state.query;
   drawKey(points);
   drawStatus(points);
 }
@@ -63,7 +79,7 @@ function drawKey(points) {
 
 function drawStatus(points) {
   const seconds = points.reduce((sum, point) => sum + (point.seconds || 0), 0);
-  const parts = [`${points.length} of ${POINTS.length} symbols, ${formatValue(seconds, "second", 3)}`];
+  const parts = [`${points.length} of ${counted(POINTS.length, "symbol")}, ${formatValue(seconds, "second", 3)}`];
   const bound = points.filter((point) => point.bound === "overhead").length;
   if (bound) parts.push(`${bound} bound by launch overhead`);
   if (state.chosen !== null) parts.push("one symbol chosen: Esc shows all");
@@ -105,25 +121,25 @@ function wireTable() {
     choose(Number(row.dataset.row));
     document.querySelector(`#table tr[data-row="${row.dataset.row}"]`)?.focus({ preventScroll: true });
   });
-  document.getElementById("show-all").addEventListener("click", () => change(() => { state.allRows = true; }));
+  document.getElementById("show-more").addEventListener("click", () => change(() => { state.rows += MORE_ROWS; }));
+  document.getElementById("save").addEventListener("click", saveTable);
 }
 
 function sortBy(column) {
   const same = state.sort.column === column;
   state.sort = { column, descending: same ? !state.sort.descending : !isText(column) };
   drawTable(shownPoints());
+  writeLink(choices());
   document.querySelector(`[data-sort="${column}"]`).focus({ preventScroll: true });
 }
 
 function wireControls() {
-  let timer = 0;
-  document.getElementById("query").addEventListener("input", (event) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => change(() => { state.query = event.target.value; }), 120);
+  document.getElementById("query").addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => change(() => {}, true), TYPING);
   });
   document.getElementById("reset").addEventListener("click", () => {
-    document.getElementById("query").value = "";
-    change(() => { state = freshState(); });
+    change(() => { state = { ...freshState(), theme: state.theme }; });
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });
 }
@@ -133,22 +149,58 @@ function setTheme(theme) {
   document.getElementById("theme").textContent = theme === "dark" ? "Light" : "Dark";
 }
 
-function wireTheme() {
-  const preference = matchMedia("(prefers-color-scheme: dark)");
-  const redraw = () => { if (POINTS.length) update(); };
-  const follow = () => setTheme(PAGE.theme === "auto" ? (preference.matches ? "dark" : "light") : PAGE.theme);
-  follow();
-  preference.addEventListener("change", () => { follow(); redraw(); });
-  document.getElementById("theme").addEventListener("click", () => { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); redraw(); });
+/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
+function applyTheme() {
+  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
 }
 
+function redraw() {
+  if (POINTS.length) update();
+}
+
+function wireTheme() {
+  applyTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); redraw(); });
+  document.getElementById("theme").addEventListener("click", () => {
+    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    applyTheme();
+    redraw();
+    writeLink(choices(), true);
+  });
+}
+
+/** Take the choices of an address. */
+function restore(link) {
+  stopTyping();
+  state = stateOf(link);
+  applyTheme();
+  redraw();
+}
+
+function wirePrinting() {
+  const print = (on) => {
+    paper = on ? { complexity: [340, 300], time: [340, 300], both: [700, 440] } : null;
+    if (on) setTheme("light");
+    else applyTheme();
+    redraw();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
+}
+
+state = stateOf(readLink() || new URLSearchParams());
 wireTheme();
 if (POINTS.length) {
   document.getElementById("app").hidden = false;
   update();
+  writeLink(choices());
+  followLink(restore);
   wireCharts();
   wireTable();
   wireControls();
+  wirePrinting();
 } else {
   document.getElementById("reset").disabled = true;
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
@@ -14,12 +15,22 @@ from ncu_roofline.analyses.time.chart import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_columns, count_of, machine_columns
 from ncu_roofline.rendering.frames import Column, column
-from ncu_roofline.rendering.page import EXPLANATION, PAGE_THEMES, number, self_contained, texts_of
+from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
 from ncu_roofline.rendering.table import TextColumn
 from ncu_roofline.texts import one_line
 from ncu_roofline.units import UNITS
 
-_SCRIPTS = ("page_format.js", "page_state.js", "page_charts.js", "page_table.js", "page.js")
+_SCRIPTS = (
+    "page_format.js",
+    "page_csv.js",
+    "page_link.js",
+    "page_labels.js",
+    "page_state.js",
+    "page_charts.js",
+    "page_table.js",
+    "page_address.js",
+    "page.js",
+)
 
 
 def render_html(
@@ -31,7 +42,7 @@ def render_html(
 ) -> bytes:
     """The page of the time view as UTF-8 bytes; ``explanations`` as of the ordinary page.
 
-    Raises ValueError for an unknown theme and RooflineError where plotly is not installed.
+    Raises ValueError for an unknown theme.
     """
     if theme not in PAGE_THEMES:
         raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
@@ -45,14 +56,15 @@ def render_html(
         theme=theme,
         subtitle=one_line(captions.subtitle(frames)),
         level=level_style(frames.level).label,
+        answers=answers_of(frames),
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
         explanation=time_captions.explanation(frames),
         machines=_table(machine_columns(frames)),
         absent=_table(absent_columns(frames)),
         notes=_notes(frames),
-        reports=list(dict.fromkeys(filter(None, map(one_line, column(frames, "kernels", "report"))))),
-        explanations=texts_of(explanations, EXPLANATION),
+        reports=[one_line(name) for name in captions.report_names(frames).values()],
+        explanations=explanations_of(explanations),
     )
 
 
@@ -61,6 +73,7 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
     texts: dict[str, int] = {}
     labels = kernel_labels(frames)
     names = zip(column(frames, "points", "report"), column(frames, "points", "kernel"), strict=True)
+    called = captions.report_names(frames)
     precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
     return {
         "title": title,
@@ -71,19 +84,23 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
         "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
-        "points": {**_packed(frames, "points", TIME_POINTS, texts), "name": [labels[pair] for pair in names]},
-        "machines": _packed(frames, "machines", TIME_MACHINES, texts),
+        "points": {**_packed(frames, "points", TIME_POINTS, texts, called), "name": [labels[pair] for pair in names]},
+        "machines": _packed(frames, "machines", TIME_MACHINES, texts, called),
         "texts": list(texts),
     }
 
 
-def _packed(frames: TimeFrames, table: str, declared: Sequence[Column], texts: dict[str, int]) -> dict[str, Any]:
-    """Columns with texts replaced by their positions in the pool ``texts``, which grows."""
+def _packed(
+    frames: TimeFrames, table: str, declared: Sequence[Column], texts: dict[str, int], called: Mapping[str, str]
+) -> dict[str, Any]:
+    """Columns with texts replaced by their positions in the pool ``texts``, which grows; reports as they are ``called``."""
     packed: dict[str, Any] = {"text_columns": [one.name for one in declared if one.dtype == "str"]}
     for one in declared:
         values = column(frames, table, one.name)
         text = one.dtype == "str"
-        packed[one.name] = [texts.setdefault(one_line(v), len(texts)) for v in values] if text else [number(v) for v in values]
+        packed[one.name] = (
+            [texts.setdefault(one_line(called.get(v, v)), len(texts)) for v in values] if text else [number(v) for v in values]
+        )
     return packed
 
 

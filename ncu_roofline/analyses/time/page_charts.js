@@ -1,8 +1,12 @@
 /* The three charts as plotly traces. */
 
 const CHARTS = ["complexity", "time", "both"];
+const NEAR_BALANCE = 0.4; // decades
 const FAR = 40; // decades: beyond every axis
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+const MOST_LABELS = 8; // names of kernels in a chart
+const MARGIN = { l: 62, r: 18, t: 10, b: 44 };
+const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
+let paper = null; // while printing: charts -> [width, height] in pixels
 const views = {}; // chart -> its ranges in decades, so that the second axes follow a zoom
 
 function style(name) {
@@ -56,12 +60,44 @@ function powers(from, to) {
   return all.filter((power) => power % every === 0);
 }
 
+/** Width and height of a chart in pixels. */
+function sizeOf(id) {
+  const box = document.getElementById(id);
+  return paper ? paper[id] : [box.clientWidth, box.clientHeight];
+}
+
+/** Names beside the symbols of the kernels with most time; they stay there when the reader zooms. */
+function nameAnnotations(id, points, place, range, margin, avoid, colours) {
+  const [width, height] = sizeOf(id);
+  const projection = new Projection(range, width - margin.l - margin.r, height - margin.t - margin.b);
+  const floor = new Floor(projection.width, projection.height);
+  const pixel = ([x, y]) => projection.pixel(Math.log10(x), Math.log10(y));
+  for (const at of avoid) floor.mark(floor.dots, ...pixel(at), 7);
+  const order = [...points].filter((point) => point.step < 0).sort((a, b) => (b.seconds || 0) - (a.seconds || 0));
+  const texts = shortenApart(order.map((point) => point.name), 24);
+  const [found, named] = [[], new Set()];
+  for (const point of order) {
+    if (named.has(point.name) || named.size >= MOST_LABELS) continue;
+    const at = pixel(place(point));
+    const label = nameLabel(texts.get(point.name), [at], floor, { others: avoid.map(pixel).filter(([x, y]) => Math.hypot(x - at[0], y - at[1]) > 1) });
+    if (!label) continue;
+    named.add(point.name);
+    const [x, y] = place(point).map(Math.log10);
+    const [across, down] = [label.x - at[0], label.y - at[1]];
+    const offset = label.leader ? { showarrow: true, ax: across, ay: down, arrowhead: 0, arrowwidth: 0.8, arrowcolor: colours.muted, standoff: 6 } : { showarrow: false, xshift: across, yshift: -down };
+    found.push({ x, y, ...offset, text: plotlyText(texts.get(point.name)), xanchor: "center", yanchor: "middle",
+      font: { size: LABEL_SIZE, family: FONT, color: colours.text } });
+  }
+  return found;
+}
+
 /** Diagonals of equal intensity and the machine balances. */
 function intensityTraces(range, all, colours) {
   const found = [];
   for (const power of powers(range.y[0] - range.x[1], range.y[1] - range.x[0])) {
     const end = Math.min(range.x[1], range.y[1] - power) - 0.05;
     found.push(line([10 ** (end - FAR), 10 ** (end + FAR)], [10 ** (end - FAR + power), 10 ** (end + FAR + power)], colours.grid, { meta: "iso" }));
+    if (all.some((one) => positive(one.balance) && Math.abs(Math.log10(one.balance) - power) < NEAR_BALANCE)) continue; // it would seem to be the balance's
     found.push({ type: "scatter", mode: "text", x: [10 ** end], y: [10 ** (end + power)], text: [`${Number((10 ** power).toPrecision(3))}`], textposition: "bottom left",
       textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
   }
@@ -90,14 +126,14 @@ function hoverText(point) {
 }
 
 function formatFactor(value) {
-  return known(value) ? `${Number(value.toPrecision(3))}\u00d7` : MISSING;
+  return known(value) ? `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)}x` : MISSING;
 }
 
 /** Symbols at `place`; those beside a chosen one are faint. */
 function symbolTrace(points, place, open, colours) {
   const at = points.map(place);
   const colour = points.map((point) => boundColour(point.bound));
-  const symbol = points.map((point) => shapeOf(SHAPE_OF.get(point.name) % SHAPES.length).symbol + (open ? "-open" : ""));
+  const symbol = points.map((point) => shapeOf(SHAPE_OF.get(point.name) % SHAPES.length).symbol + (open || !point.bound ? "-open" : ""));
   const opacity = points.map((point) => (state.chosen === null || state.chosen === point.index ? 1 : 0.2));
   return {
     type: "scatter", mode: "markers", x: at.map(([x]) => x), y: at.map(([, y]) => y), customdata: points.map((point) => point.index),
@@ -133,7 +169,7 @@ function axis(title, range, colours, more = {}) {
 }
 
 function layoutOf(x, y, colours, more = {}) {
-  return { margin: { l: 62, r: 18, t: 10, b: 44 }, autosize: true, showlegend: false, paper_bgcolor: colours.card, plot_bgcolor: colours.card, hovermode: "closest",
+  return { margin: MARGIN, autosize: true, showlegend: false, paper_bgcolor: colours.card, plot_bgcolor: colours.card, hovermode: "closest",
     font: { family: FONT, size: 12, color: colours.text }, hoverlabel: { align: "left", bgcolor: colours.card, font: { color: colours.text, size: 12 } }, xaxis: x, yaxis: y, ...more };
 }
 
@@ -158,7 +194,8 @@ function complexityChart(points, colours) {
   const traces = [...overheadTraces(corners, at, range), ...intensityTraces(range, single.length ? single : all, colours),
     sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours)];
   const across = axis(`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, range.x, colours);
-  return { range, traces, layout: layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours) };
+  const annotations = nameAnnotations("complexity", shown, place, range, MARGIN, shown.map(place), colours);
+  return { range, traces, layout: layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours, { annotations }) };
 }
 
 /** Ranges of both axes, {x, y} in decades. */
@@ -183,7 +220,8 @@ function timeChart(points, colours) {
   traces.push(line([10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], [10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], colours.neutral, { width: 2, meta: "balance" }));
   traces.push(sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours));
   const across = axis(`Bandwidth time, ${plotlyText(PAGE.level_label)} [s]`, range.x, colours);
-  return { range, traces, layout: layoutOf(across, axis("Compute time [s]", range.y, colours), colours) };
+  const annotations = nameAnnotations("time", shown, place, range, MARGIN, shown.map(place), colours);
+  return { range, traces, layout: layoutOf(across, axis("Compute time [s]", range.y, colours), colours, { annotations }) };
 }
 
 /** Upper and right axes: seconds at the roofs. */
@@ -212,6 +250,7 @@ function bothChart(points, colours) {
   ];
   const across = axis(`Bandwidth complexity: ${plotlyText(PAGE.level_label)} traffic [B]`, range.x, colours);
   const second = scale ? secondAxes(range, scale, colours) : {};
-  const layout = layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours, { ...second, margin: { l: 62, r: 70, t: 46, b: 44 } });
+  const layout = layoutOf(across, axis(`Computational complexity [${workUnit(shown)}]`, range.y, colours), colours,
+    { ...second, margin: WIDE_MARGIN, annotations: nameAnnotations("both", shown, place, range, WIDE_MARGIN, shown.flatMap((point) => [place(point), timeAtRoofs(point)]), colours) });
   return { range, traces, layout };
 }

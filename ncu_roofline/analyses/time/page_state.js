@@ -21,10 +21,10 @@ function shapesByTime() {
 }
 
 function freshState() {
-  return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, allRows: false };
+  return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, rows: FIRST_ROWS, theme: "" };
 }
 
-let state = freshState();
+let state; // set at the start
 
 function positive(...values) {
   return values.every((value) => known(value) && value > 0);

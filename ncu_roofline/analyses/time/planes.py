@@ -16,10 +16,10 @@ from ncu_roofline.analyses.time.captions import factor_text
 from ncu_roofline.analyses.time.chart import DeviceChart, MachineLimits, Symbol, TimeChart, drawable
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
+from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS
 from ncu_roofline.units import UNITS, format_value
 
-LINE, SMALL = 6.0, 5.2  # font sizes
 _MARKER = 7.0  # the widest filled shape; points
 _FACTORS = 12  # up to so many symbols the inefficiency is written at each
 _STEPS = 3  # sweeps whose steps are all named; of more only the first and the last are
@@ -33,33 +33,34 @@ _DIFFER = 0.05  # peaks closer than this are one machine balance on paper
 _MOST_ISO = 9
 
 
-def labels(plane: Plane, data: TimeChart, measure: Measure) -> list[Label]:
+def labels(plane: Plane, data: TimeChart, measure: Measure, paper: Paper) -> list[Label]:
     """The labels of one chart; a text without room is left out."""
     obstacles = _obstacles(plane)
     found = []
-    for text, size, role, places, most in _texts(plane, data, measure):
+    for text, size, role, places, most in _texts(plane, data, measure, paper):
         if box := obstacles.place(places, margin=0.6, limit=most):
             found.append(Label(text, box, size, role))
     return found
 
 
-def _texts(plane: Plane, data: TimeChart, measure: Measure) -> Iterator[Text]:
+def _texts(plane: Plane, data: TimeChart, measure: Measure, paper: Paper) -> Iterator[Text]:
+    size = paper.small
     for (x, y), text in plane.boxes:
-        yield text, LINE, "overhead", _around_box(plane.view, x, y, *measure(text, LINE)), 9.0
+        yield text, size, "overhead", _around_box(plane.view, x, y, *measure(text, size)), 9.0
     for curve in plane.curves:
         if curve.role == "balance":
-            places = layout.along_diagonal(plane.view, [_slope(curve)], plane.view.y1, *measure(curve.text, LINE))
-            yield curve.text, LINE, "balance", places, 9.0
-    yield from _marks(plane, data, measure)
+            places = layout.along_diagonal(plane.view, [_slope(curve)], plane.view.y1, *measure(curve.text, size))
+            yield curve.text, size, "balance", places, 9.0
+    yield from _marks(plane, data, measure, size)
     for side in ("compute", "memory"):
         text = bounds()[side].label
-        yield text, LINE, f"region-{side}", _corner(plane.view, side, *measure(text, LINE)), 1.2
+        yield text, size, f"region-{side}", _corner(plane.view, side, *measure(text, size)), 1.2
     for curve in plane.curves:
         if curve.role == "iso":
-            extent = measure(curve.text, SMALL)
+            extent = measure(curve.text, size)
             bent = len(curve.places) > 2
             places = _on_bend(plane.view, curve, *extent) if bent else _on_diagonal(plane.view, curve, *extent)
-            yield curve.text, SMALL, "iso", places, 1.5
+            yield curve.text, size, "iso", places, 1.5
 
 
 def _obstacles(plane: Plane) -> Obstacles:
@@ -78,12 +79,11 @@ def _obstacles(plane: Plane) -> Obstacles:
     return obstacles
 
 
-def _marks(plane: Plane, data: TimeChart, measure: Measure) -> Iterator[Text]:
+def _marks(plane: Plane, data: TimeChart, measure: Measure, size: float) -> Iterator[Text]:
     """Steps of sweeps, numbers of kernels beyond the markers, and in the 4D chart the inefficiency of few symbols."""
     view = plane.view
     for mark, text, role in [*_label_steps(plane), *_numbers(plane, data), *_factors(plane)]:
         if view.holds(*mark.place):
-            size = SMALL
             reach = 1 if role == "factor" else 2  # further away it would read as another symbol's
             places = layout.around(
                 view.x(mark.place[0]), view.y(mark.place[1]), *measure(text, size), 3.6 if reach > 1 else 5.0, reach

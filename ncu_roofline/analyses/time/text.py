@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.analyses.hierarchical.text import answer_lines
 from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import WHY, factor_text
 from ncu_roofline.analyses.time.chart import Symbol, TimeFrames, time_chart, units
+from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import rows
 from ncu_roofline.rendering.table import (
     Table,
@@ -29,7 +31,6 @@ from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
 
 _WIDTH_MIN = 60
-_ABSENT_MOST = 20
 
 
 def symbols_of(frames: TimeFrames) -> list[tuple[str, Symbol]]:
@@ -177,26 +178,38 @@ def render_text(frames: TimeFrames, *, width: int = 120, ascii_only: bool = Fals
     return (text_table(frames, width=width, ascii_only=ascii_only) + "\n").encode()
 
 
-def text_table(frames: TimeFrames, *, width: int = 100, color: bool = False, ascii_only: bool = False) -> str:
-    """The tables of the time view for a terminal of ``width`` characters (60 at least); what does not fit is left out."""
+def text_table(
+    frames: TimeFrames, *, width: int = 100, color: bool = False, ascii_only: bool = False, top: int = 0, notes: bool = True
+) -> str:
+    """The time view for a terminal of ``width`` characters (60 at least); what does not fit is left out.
+
+    ``top``: rows of each table, 0 for all.  Without ``notes`` only those that make a number doubtful are told.
+    """
     width = max(width, _WIDTH_MIN)
-    symbols, machines, absent = symbol_columns(frames), machine_columns(frames), absent_columns(frames)
-    blocks = [wrapped(captions.subtitle(frames), width)]
-    if count_of(symbols):
-        blocks += [terminal(Table(tuple(columns)), width, color=color) for columns in (symbols, machines)]
-    else:
-        blocks.append(wrapped(time_captions.explanation(frames).splitlines(), width))
-    if count_of(absent):
-        blocks.append(_absent(absent, width, color))
-    notes = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
-    blocks.append(wrapped([*_notes(frames), captions.source_note(frames)], width))
-    blocks.append(wrapped([f"- {note}" for note in notes], width, "  "))
+    parts = by_gpu(frames)
+    blocks = [block for part in parts.values() for block in _of_gpu(part, width, color, top, len(parts) > 1)]
+    blocks.append(wrapped([*_notes(frames), *([captions.source_note(frames)] if notes else [])], width))
+    told = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.doubts_of(frames)
+    blocks.append(wrapped([f"- {note}" for note in told], width, "  "))
     return blocks_text(blocks, ascii_only)
 
 
-def _absent(columns: Sequence[TextColumn], width: int, color: bool) -> list[str]:
-    """Rows without symbol, the longest of many."""
-    count = count_of(columns)
-    shown = Table(tuple(replace(column, cells=column.cells[:_ABSENT_MOST]) for column in columns))
-    lines = ["Without symbol:", *terminal(shown, width, color=color)]
-    return [*lines, f"and {count - _ABSENT_MOST} more"] if count > _ABSENT_MOST else lines
+def _of_gpu(frames: TimeFrames, width: int, color: bool, top: int, several: bool) -> Iterator[list[str]]:
+    """What is said of one GPU: sentences, the tables of symbols and of the machine, what has no symbol."""
+    symbols, machines, absent = symbol_columns(frames), machine_columns(frames), absent_columns(frames)
+    heading, said = wrapped(captions.subtitle(frames), width), answer_lines(frames, width)
+    yield from ([heading, said] if several else [said, heading])
+    if count_of(symbols):
+        yield _shown(symbols, width, color, top)
+        yield terminal(Table(tuple(machines)), width, color=color)
+    else:
+        yield wrapped(time_captions.explanation(frames).splitlines(), width)
+    if count_of(absent):
+        yield ["Without symbol:", *_shown(absent, width, color, top)]
+
+
+def _shown(columns: Sequence[TextColumn], width: int, color: bool, top: int) -> list[str]:
+    """The first ``top`` rows of a table, or all."""
+    more = count_of(columns) - (top or count_of(columns))
+    table = Table(tuple(replace(column, cells=column.cells[: top or None]) for column in columns))
+    return [*terminal(table, width, color=color), *([f"and {more:,} more; --all shows them"] if more > 0 else [])]

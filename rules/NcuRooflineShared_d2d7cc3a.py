@@ -979,8 +979,8 @@ PRECISIONS = (
         adds=False, part_of='tensor.fp16.sparse',
     ),
     Precision(
-        id='tensor.fp16.acc16', label='Tensor FP16, FP16 accumulate', roof='tensor.fp16.acc16',
-        roof_label='Tensor FP16, FP16 accumulate', kind='tensor', unit='flop',
+        id='tensor.fp16.acc16', label='Tensor FP16 acc16', roof='tensor.fp16.acc16', roof_label='Tensor FP16 acc16',
+        kind='tensor', unit='flop',
         ways=(
             Way(
                 ranges=(((8, 6), (8, 9)),), counters=(('sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off', 1),), clock='sm',
@@ -994,8 +994,8 @@ PRECISIONS = (
         adds=False, part_of='tensor.fp16',
     ),
     Precision(
-        id='tensor.fp16.acc32', label='Tensor FP16, FP32 accumulate', roof='tensor.fp16.acc32',
-        roof_label='Tensor FP16, FP32 accumulate', kind='tensor', unit='flop',
+        id='tensor.fp16.acc32', label='Tensor FP16 acc32', roof='tensor.fp16.acc32', roof_label='Tensor FP16 acc32',
+        kind='tensor', unit='flop',
         ways=(
             Way(
                 ranges=(((8, 6), (8, 9)),), counters=(('sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off', 1),), clock='sm',
@@ -1846,9 +1846,11 @@ TENSOR_ACTIVE = 0.01
 # A speed-up below this is none.
 LITTLE = 1.05
 # Above this one a number tells no more.
-FAR = 1000.0
+FAR = 100.0
 # Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
 LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
+# A possible occupancy from here on keeps nothing back.
+NEARLY_ALL = 0.995
 
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 MIX_TOLD = 1.05
@@ -1889,11 +1891,11 @@ def as_percent(share):
     return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
 
 
-def of_mix(slower):
-    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as fused ones only."""
+def of_mix(slower, peak = "FMA peak"):
+    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it."""
     if not slower > MIX_TOLD:
         return ""
-    return "of what its mix of instructions can reach, {:.0f} % of the FMA peak".format(100 / slower)
+    return "of what its mix of instructions can reach, which is {:.0f} % of the {}".format(100 / slower, peak)
 
 
 def nearest_limit(limits):
@@ -1931,19 +1933,26 @@ def judge(
     speedup = _speedup(fullest, state)
     if tensor_unknown:
         text = "{}; {}".format(_tensor(state), _at(nearest, "the nearest known limit is "))
-        return Verdict(TENSOR_UNKNOWN, nearest.id, nearest.fraction, speedup, text)
+        return Verdict(TENSOR_UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
     if nearest.fraction > ABOVE:
         reason = "{}, which can't be: clock or cache state differed between the passes, or the counters don't match".format(
             _at(nearest)
         )
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
     if nearest.fraction >= REACHED:
-        beside = " ({})".format(_at(fullest)) if fullest.id != nearest.id and speedup >= LITTLE else ""
+        beside = _beside(nearest, fullest) if speedup >= LITTLE else ""
         return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
     causes = keeping_back(state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
-    reason = "nothing is full: {}; {}{}".format(_at(nearest, "nearest is "), why, _at_most(speedup))
+    reason = "nothing is full: {}{}; {}{}".format(
+        _at(nearest, "nearest is "), _beside(nearest, fullest), why, _at_most(speedup)
+    )
     return Verdict(LATENCY, nearest.id, nearest.fraction, speedup, reason)
+
+
+def _beside(nearest, fullest):
+    """What is fuller than the roof that is named, and says by what the kernel could be faster."""
+    return " ({})".format(_at(fullest)) if fullest.fraction > LITTLE * nearest.fraction else ""
 
 
 def keeping_back(state):
@@ -1961,7 +1970,7 @@ def keeping_back(state):
             possible = " of {} possible".format(as_percent(state.occupancy_possible))
         low = "low " if occupancy < LOW_OCCUPANCY else ""
         causes.append("{}occupancy {}{}".format(low, as_percent(occupancy), possible))
-    elif is_known(state.occupancy_possible):
+    elif is_known(state.occupancy_possible) and state.occupancy_possible < NEARLY_ALL:
         causes.append("occupancy at most {}".format(as_percent(state.occupancy_possible)))
     if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
         causes.append("{:.2g} warps ready to issue per scheduler and cycle".format(state.eligible))

@@ -1,0 +1,116 @@
+"""What prompts and notebooks show of a result: the answer in sentences, for notebooks the chart as an image, and a table."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+from ncu_roofline.analyses import analysis_of, render
+from ncu_roofline.analyses.compare.changes import about, headline
+from ncu_roofline.analyses.compare.text import names_of, pairs
+from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
+from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
+from ncu_roofline.analyses.ranks.text import heading
+from ncu_roofline.model import Roofline
+from ncu_roofline.model.displayed import Said, as_percent, as_text, as_time, columns_of, glanced, length
+from ncu_roofline.texts import clean, shorten
+
+ROWS = 20
+_VARIANTS = 3  # of an application that have a sentence
+_PLATFORMS = 100  # characters of their names
+_PICTURE = "svg"
+_KERNELS = ("kernel", "launches", "time", "share", "verdict", "gain", "could save")
+
+
+def notebook_html(result: Any) -> str:
+    """A result as html, everything escaped; a Roofline with a row or dot per kernel, as the command line shows it.
+
+    The chart is an image: that can't run what an inline svg could, and its ids can't meet those of other cells.
+    """
+    shown = _by_kernel(result)
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in _sentences(shown))
+    return f"{sentences}{_chart(shown)}{_table(shown)}"
+
+
+def said(result: Any) -> Said:
+    """The sentences of a result; of a Roofline also its kernels, those with most to gain first."""
+    shown = _by_kernel(result)
+    return Said(_sentences(shown), _ranked(shown) if isinstance(shown, Roofline) else ())
+
+
+def _by_kernel(result: Any) -> Any:
+    return result.by_kernel if isinstance(result, Roofline) else result
+
+
+def _sentences(shown: Any) -> list[str]:
+    return list(_SAID[analysis_of(shown).view](shown))
+
+
+def _answers(result: Any) -> list[str]:
+    answers = answers_of(result)
+    said = [(f"{one.device}: {one.sentences[0]}", *one.sentences[1:]) if len(answers) > 1 else one.sentences for one in answers]
+    return [sentence for sentences in said for sentence in sentences]
+
+
+def _changes(result: Any) -> list[str]:
+    names = names_of(result)
+    return [f"{about(one, names)}: {headline(one, kernels)}." for one, kernels in pairs(result)]
+
+
+def _portable(result: Any) -> Iterator[str]:
+    for row in result.summary_rows[:_VARIANTS]:
+        name = " ".join(filter(None, (clean(row["application"]), clean(row["variant"]))))
+        lowest = f"; lowest on {clean(row['lowest'])}" if row["lowest"] else ""
+        about = f"{name or 'All runs'}: performance portability {as_percent(row['portability'])}"
+        yield f"{about} over {shorten(clean(row['names']), _PLATFORMS)}{lowest}."
+
+
+_SAID: dict[str, Callable[[Any], Any]] = {
+    "roofline": _answers,
+    "instruction": _answers,
+    "time": _answers,
+    "comparison": _changes,
+    "ranks": lambda result: [heading(result)],
+    "portability": _portable,
+}
+
+
+def _chart(result: Any) -> str:
+    if _PICTURE not in analysis_of(result).formats:
+        return ""
+    picture = base64.b64encode(render(result, _PICTURE)).decode()
+    return f'<img alt="chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+
+
+def _table(result: Any) -> str:
+    """The kernels of a Roofline, those with most to gain first; of other results the rows that stand for them."""
+    if isinstance(result, Roofline):
+        rows = _ranked(result)
+        return _html(_KERNELS, rows[:ROWS], len(rows))
+    table = columns_of(getattr(result, next(iter(result.counted))))
+    return _html([one.heading for one in result.glance], list(glanced(table, result.glance, ROWS)), length(table))
+
+
+def _ranked(result: Roofline) -> list[list[str]]:
+    """A row per kernel, those with most to gain first."""
+    return [
+        [
+            as_text(one.name),
+            str(one.launches),
+            as_time(one.seconds),
+            as_percent(one.share),
+            as_text(one.verdict),
+            one.gain or "n/a",
+            as_time(one.recoverable),
+        ]
+        for one in ranked(per_kernel(usages(result).values()))
+    ]
+
+
+def _html(headings: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
+    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    rest = f"<p>and {total - len(rows)} more</p>" if total > len(rows) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"

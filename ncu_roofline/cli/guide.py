@@ -1,0 +1,120 @@
+"""`ncu-roofline guide`: the pages of the user guide, for a terminal of any width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from itertools import groupby
+from typing import Any
+
+from ncu_roofline.cli.options import argument
+from ncu_roofline.cli.outputs import terminal_width, write_text
+from ncu_roofline.errors import UsageError
+from ncu_roofline.rendering.table import Table, TextColumn, command_lines, terminal, wrapped
+from ncu_roofline.suggestions import advice
+from ncu_roofline.texts import shorten
+
+_SUFFIX = ".md"
+_CONTENTS = "readme"
+_LINK = re.compile(r"\[(\w+)\]\(\w+\.md\)")
+_COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+_CONTINUED = re.compile(r" \\\n +")
+_ITEM = re.compile(r"\* |- |\d+\. ")
+_CELL = re.compile(r"(?<!\\)\|")
+_INDENTED = "    "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which page."""
+
+    topic: str = argument("the page; without it, a list of all pages", "TOPIC", nargs="?", default=_CONTENTS)
+
+
+def run(request: Request) -> int:
+    """Print a page, or the list of pages.  Raises UsageError for a page that there is not."""
+    pages = _pages()
+    topic = request.topic.lower()
+    if topic not in pages:
+        next_step = advice(f"There are {', '.join(topics())}", topic, topics())
+        raise UsageError("Cannot print", shorten(request.topic), "the guide has no such page", next_step)
+    text = _LINK.sub(r"\1", _COMMENT.sub("", pages[topic].read_text(encoding="utf-8")))
+    write_text("\n".join(_page(text, terminal_width())).rstrip())
+    return 0
+
+
+def topics() -> list[str]:
+    """The names of the pages."""
+    return sorted(set(_pages()) - {_CONTENTS})
+
+
+def _pages() -> dict[str, Any]:
+    folder = resources.files("ncu_roofline") / "guide"
+    return {item.name[: -len(_SUFFIX)].lower(): item for item in folder.iterdir() if item.name.endswith(_SUFFIX)}
+
+
+def _page(text: str, width: int) -> Iterator[str]:
+    """A page of Markdown, no wider than that but for files that are to be copied."""
+    for place, part in enumerate(f"\n{text}".split("\n```")):
+        language, *lines = part.split("\n")
+        if place % 2:
+            yield from _commands(lines, width) if language == "sh" else lines
+        else:
+            for kind, found in groupby(lines, key=_kind):
+                yield from _SHOWN.get(kind, _prose)(list(found), width)
+
+
+def _kind(line: str) -> str:
+    starts = {"|": "table", "#": "heading"}
+    return "empty" if not line else "code" if line.startswith(_INDENTED) else starts.get(line[0], "prose")
+
+
+def _prose(lines: list[str], width: int) -> Iterator[str]:
+    """Paragraphs and lists."""
+    texts: list[str] = []
+    for line in lines:
+        if not texts or _ITEM.match(line):
+            texts.append(line)
+        else:
+            texts[-1] += f" {line.strip()}"
+    for text in texts:
+        item = _ITEM.match(text)
+        yield from wrapped(text, width, " " * len(item[0]) if item else "", whole=True)
+
+
+def _commands(lines: list[str], width: int) -> Iterator[str]:
+    for line in _CONTINUED.sub(" ", "\n".join(lines)).split("\n"):
+        command, mark, comment = line.partition("  # ")
+        if len(_INDENTED + line) <= width:
+            yield _INDENTED + line
+            continue
+        yield from [f"{_INDENTED}# {comment}"] if mark else []
+        yield from command_lines(command, width, _INDENTED)
+
+
+def _table(lines: list[str], width: int) -> Iterator[str]:
+    """A table where there is room, else each row as a paragraph: what its first column says, and the others below."""
+    header, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELL.split(line)[1:-1]] for line in lines)
+    table = Table(tuple(TextColumn(name, [row[place] for row in rows], left=True) for place, name in enumerate(header)))
+    if table.total <= width:
+        yield from terminal(table, width)
+        return
+    first = table.widths[0] + 2
+    for row in rows:
+        if len(row) == 2 and first <= width // 3:
+            yield from wrapped(row[1], width, " " * first, first=row[0].ljust(first), whole=True)
+            continue
+        yield from wrapped(row[0], width, whole=True)
+        named = zip(header[1:], row[1:], strict=True)
+        texts = (f"{name}: {text}" if len(header) > 2 and name else text for name, text in named if text not in ("", "-"))
+        yield from wrapped(texts, width, _INDENTED if len(header) > 2 else "  ", first="  ", whole=True)
+
+
+_SHOWN: dict[str, Callable[[list[str], int], Iterator[str]]] = {
+    "table": _table,
+    "empty": lambda lines, _: iter(lines),
+    "heading": lambda lines, _: iter(lines),
+    "code": lambda lines, width: _commands([line[len(_INDENTED) :] for line in lines], width),
+}

@@ -1,0 +1,213 @@
+"""The demo's gallery: complete, honest about what is made up, and never over anybody's files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import ncu_roofline
+from ncu_roofline.cli.demo import WRITTEN
+from ncu_roofline.cli.gallery import GALLERY, INDEX, Exhibit, index_page
+from ncu_roofline.report import read_report
+from ncu_roofline.report.writer import encode_report
+from tests import demo_reports, published_report
+from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
+
+BUNDLED = Path(ncu_roofline.__file__).parent / "data" / "demo"
+FILES = [name for one in GALLERY.values() for name in one.files]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """A folder where the demo has run, and what it said."""
+    folder = tmp_path_factory.mktemp("gallery") / "new" / "a demo"
+    command = [sys.executable, "-m", "ncu_roofline", "demo", "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return folder, Outcome(done.returncode, done.stdout, done.stderr)
+
+
+class _Links(HTMLParser):
+    """Everything that a page refers to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attrs if name in ("href", "src") and value]
+
+
+class TestGallery:
+    def test_everything_is_written_and_named(self, made: tuple[Path, Outcome]) -> None:
+        folder, outcome = made
+        assert (outcome.code, outcome.err) == (0, "")
+        assert_no_leftovers(folder, *FILES, INDEX, WRITTEN)
+        assert "sigma_gpp_gpu" in outcome.out
+        assert str(folder / INDEX) in outcome.out
+        for one in GALLERY.values():
+            assert one.title in outcome.out
+            assert all(str(folder / name) in outcome.out for name in one.drawn)
+
+    def test_the_page_leads_to_all_of_it(self, made: tuple[Path, Outcome]) -> None:
+        folder, _ = made
+        page = (folder / INDEX).read_text(encoding="utf-8")
+        linked = {unquote(link) for link in _Links(page).found}
+        assert linked == {name for one in GALLERY.values() for name in one.drawn}
+        assert len(page) < 10_000
+        assert "<script" not in page
+        assert "default-src 'none'" in page
+
+    def test_what_to_see_is_there(self, made: tuple[Path, Outcome]) -> None:
+        """The sentences of the gallery against what the program says of its reports."""
+        folder, _ = made
+        texts = {name: str(exhibit.frames(folder).kernels[["kernel", "verdict"]].values) for name, exhibit in GALLERY.items()}
+        assert re.search(r"sigma_gpp_gpu<1>' 'memory: DRAM'.*sigma_gpp_gpu<6>' 'compute: FP64 FMA'", texts["gpp"], re.DOTALL)
+        assert "'square_made_up_gemm' 'compute: Tensor FP16'" in texts["gemm"]
+        assert "'skinny_made_up_gemm' 'memory: DRAM'" in texts["gemm"]
+        assert GALLERY["basic"].frames(folder).points.empty
+        assert all(verdict in texts["basic"] for verdict in ("memory: DRAM", "compute: ALU pipe", "latency"))
+        sweep = GALLERY["sweep"].frames(folder).kernels
+        assert list(sweep["label"]) == [f"nw{step}" for step in range(1, 7)]
+        assert sweep["verdict"].iloc[-1] == "compute: FP64 FMA"
+        changed = GALLERY["compare"].frames(folder).kernels.set_index("kernel")
+        assert changed.loc["stencil", ["outcome", "verdict_before", "verdict"]].tolist() == [
+            "faster",
+            "memory: DRAM",
+            "compute: FP64 FMA",
+        ]
+        assert set(changed["outcome"]) == {"faster", "slower", "same", "added", "removed"}
+
+    def test_what_it_tells_to_try_works(
+        self, run: Command, made: tuple[Path, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """From anywhere as printed, and from inside the folder as on the page."""
+        folder, outcome = made
+        page = re.sub(r"<.*?>", "\n", (folder / INDEX).read_text(encoding="utf-8"))
+        shutil.copytree(folder, tmp_path / "copy")
+        for place, text in ((tmp_path, outcome.out), (tmp_path / "copy", page)):
+            monkeypatch.chdir(place)
+            text = text.replace(" \\\n", "")
+            found = re.findall(r"ncu-roofline ((?:show|portability|explain|render|compare) .*)", text)
+            assert len(found) == sum(len(one.next_steps) for one in GALLERY.values())
+            for one in found:
+                assert run(*shlex.split(one)).code == 0, one
+
+    def test_only_one_of_them(self, run: Command, tmp_path: Path) -> None:
+        outcome = run("demo", "--only", "gemm", "-o", tmp_path)
+        assert outcome.code == 0
+        assert_no_leftovers(tmp_path, *GALLERY["gemm"].files, WRITTEN)
+        assert INDEX not in outcome.out
+        assert run("demo", "--only", "nothing", "-o", tmp_path).code == 2
+
+
+class TestFiles:
+    def test_are_overwritten_with_force_only(self, run: Command, tmp_path: Path) -> None:
+        assert run("demo", "--only", "gpp", "-o", tmp_path).code == 0
+        (tmp_path / "roofline.txt").write_text("precious")
+        (tmp_path / "roofline.html").unlink()
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        assert_refused(run("demo", "--only", "gpp", "-o", tmp_path), tmp_path / "roofline.txt")
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        assert run("demo", "--only", "gpp", "-o", tmp_path, "--force").code == 0
+        assert "precious" not in (tmp_path / "roofline.txt").read_text(encoding="utf-8")
+
+    def test_of_an_earlier_run_are_replaced(self, run: Command, tmp_path: Path) -> None:
+        first = run("demo", "--only", "basic", "-o", tmp_path)
+        second = run("demo", "--only", "basic", "-o", tmp_path)
+        assert (second.code, second.out) == (0, first.out)
+        assert second.err == f"Overwriting the files of an earlier run in {tmp_path}\n"
+        noted = (tmp_path / WRITTEN).read_text().splitlines()
+        assert len(noted) == len(set(noted))
+        assert {line.partition("  ")[2] for line in noted} == set(GALLERY["basic"].files)
+
+    def test_of_a_run_that_was_ended_are_replaced(self, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Wherever it ended: what it wrote was noted before."""
+
+        def ended(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("ncu_roofline.analyses.render", ended)
+            assert run("demo", "--only", "basic", "-o", tmp_path).code == 130
+        assert_no_leftovers(tmp_path, *GALLERY["basic"].samples, WRITTEN)
+        assert run("demo", "--only", "basic", "-o", tmp_path).code == 0
+
+    def test_nothing_is_written_where_the_last_of_them_is_in_the_way(self, run: Command, tmp_path: Path) -> None:
+        (tmp_path / INDEX).write_text("precious")
+        assert_refused(run("demo", "-o", tmp_path), tmp_path / INDEX)
+        assert_no_leftovers(tmp_path, INDEX)
+
+    def test_go_into_a_folder_of_their_own(self, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert run("demo", "--only", "basic").code == 0
+        assert_no_leftovers(tmp_path / "ncu-roofline-demo", *GALLERY["basic"].files, WRITTEN)
+
+    def test_a_place_that_is_no_folder(self, run: Command, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("x")
+        for place in (tmp_path / "file", tmp_path / "file" / "below"):
+            assert_refused(run("demo", "-o", place), place)
+
+
+class TestSamples:
+    def test_are_those_of_the_gallery(self) -> None:
+        bundled = {path.name for path in BUNDLED.iterdir()}
+        assert bundled == {name for one in GALLERY.values() for name in one.samples}
+        published = {published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS}
+        assert bundled - published == set(demo_reports.reports())
+
+    @pytest.mark.parametrize(("name", "data"), demo_reports.reports().items())
+    def test_are_as_they_were_made(self, name: str, data: demo_reports.ReportData) -> None:
+        """Byte by byte, once unpacked: releases of zstd pack differently."""
+        with read_report(BUNDLED / name) as opened:
+            assert opened._raw.data[:] == b"".join(encode_report(data))
+
+    def test_are_small(self) -> None:
+        assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 600_000
+
+    def test_what_is_made_up_says_so(self) -> None:
+        def made_up(one: Exhibit) -> Iterator[bool]:
+            for name in one.samples:
+                if name.endswith("repz"):
+                    with read_report(BUNDLED / name) as opened:
+                        yield all("made_up" in kernel.name for kernel in opened.kernels)
+
+        for one in GALLERY.values():
+            invented = set(made_up(one))
+            assert len(invented) <= 1, one.title
+            assert ("made-up" in one.title) == (invented == {True}), one.title
+            assert all("made-up" in name for name in one.samples) == (invented == {True}), one.title
+
+    def test_measured_ones_are_what_was_measured(self) -> None:
+        for step in demo_reports.STEPS:
+            with read_report(BUNDLED / f"gpp-h100-nw{step}.ncu-repz") as opened:
+                assert opened.ncu_version == "2025.3.1.0"
+                assert f"--nw {step} " in opened.session.command_line
+                assert opened.device is not None
+                assert opened.device.name == "NVIDIA H100 80GB HBM3"
+
+
+def test_standard_output_is_no_folder(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_refused(run("demo", "-o", "-"), "standard output", code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_escapes_what_it_is_given() -> None:
+    odd = Exhibit("<b>", "<i>", (), {'"<.png': "png"}, lambda _: None, ())
+    page = index_page([odd], lambda _: ["<script>"]).decode()
+    assert not {"<b>", "<i>", "<script>", '""<'} & set(re.findall(r"<b>|<i>|<script>|\"\"<", page))

@@ -1,0 +1,88 @@
+"""`ncu-roofline guide`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import ncu_roofline
+from tests.cli.command import Command
+
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (Path(ncu_roofline.__file__).parent / "guide").glob("*.md")}
+TOPICS = sorted(set(PAGES) - {"README"})
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def test_without_a_topic_all_are_listed(run: Command) -> None:
+    done = run("guide")
+    assert done.code == 0
+    assert sorted(re.findall(r"^(\w+) {2,}\S", done.out, flags=re.MULTILINE)) == sorted([*TOPICS, "topic"])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_page_is_printed_for_reading(run: Command, topic: str) -> None:
+    done = run("guide", topic.upper())
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(PAGES[topic].splitlines()[0])
+    assert "<!--" not in done.out
+    assert ".md)" not in done.out
+    assert "|---" not in done.out
+    assert "```" not in done.out
+
+
+def words(text: str) -> list[str]:
+    """What a page says, whatever its lines and tables look like."""
+    plain = re.sub(r"^```\w*$|<!--.*?-->|^[-| :]+$|\[(\w+)\]\(\w+\.md\)", r" \1", text, flags=re.MULTILINE)
+    return re.findall(r"\w+", plain)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("width", ["60", "80", "200"])
+def test_a_page_is_complete_at_every_width(run: Command, topic: str, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    missing = Counter(words(PAGES[topic])) - Counter(words(run("guide", topic).out))
+    assert set(missing) <= {word for line in re.findall(r"^\|.*\n(?=\|--)", PAGES[topic], re.MULTILINE) for word in words(line)}
+
+
+@pytest.mark.parametrize("topic", ["readme", *TOPICS])
+def test_no_line_is_wider_than_the_terminal_but_for_single_words_and_files(
+    run: Command, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    blocks = re.findall(r"^```(?!sh)\w+\n(.*?)^```", PAGES.get(topic, ""), re.MULTILINE | re.DOTALL)
+    files = {line for block in blocks for line in block.splitlines()}
+    wide = [line for line in run("guide", topic).out.splitlines() if len(line) > 80 and line not in files]
+    assert [line for line in wide if len(line.split()) > 1] == []
+
+
+def test_commands_of_a_page_can_be_copied(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    page = PAGES["compare"].replace(" \\\n    ", " ")
+    (long,) = re.findall(r"^ncu-roofline compare .* --junit compare.xml$", page, re.MULTILINE)
+    out = run("guide", "compare").out
+    assert max(map(len, re.findall(r"^ +ncu-roofline .*", out, re.MULTILINE))) <= 60
+    printed = out.replace("\\\n", "")
+    assert shlex.split(long) in [shlex.split(line) for line in printed.splitlines() if "--junit" in line and line[0] == " "]
+
+
+def test_of_a_long_topic_both_ends_are_named(run: Command) -> None:
+    done = run("guide", "x" * 100_000)
+    assert done.code == 2
+    assert len(done.err) < 2000
+
+
+@pytest.mark.parametrize(
+    ("topic", "meant"), [("countres", "; did you mean counters?"), ("zzz", "."), ("../views", "; did you mean views?")]
+)
+def test_another_topic_is_refused_with_what_there_is(run: Command, topic: str, meant: str) -> None:
+    done = run("guide", topic)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"ncu-roofline: Cannot print {topic}: the guide has no such page. There are {', '.join(TOPICS)}{meant}\n"

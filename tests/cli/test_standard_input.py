@@ -1,0 +1,191 @@
+"""The report `-` is standard input, in all commands that take reports."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.cli import main
+from ncu_roofline.cli.parser import COMMANDS
+from ncu_roofline.cli.standard_input import NAME
+from ncu_roofline.report import compressed
+from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
+from tests.factory import complete, kernel, report
+
+TAKING = {
+    "show": ["show", "-"],
+    "nothing": ["-"],
+    "json": ["show", "--json", "-"],
+    "render": ["render", "-", "-o", "-", "--format", "csv"],
+    "explain": ["explain", "-"],
+    "advise": ["advise", "-"],
+    "compare": ["compare", "-", "{source}"],
+    "ranks": ["ranks", "-"],
+    "annotate": ["annotate", "-", "-o", "{folder}/out.ncu-rep"],
+}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return report(tmp_path / "r.ncu-rep", kernel(complete(), "void compute(int)"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def piped(place: Path) -> Callable[..., Outcome]:
+    """Runs a command in a process, with bytes on its standard input."""
+
+    def run(data: bytes, *words: str) -> Outcome:
+        command = [sys.executable, "-m", "ncu_roofline", *words]
+        environment = {**os.environ, "TMPDIR": str(place)}
+        done = subprocess.run(command, input=data, capture_output=True, check=False, timeout=60, env=environment)
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_every_command(piped: Callable[..., Outcome], source: Path, place: Path, name: str, tmp_path: Path) -> None:
+    words = [word.format(source=source, folder=tmp_path) for word in TAKING[name]]
+    outcome = piped(source.read_bytes(), *words)
+    assert outcome.code == 0, outcome
+    assert NAME in outcome.out or name == "ranks"  # which names outliers only
+    assert str(place) not in outcome.out + outcome.err
+    assert_no_leftovers(place)
+
+
+def test_what_takes_reports_is_tried_here() -> None:
+    taking = {name for name in COMMANDS if "REPORT" in _usage(name)}
+    assert taking == {words[0] for words in TAKING.values()} - {"-"}
+
+
+def _usage(command: str) -> str:
+    from ncu_roofline.cli.parser import command_line
+
+    (commands,) = command_line()._subparsers._group_actions  # type: ignore[union-attr]
+    return str(commands.choices[command].format_usage()).replace("[PLATFORM=]", "")  # type: ignore[index, call-overload]
+
+
+def test_other_tools_files(piped: Callable[..., Outcome]) -> None:
+    table = b"kernel,seconds,flops_fp64,bytes_dram\ntriad,0.001,2e9,2.4e10\n"
+    outcome = piped(table, "show", "-")
+    assert outcome.code == 0, outcome
+    assert "triad" in outcome.out
+
+
+@pytest.mark.parametrize(("data", "said"), [(b"", "the file is empty"), (b"no report\n", "it is a text file")])
+def test_what_is_no_report(piped: Callable[..., Outcome], place: Path, data: bytes, said: str) -> None:
+    outcome = piped(data, "show", "-")
+    assert_refused(outcome, NAME)
+    assert said in outcome.err
+    assert_no_leftovers(place)
+
+
+def test_one_of_several(piped: Callable[..., Outcome], source: Path) -> None:
+    outcome = piped(b"", "show", "--keep-going", "-", str(source))
+    assert outcome.code == 1
+    assert "compute" in outcome.out
+    assert outcome.err.startswith(f"ncu-roofline: Cannot read {NAME}: ")
+
+
+@pytest.mark.parametrize("words", [["show", "-", "-"], ["compare", "-", "-"]])
+def test_it_is_read_once(piped: Callable[..., Outcome], words: list[str]) -> None:
+    assert_refused(piped(b"", *words), NAME, code=2)
+
+
+def test_workers_elsewhere_have_another(piped: Callable[..., Outcome]) -> None:
+    assert_refused(piped(b"", "show", "-", "--dask", "tcp://nowhere:1"), "tcp://nowhere:1", code=2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_a_terminal_is_not_waited_for() -> None:
+    import pty
+
+    main_end, other_end = pty.openpty()
+    words = [sys.executable, "-m", "ncu_roofline", "show", "-"]
+    done = subprocess.run(words, stdin=other_end, capture_output=True, text=True, check=False, timeout=60)
+    os.close(main_end)
+    os.close(other_end)
+    assert_refused(Outcome(done.returncode, done.stdout, done.stderr), NAME, code=2)
+
+
+def test_without_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert_refused(Command(capsys)("show", "-"), NAME, code=2)
+
+
+class _Endless(io.RawIOBase):
+    """What `yes` writes."""
+
+    taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.taken += len(buffer)
+        assert self.taken < 1e6
+        buffer[:] = b"y\n" * (len(buffer) // 2) + b"y" * (len(buffer) % 2)
+        return len(buffer)
+
+
+def test_what_nobody_reads_is_refused_by_its_beginning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(_Endless())))
+    outcome = Command(capsys)("show", "-")
+    assert_refused(outcome, NAME)
+    assert "it is a text file" in outcome.err
+
+
+@pytest.mark.parametrize("words", [["-"], ["KNL=-"], ["A={report}", "B=-"]])
+def test_platforms(piped: Callable[..., Outcome], words: list[str]) -> None:
+    demo = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+    table = (demo / "gpp-platforms.csv").read_text()
+    lines = table if words == ["-"] else "\n".join(line for line in table.splitlines() if "V100" not in line)
+    outcome = piped(lines.encode(), "portability", *(word.format(report=demo / "gpp-v100.ncu-rep") for word in words))
+    assert outcome.code == 0, outcome
+
+
+def test_no_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(compressed, "MOST_BYTES", 10_000)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"NVR\0" + b"x" * 200_000)))
+    outcome = Command(capsys)("show", "-")
+    assert_refused(outcome, NAME)
+    assert "it has more than" in outcome.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_interrupted_while_it_waits(place: Path) -> None:
+    words = [sys.executable, "-m", "ncu_roofline", "show", "-"]
+    environment = {**os.environ, "TMPDIR": str(place)}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        deadline = time.monotonic() + 30
+        while not list(place.glob(f"*/{NAME}")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "ncu-roofline: interrupted\n")
+    assert_no_leftovers(place)
+
+
+def test_a_file_of_that_name_is_a_path(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(source.parent)
+    source.rename("-")
+    assert main(["show", "./-"]) == 0
