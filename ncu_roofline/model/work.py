@@ -171,21 +171,25 @@ def _by_family(
 def _demand(m: Measurements, precision: Precision, work: FloatArray, compute: Mapping[str, RoofValues]) -> Demand:
     roof_id = precision.roof_ids()[0]
     roof = compute.get(roof_id, RoofValues.missing(len(m)))
-    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
-    if precision.counts_instructions:  # each of two pipes takes an instruction every other cycle
-        slots = np.where(_half_rates(m), np.fmax(work, 2 * np.fmax(fused, work - fused)), work)
-    else:  # of the operations some are fused; an instruction that is not fused takes as long as one that does two
-        slots = np.where(np.isnan(fused), work, 2 * work - fused)
     return Demand(
         precision=precision,
         pipe=_pipes(m, precision),
         roof_id=roof_id,
         work=work,
         seconds=_seconds(work, roof.value),
-        mix_seconds=_seconds(slots, roof.value),
+        mix_seconds=_seconds(slots(m, precision, work), roof.value),
         theoretical=_seconds(work, roof.theoretical),
         measured=roof.measured,
     )
+
+
+def slots(m: Measurements, precision: Precision, work: FloatArray) -> FloatArray:
+    """The operations that at the peak rate would take as long as the ``work`` of a precision takes its pipe, as it is mixed."""
+    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
+    if precision.counts_instructions:  # each of two pipes takes an instruction every other cycle
+        return np.where(_half_rates(m), np.fmax(work, 2 * np.fmax(fused, work - fused)), work)
+    # Of the operations some are fused; an instruction that is not fused takes as long as one that does two.
+    return np.where(np.isnan(fused), work, 2 * work - fused)
 
 
 def _half_rates(m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -16,6 +16,7 @@ from ncu_roofline.model import measurements_of
 from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
+from ncu_roofline.model.work import slots
 from ncu_roofline.nvrules.context import SKIPPED, RuleOutcome
 from ncu_roofline.nvrules.runner import RuleSet
 from ncu_roofline.report import Report, RuleMessage
@@ -76,13 +77,17 @@ def _is_tensor(part: str) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs."""
+    """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs.
+
+    ``slots`` are the operations that would take as long at the peak, None where ``fused`` says it.
+    """
 
     total: float
     metrics: tuple[str, ...]
     note: str = ""
     includes: tuple[str, ...] = ()
     fused: float | None = None
+    slots: float | None = None
 
 
 class Lender:
@@ -92,7 +97,9 @@ class Lender:
         spec = load_spec()
         self._counted = {("work", p.id): _Column(m.work.get(p.id)) for p in spec.precisions}
         self._counted |= {("traffic", level.id): _Column(m.traffic.get(level.id)) for level in spec.levels}
-        self._fused = {name: _known(quantity) for name, quantity in m.fused.items()}
+        instructions = [p for p in spec.precisions if p.counts_instructions and p.id in m.work]
+        self._slots = {p.id: tuple(slots(m, p, m.work[p.id].values).tolist()) for p in instructions}
+        self._fused = {name: _known(quantity) for name, quantity in m.fused.items() if name not in self._slots}
         self._adding = {name: _known(quantity) for name, quantity in m.summands.items()}
         self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
         self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
@@ -109,7 +116,8 @@ class Lender:
         for key, column in self._counted.items():
             is_work = key[0] == "work"
             fused = _at(self._fused.get(key[1], ()), row) if is_work else None
-            known[key] = column.at(row, twice if is_work else (), fused)
+            needed = _at(self._slots.get(key[1], ()), row) if is_work else None
+            known[key] = column.at(row, twice if is_work else (), fused, needed)
         known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], self._active[row]
         return known
 
@@ -122,12 +130,12 @@ class _Column:
         self._choice = quantity.choice.tolist() if quantity else []
         self._origins = [(tuple(origin.metrics.split(", ")), origin.note) for origin in quantity.origins] if quantity else []
 
-    def at(self, row: int, twice: tuple[str, ...], fused: float | None) -> Counted | None:
+    def at(self, row: int, twice: tuple[str, ...], fused: float | None, needed: float | None) -> Counted | None:
         value = _at(self._values, row)
         if value is None or self._choice[row] < 0:
             return None
         metrics, note = self._origins[self._choice[row]]
-        return Counted(value, metrics, note, twice, fused)
+        return Counted(value, metrics, note, twice, fused, needed)
 
 
 def _known(quantity: Quantity | None) -> tuple[float | None, ...]:

@@ -17,6 +17,7 @@ _WALL_GAP = 4.2  # from a wall to its label: dots stand upon walls, and their ha
 _OFF_LINE = 1.2  # from a line to its label, beside what goes with the size of letters
 _LEADER = 0.4  # price of what a leader crosses, in parts of what a text there would cost
 _DOTTED = 2.0  # price of covering a leader
+_TOUCHING = 1e-9  # boxes whose sides meet share no area
 MAX_DECADES = 9.0  # more would leave nothing to see of the roofs
 Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 
@@ -129,17 +130,16 @@ class Box:
 
 
 def overlap(a: Box, b: Box) -> bool:
-    """Whether two boxes share area (separating axes)."""
-    for one in (a, b):
-        for turn in (0.0, 90.0):
-            angle = math.radians(one.angle + turn)
-            axis = (math.cos(angle), math.sin(angle))
-            spans = []
-            for box in (a, b):
-                along = [x * axis[0] + y * axis[1] for x, y in box.corners()]
-                spans.append((min(along), max(along)))
-            if spans[0][1] <= spans[1][0] + 1e-9 or spans[1][1] <= spans[0][0] + 1e-9:
-                return False
+    """Whether two boxes share area: seen along each of their four sides, centres are nearer than the half extents together."""
+    x, y, turn = b.x - a.x, b.y - a.y, math.radians(b.angle - a.angle)
+    along, across = abs(math.cos(turn)), abs(math.sin(turn))
+    for one, other in ((a, b), (b, a)):
+        angle = math.radians(one.angle)
+        cos, sin = math.cos(angle), math.sin(angle)
+        if abs(x * cos + y * sin) >= (one.width + other.width * along + other.height * across) / 2 - _TOUCHING:
+            return False
+        if abs(y * cos - x * sin) >= (one.height + other.width * across + other.height * along) / 2 - _TOUCHING:
+            return False
     return True
 
 

@@ -111,9 +111,9 @@ function reportCell(row) {
   return element("span", { title: row.kernel.report }, shorten(row.kernel.report, 16));
 }
 
-/** A number of four digits, in powers of ten where it would be long. */
+/** A number of three digits, in powers of ten where it would be long. */
 function plainNumber(value) {
-  return value !== 0 && (value >= 1e5 || value < 1e-3) ? value.toExponential(2).replace("e+", "e") : String(Number(value.toPrecision(4)));
+  return value !== 0 && (value >= 1e5 || value < 1e-3) ? value.toExponential(2).replace("e+", "e") : String(value >= 1000 ? Math.round(value) : Number(value.toPrecision(3)));
 }
 
 function intensityColumn(level) {

@@ -2289,10 +2289,14 @@ class Kernel(object):
 
 
 class Counted(object):
-    """A total, the metrics that gave it, what to know of it, precisions that it includes, and the part that FMAs did or None."""
+    """A total, the metrics that gave it, what to know of it, precisions that it includes, the part that FMAs did or None.
 
-    def __init__(self, total, metrics, note, includes=(), fused=None):
+    ``slots`` is the work that would take as long at the peak, None where ``fused`` says it.
+    """
+
+    def __init__(self, total, metrics, note, includes=(), fused=None, slots=None):
         self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
+        self.slots = slots
 
 
 def first(*values):
@@ -2483,6 +2487,7 @@ class Demand(object):
     def __init__(self, kernel, precision, work):
         self.precision, self.work, self.pipe = precision, work, pipe_of(kernel, precision)
         slots = work.total if work.fused is None else 2 * work.total - work.fused
+        slots = slots if work.slots is None else work.slots
         peak = peak_of(kernel, precision)[0]
         self.seconds = ratio(work.total, peak) if work.total > 0 else 0.0
         self.mix_seconds = ratio(slots, peak) if work.total > 0 else 0.0
