@@ -94,6 +94,8 @@ def words_of(view: str, name: str, before: Path, after: Path, ceilings: Path) ->
 def test_no_format_of_any_analysis_names_a_folder(
     run: Command, tmp_path: Path, before: Path, after: Path, ceilings: Path, view: str, name: str
 ) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
     target = tmp_path / "out"
     words = words_of(view, name, before, after, ceilings)
     several = name in ("csv", "parquet") and view != "portability"

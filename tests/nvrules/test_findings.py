@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from ncu_roofline import roofline
@@ -20,6 +19,8 @@ from tests.cli.command import Command, assert_refused
 from tests.factory import NO_WORK, Metrics, complete, kernel, report, traffic
 from tests.nvrules.running import our_rules
 from tests.nvrules.test_access_pattern import LOADS
+
+jsonschema = pytest.importorskip("jsonschema")
 
 TEXT, NUMBER = {"type": "string"}, {"type": ["number", "null"]}
 COUNT = {"type": "integer", "minimum": 0}
