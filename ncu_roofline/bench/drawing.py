@@ -123,7 +123,7 @@ def _colour(roof: MachineRoof, colours: Theme) -> str:
     if roof.level:
         return level_colour(roof.level, colours)
     hue = TENSOR if roof.is_tensor else PLAIN if roof.is_plain else None
-    return colours.compute if hue is None else hue.dark if colours.dark else hue.light
+    return colours.compute if hue is None else colours.of(hue)
 
 
 def _draw_roofs(axes: Axes, roofs: MachineRoofs, view: View, colours: Theme) -> None:
@@ -319,7 +319,7 @@ def _draw_key(sheet: Axes, y: float, roofs: MachineRoofs, colours: Theme, measur
     """What the lines mean, of those that are there."""
     drawn, x = (*roofs.bandwidth, *roofs.compute), 10.0
     bursts = any(roof.burst > roof.value for roof in drawn)
-    plain = PLAIN.dark if colours.dark else PLAIN.light
+    plain = colours.of(PLAIN)
     kinds: tuple[tuple[str, bool, dict[str, Any]], ...] = (
         ("measured, sustained" if bursts else "measured", True, {"lw": 1.5}),
         ("burst", bursts, {"lw": 1.3, "alpha": 0.35}),

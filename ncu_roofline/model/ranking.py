@@ -24,12 +24,18 @@ def rank(seconds: float, recoverable: float, share: float) -> tuple[bool, bool, 
     return not timed, not share >= WORTH, -at_stake(seconds, recoverable), -seconds if timed else 0.0
 
 
+def time_by_gpu(kernels: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds of all kernels of each GPU, each given as GPU and its seconds; what is unknown adds nothing."""
+    totals: dict[str, float] = {}
+    for device, seconds in kernels:
+        totals[device] = totals.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+    return totals
+
+
 def order(kernels: Iterable[tuple[str, float, float]]) -> list[int]:
     """Positions of kernels, each given as GPU, seconds and recoverable seconds, as `rank` sorts them."""
     given = list(kernels)
-    totals: dict[str, float] = {}
-    for device, seconds, _ in given:
-        totals[device] = totals.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+    totals = time_by_gpu((device, seconds) for device, seconds, _ in given)
     ranks = [
         rank(seconds, recoverable, seconds / totals[device] if totals[device] > 0 else math.nan)
         for device, seconds, recoverable in given

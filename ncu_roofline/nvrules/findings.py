@@ -17,7 +17,7 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
-from ncu_roofline.model.ranking import WORTH, at_stake, rank
+from ncu_roofline.model.ranking import WORTH, at_stake, rank, time_by_gpu
 from ncu_roofline.model.roofline import Columns
 from ncu_roofline.model.selection import group
 from ncu_roofline.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection, severity
@@ -199,9 +199,7 @@ class _Whole:
         self.rows: dict[Launch, int] = dict(zip(places, group(measurements, "kernel").index.tolist(), strict=True))
         self.advice = tuple(one for one in advice if (one.report, one.launch) in self.rows)
         columns = self.roofline.kernel_columns
-        self._totals: dict[str, float] = {}
-        for device, seconds in zip(columns["device"].tolist(), columns["seconds"].tolist(), strict=True):
-            self._totals[device] = self._totals.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+        self._totals = time_by_gpu(zip(columns["device"].tolist(), columns["seconds"].tolist(), strict=True))
         self.kernels = _kernels(columns, self._totals)
         advised: defaultdict[int, float] = defaultdict(float)
         for one in self.advice:

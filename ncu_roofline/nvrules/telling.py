@@ -90,10 +90,8 @@ class Told:
 
     def brief(self) -> Told:
         """The same without notes and what rules could not tell, and with one count of what is left out."""
-        notes, findings = (
-            self.notes_left_out + len(self.notes) + len(self.silences) + len(self.skipped),
-            self.left_out + self.minor,
-        )
+        notes = self.notes_left_out + len(self.notes) + len(self.silences) + len(self.skipped)
+        findings = self.left_out + self.minor
         return replace(self, notes=(), silences=(), skipped={}, minor=0, left_out=findings, notes_left_out=notes)
 
     def said_of(self, finding: Finding) -> str:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 # Shapes that stay apart at 5 points; kernels beyond these get a number too.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*", "h")
+
+
+class Hue(Protocol):
+    """A colour as ``#RRGGBB`` on light ground and on dark ground."""
+
+    @property
+    def light(self) -> str: ...
+    @property
+    def dark(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,10 @@ class Theme:
     compute: str
     connector: str
     dark: bool
+
+    def of(self, hue: Hue) -> str:
+        """A hue on this ground."""
+        return hue.dark if self.dark else hue.light
 
 
 THEMES = {

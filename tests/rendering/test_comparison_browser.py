@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare.frames import Comparison
 from tests.analyses.comparison_made import MADE, compared, many, ordinary
 from tests.factory import complete, kernel
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 
@@ -53,31 +52,9 @@ _OVERLAPS = """() => {
 
 
 @pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens a comparison's page; at the end nothing may have been logged, thrown or asked of a network."""
-    complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True, accept_downloads=True)
-
-    def route(request: Any) -> None:
-        if request.request.url.startswith(("file:", "data:", "blob:")):
-            request.continue_()
-        else:
-            complaints.append(f"request: {request.request.url}")
-            request.abort()
-
-    def open_file(comparison: Comparison, link: str = "", **options: Any) -> Page:
-        file = tmp_path / "page.html"
-        file.write_bytes(render(comparison, "html", **options))
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(f"console {message.type}: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.goto(f"{file.as_uri()}#{link}" if link else file.as_uri())
-        return page
-
-    context.route("**/*", route)
-    yield open_file
-    context.close()
-    assert complaints == []
+def window() -> dict[str, int]:
+    """Of every page."""
+    return {"width": 1400, "height": 900}
 
 
 def column(page: Page, place: int = 1) -> list[str]:

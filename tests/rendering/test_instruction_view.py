@@ -13,7 +13,7 @@ from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instru
 from ncu_roofline.rendering.picture import settings
 from tests import factory
 from tests.instruction_factory import accesses, executed
-from tests.rendering.test_page_browser import Open, open_page, until  # noqa: F401 - fixtures
+from tests.rendering.test_page_browser import Open, until
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +98,7 @@ def test_an_empty_chart_names_metrics_and_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_page(open_page: Open, tmp_path: Path) -> None:  # noqa: F811
+def test_page(open_page: Open, tmp_path: Path) -> None:
     result = roofline_of(tmp_path, global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 10**6), shared_st=(10**6, 10**6))
     page = open_page(result)  # type: ignore[arg-type]
     until(page, "chart.data && chart.data.some((trace) => trace.meta === 'dots')")

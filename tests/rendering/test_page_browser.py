@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import ncu_roofline
-from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical.answer import ranked
 from ncu_roofline.analyses.hierarchical.usage import usages
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.rendering.test_page import HOSTILE, hostile
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., "Page"]
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens a Roofline's page; at the end nothing may have been logged, thrown or asked of a network."""
-    complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1366, "height": 900}, offline=True, accept_downloads=True)
-
-    def route(request: Any) -> None:
-        if request.request.url.startswith(("file:", "data:", "blob:")):
-            request.continue_()
-        else:
-            complaints.append(f"request: {request.request.url}")
-            request.abort()
-
-    def open_file(roofline: FakeRoofline, **options: Any) -> Page:
-        file = tmp_path / "page.html"
-        file.write_bytes(render(roofline, "html", **options))
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(f"console {message.type}: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.goto(file.as_uri())
-        return page
-
-    context.route("**/*", route)
-    yield open_file
-    context.close()
-    assert complaints == []
 
 
 def until(page: Page, condition: str) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, dots, faded, open_page, place, until
+from tests.rendering.test_page_browser import Open, dots, faded, place, until
 
-__all__ = ["open_page"]
 pytestmark = pytest.mark.browser
 
 

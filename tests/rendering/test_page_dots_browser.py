@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.rendering.frames import FakeRoofline, make_roofline
-from tests.rendering.test_page_browser import Open, open_page, until
+from tests.rendering.test_page_browser import Open, until
 
-__all__ = ["open_page"]
 pytestmark = pytest.mark.browser
 
 # [precision, whether it is filled with the colour of its level, whether there is a dot in it] of each dot that is drawn.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, open_page, table, until
+from tests.rendering.test_page_browser import Open, table, until
 
-__all__ = ["open_page"]
 pytestmark = pytest.mark.browser
 
 

@@ -10,10 +10,9 @@ import pytest
 from ncu_roofline import Roofline, roofline
 from tests import published
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, open_page, place, table, until
+from tests.rendering.test_page_browser import Open, place, table, until
 from tests.rendering.test_sweeps import sweep
 
-__all__ = ["open_page"]
 pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 NW = [f"nw={nw}" for nw in range(1, 7)]

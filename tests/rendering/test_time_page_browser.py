@@ -11,13 +11,13 @@ import pytest
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.time.frames import time_roofline
 from tests.analyses.time_frames import ordinary, point
-from tests.rendering.test_page_browser import Open, open_page, until
+from tests.rendering.test_page_browser import Open, until
 from tests.rendering.test_time_view import LATENCY, gpp, hostile, several
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["gpp", "open_page"]
+__all__ = ["gpp"]
 pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.compare.chart import Line, Move, MoveChart, MovePanel, Roof
 from ncu_roofline.analyses.compare.rows import CLOSER, FASTER, FURTHER, SLOWER
-from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style
+from ncu_roofline.analyses.hierarchical.drawing import draw_axes
+from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.facts.palette import GAIN, LOSS
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import drawable, fitted, put_text
+from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS, Theme
 from ncu_roofline.texts import shorten
 from ncu_roofline.units import format_value
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 PANEL_HEAD, PANEL_FOOT = 14.0, 30.0  # points above and below the axes of a roofline
 LIST_HEAD = 28.0
 _LINE, _LINE_VERDICT = 28.0, 8.0  # points that a kernel takes in the list, and its verdict
-_TITLE, _TICK, _AXIS, _LABEL, _NAME, _SMALL = 7.6, 6.4, 7.0, 6.2, 6.8, 6.0  # font sizes
+_TITLE, _LABEL, _NAME, _SMALL = 7.6, 6.2, 6.8, 6.0  # font sizes
+_PAPER = Paper(font=7.0)  # for the letters at the axes
 _DOT = 5.0
 _NEAR = 5.0  # points between two dots; nearer ones are not joined
 _NAMED = 34  # characters of a name at a dot
@@ -33,12 +36,7 @@ _ROOM = 8.0  # the axis goes on to so many times the highest intensity, for name
 def colour_of(outcome: str, colours: Theme) -> str:
     """Colour of what changed, on the theme's ground."""
     hue = {FASTER: GAIN, CLOSER: GAIN, SLOWER: LOSS, FURTHER: LOSS}.get(outcome)
-    return colours.connector if hue is None else hue.dark if colours.dark else hue.light
-
-
-def _level_colour(level: str, colours: Theme) -> str:
-    style = level_style(level)
-    return style.dark if colours.dark else style.light
+    return colours.connector if hue is None else colours.of(hue)
 
 
 def _markers(data: MoveChart) -> dict[int, str]:
@@ -53,13 +51,13 @@ def draw_panel(
     compute, bandwidth = panel.of_kind("compute"), panel.of_kind("bandwidth")
     peaks, slopes = [roof.value for roof in compute], [roof.value for roof in bandwidth]
     view = View(*layout.limits(dots, peaks, slopes, beyond=_ROOM), *size)
-    _axes(axes, view, panel, colours)
+    draw_axes(axes, view, panel.unit, colours, measure, _PAPER)
     title = fitted(panel.title, _TITLE * 1.25, view.width, measure)  # bold is wider than what is measured
     axes.set_title(drawable(title), fontsize=_TITLE, color=colours.text, loc="left", pad=3, weight="bold")
     obstacles = Obstacles(view)
     top, steepest = max(peaks, default=view.y1), max(slopes, default=None)
     for roof in bandwidth:
-        _roof(axes, layout.diagonal(view, roof.value, top), _level_colour(roof.level, colours), view, obstacles)
+        _roof(axes, layout.diagonal(view, roof.value, top), level_colour(roof.level, colours), view, obstacles)
     for roof in compute:
         span = layout.horizontal(view, roof.value, steepest)
         ends = ((span[0], roof.value), (span[1], roof.value)) if span else None
@@ -69,34 +67,6 @@ def draw_panel(
         _roof_label(axes, roof, view, (top, steepest), obstacles, colours, measure)
     for move in panel.moves:
         _name(axes, move, view, obstacles, colours, measure)
-
-
-def _axes(axes: Axes, view: View, panel: MovePanel, colours: Theme) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(view.x0, view.x1)
-    axes.set_ylim(view.y0, view.y1)
-    exponent = min(max(3 * int(math.log10(view.y1 / 2) // 3), 0), 12)
-    symbol = format_value(10.0**exponent, f"{panel.unit}/s").split(" ")[-1]
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:g}"))
-    for axis, length in ((axes.xaxis, view.width / 34), (axes.yaxis, view.height / 16)):
-        axis.set_major_locator(LogLocator(base=10, numticks=max(int(length), 3)))
-        axis.set_minor_locator(LogLocator(base=10, subs=range(2, 10), numticks=30))
-        axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="both", direction="out", labelsize=_TICK, colors=colours.text, width=0.6, length=3, pad=2)
-    axes.tick_params(which="minor", length=1.6, width=0.4)
-    axes.grid(which="major", color=colours.grid, linewidth=0.5)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(colours.faint)
-        spine.set_linewidth(0.6)
-    counted = COUNTED[panel.unit]
-    axes.set_xlabel(counted.intensity_axis, fontsize=_AXIS, color=colours.text, labelpad=2)
-    axes.set_ylabel(counted.performance_axis(symbol), fontsize=_AXIS, color=colours.text, labelpad=2)
 
 
 _Ends = tuple[tuple[float, float], tuple[float, float]]
@@ -113,7 +83,7 @@ def _roof(axes: Axes, ends: _Ends | None, colour: str, view: View, obstacles: Ob
 def _arrows(axes: Axes, panel: MovePanel, data: MoveChart, view: View, obstacles: Obstacles, colours: Theme) -> None:
     markers = _markers(data)
     for move in panel.moves:
-        colour, places = _level_colour(move.level, colours), []
+        colour, places = level_colour(move.level, colours), []
         for dot in move.dots:
             if not view.holds(dot.intensity, dot.performance):
                 continue
@@ -162,7 +132,7 @@ def _roof_label(
         else:
             places = layout.along_diagonal(view, [roof.value], most[0], width, height)
         if box := obstacles.place(places):
-            _text(axes, text, box, view, _level_colour(roof.level, colours) if roof.level else colours.compute, colours)
+            _text(axes, text, box, view, level_colour(roof.level, colours) if roof.level else colours.compute, colours)
             return
 
 

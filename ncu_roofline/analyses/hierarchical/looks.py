@@ -14,8 +14,7 @@ _OUTLINE = 1.0  # points
 
 def level_colour(level: str, colours: Theme) -> str:
     """Colour of a level on the theme's ground."""
-    style = level_style(level)
-    return style.dark if colours.dark else style.light
+    return colours.of(level_style(level))
 
 
 def face(fill: str, colour: str, colours: Theme) -> dict[str, Any]:

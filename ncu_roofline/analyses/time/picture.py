@@ -146,8 +146,7 @@ def draw_legend(sheet: Axes, foot: float, legend: TimeLegend, keys: _Keys, colou
 
 def bound_colour(bound: str, colours: Theme) -> str:
     """Colour of what binds a kernel, on the theme's ground."""
-    style = bounds()[bound]
-    return style.dark if colours.dark else style.light
+    return colours.of(bounds()[bound])
 
 
 def draw_plane(
