@@ -9,16 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.sampling import leave_to_the_exhaustive_run
+from tests.sampling import apart, leave_to_the_exhaustive_run
 from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What .ci/run asks for."""
+    parser.addoption("--part", default="1/1", metavar="K/N", help="of the tests chosen only those of part K of N")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before `-m` chooses."""
     leave_to_the_exhaustive_run(items)
+    kept, left = apart(items, config.getoption("part"))
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 @pytest.fixture(autouse=True)
