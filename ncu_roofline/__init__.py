@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison, compare
     from ncu_roofline.analyses.fma_mix import fma_mix
     from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
+    from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
     from ncu_roofline.analyses.portability.frames import Portability, portability
     from ncu_roofline.analyses.ranks.frames import Ranks, ranks
+    from ncu_roofline.analyses.source.build import source_roofline
+    from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
     from ncu_roofline.ceilings import Ceilings, read_ceilings
     from ncu_roofline.errors import RooflineError
@@ -28,23 +31,27 @@ __all__ = [
     "Comparison",
     "InstructionRoofline",
     "Kernel",
+    "PhaseRoofline",
     "Portability",
     "Ranks",
     "Report",
     "Roofline",
     "RooflineError",
     "Selection",
+    "SourceRoofline",
     "TimeRoofline",
     "__version__",
     "compare",
     "fma_mix",
     "instruction_roofline",
+    "phase_roofline",
     "portability",
     "ranks",
     "read_ceilings",
     "read_report",
     "render",
     "roofline",
+    "source_roofline",
     "time_roofline",
 ]
 
@@ -53,22 +60,26 @@ _HOMES = {
     "Comparison": "ncu_roofline.analyses.compare.frames",
     "InstructionRoofline": "ncu_roofline.analyses.instruction.frames",
     "Kernel": "ncu_roofline.report",
+    "PhaseRoofline": "ncu_roofline.analyses.phases.frames",
     "Portability": "ncu_roofline.analyses.portability.frames",
     "Ranks": "ncu_roofline.analyses.ranks.frames",
     "Report": "ncu_roofline.report",
     "Roofline": "ncu_roofline.model",
     "RooflineError": "ncu_roofline.errors",
     "Selection": "ncu_roofline.model",
+    "SourceRoofline": "ncu_roofline.analyses.source.frames",
     "TimeRoofline": "ncu_roofline.analyses.time.frames",
     "compare": "ncu_roofline.analyses.compare.frames",
     "fma_mix": "ncu_roofline.analyses.fma_mix",
     "instruction_roofline": "ncu_roofline.analyses.instruction.frames",
+    "phase_roofline": "ncu_roofline.analyses.phases.frames",
     "portability": "ncu_roofline.analyses.portability.frames",
     "ranks": "ncu_roofline.analyses.ranks.frames",
     "read_ceilings": "ncu_roofline.ceilings",
     "read_report": "ncu_roofline.report",
     "render": "ncu_roofline.analyses",
     "roofline": "ncu_roofline.model",
+    "source_roofline": "ncu_roofline.analyses.source.build",
     "time_roofline": "ncu_roofline.analyses.time.frames",
 }
 

@@ -29,6 +29,7 @@ UNITS = {
     "flop/byte": Unit("FLOP/B", prefixed=False),
     "op/byte": Unit("OP/B", prefixed=False),
     "inst": Unit("inst"),  # warp instructions
+    "thread_inst": Unit("thread inst"),
     "inst/s": Unit("IPS"),
     "txn": Unit("TXN"),  # memory transactions
     "txn/s": Unit("TXN/s"),

@@ -29,6 +29,7 @@ def apply(handle):
 
 
 NO_REUSE = 1.2  # a level that asks for nearly all that it is asked for catches nothing
+LOCAL_SHARE = 0.5  # of the sectors asked of L1, from which on local memory is what the traffic is
 BUSY = 0.6  # share of its bandwidth from which on a level's traffic is worth saving
 
 # Where reuse is lost: between which levels, the share of its bandwidth that the outer one is at, how much the inner one caught.
@@ -90,8 +91,20 @@ def conclude(kernel, report, text, weak, left):
         "l2": "shrink the working set to what L2 holds (blocking, fusing kernels, traversing in tiles)",
     }
     hint = hints.get(near.id, "use data several times while it is in {}").format(far.label)
+    local = local_share(kernel)
+    if local >= LOCAL_SHARE:
+        hint = "{} of what L1 is asked for is local memory, so spill fewer registers (__launch_bounds__, unroll less) and index no arrays of a thread at run time".format(as_percent(local))
     text += " {} runs at {} of its bandwidth{}, so there saved bytes are saved time: {}.".format(
         far.label, as_percent(load), by_whom(kernel, bandwidth_of(kernel, far)[1]), hint
     )
     message = report.advise(text, "Little reuse between {} and {}".format(near.label, far.label))
     report.focus(message, kernel.main(traffic), "Traffic that reuse in {} would save".format(near.label))
+
+
+def local_share(kernel):
+    """Of the sectors that instructions ask of L1 those of local memory; 0 where nobody counted."""
+    for kind in ("theoretical_sectors", "sectors"):
+        local, beside = [kernel.value("memory_l2_{}_{}".format(kind, space)) for space in ("local", "global")]
+        if local is not None and beside is not None and local + beside > 0:
+            return local / (local + beside)
+    return 0.0

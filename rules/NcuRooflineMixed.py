@@ -53,5 +53,14 @@ def place(kernel, report, mix, bound):
     text += " ({} share it).".format(" and ".join(sharing)) if len(sharing) > 1 else "."
     if bound.level is None:
         text += " Moving work from the {} pipe to an idle one is what helps.".format(busiest)
+    text += meant(mix)
     message = report.fine(text, "Mixed precisions")
     report.focus(message, kernel.main(mix.busiest.work), "Work of the busiest pipe", False)
+
+
+def meant(mix):
+    """What to know of FP64 beside more FP32, which is mostly there by accident."""
+    works = dict([(demand.precision.id, demand.work.total) for demand in mix.used])
+    if not 0 < works.get("fp64", 0) < works.get("fp32", 0):
+        return ""
+    return " Whether the FP64 is meant is not told by these counts: constants without f, or a double in between, make it of FP32."

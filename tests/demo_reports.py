@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ncu_roofline.report import Kernel, KernelData, ReportData, Session, read_report, write_report
 from tests.factory import A100, NO_WORK, Metrics, flops, kernel, opcodes, timing, traffic
+from tests.made_up_code import smooth
 
 MEASURED = Path(__file__).parent / "bench" / "measured_h100" / "reports.tar.xz"
 STEPS = range(1, 7)
@@ -144,6 +145,7 @@ def reports() -> dict[str, ReportData]:
         "basic-set-made-up.ncu-repz": basic_set(),
         "stencil-before-made-up.ncu-repz": state(BEFORE),
         "stencil-after-made-up.ncu-repz": state(AFTER),
+        "smooth-made-up.ncu-repz": ReportData([smooth()], _SESSION),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
@@ -96,3 +97,9 @@ def opcodes(**warps: float) -> dict[str, list[tuple[str, float]]]:
     """Instances of both opcode metrics from executed warp instructions (full warps); "_" in a keyword is a dot."""
     counts = {name.replace("__", "@").replace("_", ".").replace("@", "_"): float(number) for name, number in warps.items()}
     return {THREADS: [(name, 32 * number) for name, number in counts.items()], WARPS: list(counts.items())}
+
+
+def by_address(base: int, **counts: Sequence[float]) -> dict[str, list[tuple[int, float]]]:
+    """Instances of metrics with a value per instruction, in order from the kernel's first one at address ``base``."""
+    listed = {name: [(base + 16 * index, value) for index, value in enumerate(values)] for name, values in counts.items()}
+    return {"launch__function_pcs": [(0, base)], **listed}

@@ -21,7 +21,7 @@ LAYERS = (
     ("units", "files", "patterns", "version", "wire"),
     ("forms",),
     ("facts",),
-    ("report", "sectionfile"),
+    ("report", "sass", "sectionfile"),
     ("ceilings",),
     ("inputs", "rendering"),
     ("model",),
@@ -31,11 +31,16 @@ LAYERS = (
     ("__main__",),
 )
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
-ANALYSES = (("formats", "hierarchical"), ("compare", "fma_mix", "instruction", "portability", "ranks", "time"), ("notebook",))
+ANALYSES = (
+    ("formats", "hierarchical"),
+    ("compare", "fma_mix", "instruction", "phases", "portability", "ranks", "source", "time"),
+    ("notebook",),
+)
 # What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
     "facts": ("numpy", "pandas", "google.protobuf"),
     "report": ("numpy", "pandas"),
+    "sass": ("numpy", "pandas", "google.protobuf"),
     "sectionfile": ("numpy", "pandas"),
     "inputs": ("numpy",),
     "generate": ("numpy", "pandas", f"{PACKAGE}.report", f"{PACKAGE}.model"),

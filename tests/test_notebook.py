@@ -16,6 +16,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline import read_report, roofline
 from tests.factory import complete, kernel, report
+from tests.made_up_code import smooth
 
 HOSTILE = "void k<script>alert(1)</script>(int)"
 
@@ -40,9 +41,11 @@ RESULTS: dict[str, tuple[bool, Callable[[Path], Any]]] = {
     "roofline": (True, roofline),
     "time_roofline": (True, lambda path: ncu_roofline.time_roofline(roofline(path, by="kernel"), launch_latency=4e-6)),
     "instruction_roofline": (True, lambda path: ncu_roofline.instruction_roofline(path)),
+    "phase_roofline": (True, lambda path: ncu_roofline.phase_roofline(path)),
     "compare": (True, lambda path: ncu_roofline.compare(roofline(path), roofline(path))),
     "ranks": (False, lambda path: ncu_roofline.ranks([path])),
     "portability": (False, lambda _: _portability()),
+    "source_roofline": (True, lambda path: ncu_roofline.source_roofline(report(path, smooth()))),
 }
 
 

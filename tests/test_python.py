@@ -51,6 +51,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "ranks": ncu_roofline.ranks,
     "time_roofline": ncu_roofline.time_roofline,
     "instruction_roofline": ncu_roofline.instruction_roofline,
+    "phase_roofline": ncu_roofline.phase_roofline,
     "fma_mix": ncu_roofline.fma_mix,
     "render": lambda one: ncu_roofline.render(one, "json"),
 }
@@ -72,10 +73,21 @@ def test_paths_and_open_reports_are_taken_alike(name: str, tmp_path: Path) -> No
     assert result([own, other]) != text
 
 
+def test_lines_of_paths_and_open_reports_are_alike() -> None:
+    path = DEMO / "smooth-made-up.ncu-repz"
+    lines = ncu_roofline.source_roofline(path).lines
+    assert lines.loc[lines["share_samples"].idxmax(), "text"].strip() == "sum += weight(k) * in[row * width + k];"
+    with read_report(path) as opened:
+        for given in (str(path), [path], opened):
+            assert ncu_roofline.source_roofline(given).lines.equals(lines)
+    with pytest.raises(ncu_roofline.RooflineError, match="no counts by instruction"):
+        ncu_roofline.source_roofline(GPP)
+
+
 @pytest.mark.parametrize("wrong", [3, None, b"x.ncu-rep", [GPP, 7]])
-@pytest.mark.parametrize("name", [*MADE, "portability"])
+@pytest.mark.parametrize("name", [*MADE, "portability", "source_roofline"])
 def test_what_is_no_report_is_refused_by_type(name: str, wrong: Any) -> None:
-    make = MADE.get(name, ncu_roofline.portability)
+    make = MADE.get(name) or getattr(ncu_roofline, name)
     odd = wrong[-1] if isinstance(wrong, list) else wrong
     with pytest.raises(TypeError, match=f"type {type(odd).__name__}"):
         make(wrong)

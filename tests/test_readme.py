@@ -35,7 +35,11 @@ COMMANDS = [
     if line.startswith("ncu-roofline")
 ]
 PYTHON = [block for _, language, block in BLOCKS if language == "python"]
-OUTPUTS = re.findall(r"^<!-- output: (.*?) -->\n```text\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+OUTPUTS = [
+    (name, command, text)
+    for name, page in PAGES.items()
+    for command, text in re.findall(r"^<!-- output: (.*?) -->\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+]
 PICTURE = ROOT / ".github" / "roofline.svg"
 DRAWN_BY = (
     "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px -o gpp.svg"
@@ -109,10 +113,10 @@ def test_commands_work_inside_the_checkout(made: Path, tmp_path: Path, monkeypat
         assert main(shlex.split(str(command))[1:]) == 0, command
 
 
-@pytest.mark.parametrize(("command", "text"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
+@pytest.mark.parametrize(("page", "command", "text"), OUTPUTS, ids=[f"{page}: {command}" for page, command, _ in OUTPUTS])
 @pytest.mark.usefixtures("demo")
 def test_what_is_shown_is_what_is_printed(
-    command: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str, command: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     capsys.readouterr()
@@ -120,7 +124,8 @@ def test_what_is_shown_is_what_is_printed(
     printed = capsys.readouterr().out
     if os.environ.get("UPDATE_GOLDEN"):
         mark = f"<!-- output: {command} -->\n```text\n"
-        PATH.write_text(PATH.read_text(encoding="utf-8").replace(f"{mark}{text}```", f"{mark}{printed}```"), encoding="utf-8")
+        path = PATH if page == "README" else GUIDE.parent / f"{page}.md"
+        path.write_text(path.read_text(encoding="utf-8").replace(f"{mark}{text}```", f"{mark}{printed}```"), encoding="utf-8")
         return
     assert text == printed
 
@@ -128,7 +133,7 @@ def test_what_is_shown_is_what_is_printed(
 @pytest.mark.usefixtures("demo")
 def test_what_theoretical_roofs_give_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Beside the output under measured roofs stands what the very next command, without them, begins with."""
-    command = OUTPUTS[0][0].partition(" --ceilings")[0]
+    command = next(command for page, command, _ in OUTPUTS if page == "README").partition(" --ceilings")[0]
     assert main(shlex.split(command)[1:]) == 0
     printed = re.search(r"at most \S+ faster all together", capsys.readouterr().out)
     said = re.search(r"(?<=under theoretical ones, it is )at most \S+ faster all together", README)
@@ -163,7 +168,7 @@ def test_python(text: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> No
     scope: dict[str, Any] = {}
     exec(text, scope)
     said = capsys.readouterr().out
-    assert any(kernel in said for kernel in ("sigma_gpp_gpu", "stencil"))
+    assert any(kernel in said for kernel in ("sigma_gpp_gpu", "stencil", "smooth"))
     starts = {"svg": b"<?xml", "page": b"<!DOCTYPE html>", "picture": b"\x89PNG"}
     drawn = {name for name in starts if name in scope}
     assert drawn

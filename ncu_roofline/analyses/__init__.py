@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.portability.frames import Portability
     from ncu_roofline.analyses.ranks.text import RankFrames
+    from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.frames import Column, Frames
 
-    Result = Frames | RankFrames | ComparisonFrames | Portability
+    Result = Frames | RankFrames | ComparisonFrames | Portability | SourceRoofline
 
 __all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 
@@ -36,6 +37,7 @@ class Analysis:
     Which module makes a format is said in FORMATS; ``elsewhere`` names those that are made by another one, and ``drawn_by`` the
     folder that makes all of them for an analysis whose frames look like those of another.  ``commands`` are those whose --view
     names it, ``holds`` what their --table does: the columns with the model behind them are too much to load for a help text.
+    ``instead`` are the tables that a file holds for the first of them where no kernel has any: the first that has rows.
     """
 
     view: str
@@ -46,6 +48,7 @@ class Analysis:
     drawn_by: str = ""
     commands: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ("kernels",)
 
     @property
     def formats(self) -> dict[str, Format]:
@@ -87,9 +90,12 @@ _TABLES = ("csv", "json", "parquet", "text")
 _CHART = (*_TABLES, "html", "png", "svg", "pdf", "md")
 _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
 _FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
+_PHASES = ("points", "bands", "sampled", "roofs")
 _ROWS = (
     Analysis("roofline", "hierarchical", "FLOP/s over FLOPs per byte", _CHART, commands=_EXPLAINED, holds=_FRAMES),
-    Analysis("time", "time", "run time, complexity and launch overhead", _CHART, commands=_DRAWN, holds=_TIMES),
+    Analysis(
+        "time", "time", "run time, complexity and launch overhead", _CHART, commands=_DRAWN, holds=_TIMES, instead=("absent",)
+    ),
     Analysis(
         "instruction",
         "instruction",
@@ -99,8 +105,18 @@ _ROWS = (
         commands=_EXPLAINED,
         holds=_FRAMES,
     ),
+    Analysis(
+        "phases",
+        "phases",
+        "the roofline over time inside a kernel",
+        _CHART,
+        commands=_DRAWN,
+        holds=_PHASES,
+        instead=("bands", "sampled"),
+    ),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
     Analysis("comparison", "compare", "before and after", (*_TABLES, "html", "png", "svg", "pdf"), {"md": "markdown"}),
+    Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
     Analysis("portability", "portability", "one application on several platforms", ("csv", "text", "md"), {"json": "text"}),
 )
 ANALYSES = {row.view: row for row in _ROWS}
@@ -147,6 +163,9 @@ OPTIONS = {
     "explanations": "of a page: what is missing",
     "advice": "of a page: what rules found",
     "strict": "of junit: what could not be evaluated fails",
+    "by": "of the source view as text: loop, line, outer-line, function or instruction",
+    "rows": "of its tables as text, 0 for all",
+    "sort": "what these are ranked by: samples, work, traffic, excess or executed",
 }
 """What `render` can be told besides the format, and of what."""
 

@@ -12,7 +12,12 @@ from ncu_roofline.analyses.compare.changes import about, headline
 from ncu_roofline.analyses.compare.text import names_of, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
+from ncu_roofline.analyses.phases.captions import heading as heading_of
+from ncu_roofline.analyses.phases.captions import notes_of
+from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.ranks.text import heading
+from ncu_roofline.analyses.source.shown import launches
+from ncu_roofline.analyses.source.text import sentences
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.displayed import Said, as_percent, as_text, as_time, columns_of, glanced, length
 from ncu_roofline.texts import clean, shorten
@@ -67,13 +72,27 @@ def _portable(result: Any) -> Iterator[str]:
         yield f"{about} over {shorten(clean(row['names']), _PLATFORMS)}{lowest}."
 
 
+def _places(result: Any) -> Iterator[str]:
+    for launch in launches(result):
+        head, *said = sentences(launch)
+        yield f"{head}. {' '.join(said)}"
+
+
+def _phases(result: Any) -> Iterator[str]:
+    drawn = charts(result)
+    yield from map(heading_of, drawn[:_VARIANTS])
+    yield from notes_of(result, drawn)
+
+
 _SAID: dict[str, Callable[[Any], Any]] = {
     "roofline": _answers,
     "instruction": _answers,
     "time": _answers,
+    "phases": _phases,
     "comparison": _changes,
     "ranks": lambda result: [heading(result)],
     "portability": _portable,
+    "source": _places,
 }
 
 

@@ -14,6 +14,7 @@ CEILINGS = "gpp-v100-ceilings.json"
 PLATFORMS = "gpp-platforms.csv"
 _SWEEP = tuple(f"gpp-h100-nw{step}.ncu-repz" for step in range(1, 7))
 _GEMM, _BASIC = "gemm-made-up.ncu-repz", "basic-set-made-up.ncu-repz"
+_SOURCE = "smooth-made-up.ncu-repz"
 _STATES = ("stencil-before-made-up.ncu-repz", "stencil-after-made-up.ncu-repz")
 
 
@@ -58,6 +59,12 @@ def _compared(folder: Path) -> Any:
     from ncu_roofline.analyses.compare.frames import compare
 
     return compare(*(folder / name for name in _STATES))
+
+
+def _lines(folder: Path) -> Any:
+    from ncu_roofline.analyses.source.build import source_roofline
+
+    return source_roofline(folder / _SOURCE, label=_SOURCE)
 
 
 GALLERY: dict[str, Exhibit] = {
@@ -105,6 +112,15 @@ GALLERY: dict[str, Exhibit] = {
         {"comparison.html": "html", "comparison.png": "png", "comparison.md": "md"},
         _compared,
         ("compare " + " ".join(f"{{}}{name}" for name in _STATES),),
+    ),
+    "source": Exhibit(
+        "Where in a kernel: loops and source lines (made-up counts)",
+        "A report with source counters says which loop and which line has the time and the traffic: here a stride and a "
+        "double by accident.",
+        (_SOURCE,),
+        {"source.html": "html", "source.png": "png", "source.txt": "text"},
+        _lines,
+        (f"source {{}}{_SOURCE}", f"source {{}}{_SOURCE} --by instruction"),
     ),
 }
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "render the bundled sample report (html, png, text): the first thing to run",
     "show": "print each kernel's intensity, performance, share of the roof and what binds it",
     "render": "draw rooflines: pictures, an interactive page, tables and data",
+    "source": "say where in a kernel its time, work and traffic are: loops, lines, functions, instructions",
     "explain": "say which charts a report can give, what is missing, and the ncu command that adds it",
     "compare": "say what changed between reports of one application, kernel by kernel",
     "portability": "performance portability of an application over platforms",

@@ -60,8 +60,8 @@ class Request:
     theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
     paper: PaperOptions = field(default_factory=lambda: PaperOptions())
     table: str | None = choice(
-        "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent "
-        "(default: points, or kernels where no kernel has any)",
+        "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view phases "
+        "points, bands, sampled or roofs (default: points, or kernels where no kernel has any)",
         dict.fromkeys(table for view in views("render").values() for table in view.holds),
         default=None,
     )
@@ -128,8 +128,10 @@ def _table_with_rows(roofline: Frames, output: str) -> str:
     """The points, or where there are none the kernels: they say why, and what limits them."""
     if column(roofline, "points", "kernel"):
         return "points"
-    table = "kernels" if "kernels" in analysis_of(roofline).tables else "absent"
+    instead = analysis_of(roofline).instead
+    table = next((name for name in instead if column(roofline, name, "kernel")), instead[-1])
     verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
+    held = "bands" if table == "bands" else "kernels"
     what = "the standard output" if output == STANDARD_OUTPUT else output
-    say(f"No dots: {what} holds the kernels{verdicts}; --table points keeps the header alone.")
+    say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import expand, for_each_report, no_launch, opened, selection
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import ReportNames, pack_folder
 from ncu_roofline.inputs import PointTable, joined, open_ceilings
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
@@ -25,18 +27,24 @@ if TYPE_CHECKING:
     from ncu_roofline.ceilings import Ceilings
     from ncu_roofline.nvrules import KernelAdvice
 
+# What every report with source counters counts, whatever release wrote it.
+EXECUTED_BY_ADDRESS = "inst_executed"
 # A page carries advice on the launches that tell most; `advise` prints it for all.
 ADVISED_LAUNCHES = 20
 
 
 @dataclass(frozen=True)
 class Result:
-    """A roofline, what its reports lack, and whether some report had to be left out."""
+    """A roofline, what its reports lack, and whether some report had to be left out.
+
+    ``with_source`` are reports with counts by instruction, as they were typed.
+    """
 
     roofline: Any
     explanations: tuple[Explanation, ...]
     advice: tuple[dict[str, Any], ...]
     exit_code: int
+    with_source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class ReadReport:
     advice: tuple[KernelAdvice, ...] = ()
     warnings: tuple[str, ...] = ()
     table: PointTable | None = None
+    with_source: str = ""
 
 
 def read_roofline(
@@ -92,6 +101,7 @@ def read_roofline(
         explanations=tuple(report.explanation for report in read if report.explanation),
         advice=_rows([one for report in read for one in report.advice], selected, ceilings),
         exit_code=1 if failed else 0,
+        with_source=tuple(report.with_source for report in read if report.with_source),
     )
 
 
@@ -129,10 +139,23 @@ def _read(
         if isinstance(report, PointTable):
             return ReadReport(measurements_of(report, label=name), None, warnings=warnings, table=report)
         own = isinstance(report, Report)  # rules and charts read more of a report than its metrics
-        measurements = measurements_of(report, charts=charts and own, instructions=made.instructions, label=name)
+        measurements = measurements_of(
+            report, charts=charts and own, instructions=made.instructions, samples=made.samples, label=name
+        )
         called = _called(measurements, names)  # a sweep looks for its steps in what was typed
         advice = _advice(report, called, advised) if isinstance(report, Report) and advised else ()
-        return ReadReport(measurements, made.explain(report, called, Selection()), advice, warnings)
+        counted = isinstance(report, Report) and _counts_instructions(report)
+        explained = made.explain(report, called, Selection())
+        return ReadReport(measurements, explained, advice, warnings, with_source=path if counted else "")
+
+
+def _counts_instructions(report: Report) -> bool:
+    """Whether the first kernel has counts by instruction."""
+    if EXECUTED_BY_ADDRESS not in report.metric_names:
+        return False
+    with suppress(RooflineError, KeyError):
+        return bool(len(report.kernels[0].metrics.by_address(EXECUTED_BY_ADDRESS)[0]))
+    return False
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:

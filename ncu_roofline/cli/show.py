@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from argparse import SUPPRESS
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import views
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, coloured, terminal_width, write_output, write_text
+from ncu_roofline.cli.standard_input import NAME as STANDARD_INPUT_NAME
 from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.table import wrapped
 from ncu_roofline.texts import listed, printable
@@ -64,9 +66,17 @@ def run(request: Request) -> int:
     width = request.width or terminal_width()
     top = 0 if request.all else TOP
     table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=request.notes)
-    lines = wrapped(_lacking(result.explanations, request.view.view), width, "  ", whole=True)
+    said = [*_lacking(result.explanations, request.view.view), *_where(result.with_source)]
+    lines = wrapped(said, width, "  ", whole=True)
     write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
+
+
+def _where(reports: Sequence[str]) -> Iterator[str]:
+    """The command that says where in a kernel its time is, for the first report that can tell and can be read again."""
+    for report in [one for one in reports if PurePath(one).name != STANDARD_INPUT_NAME][:1]:
+        command = shlex.join(["ncu-roofline", "source", printable(report)])
+        yield f"Where in a kernel: `{command}` has loops and source lines."
 
 
 def _lacking(explanations: Iterable[Explanation], view: str) -> Iterator[str]:

@@ -7,7 +7,9 @@ from ncu_roofline.facts.fields import SpecError
 from ncu_roofline.facts.hardware import Gauge, Rate, TensorActivity, Unit, Units, load_units
 from ncu_roofline.facts.instruction import InstructionSpec, load_instructions
 from ncu_roofline.facts.loading import load_spec, read_spec
+from ncu_roofline.facts.opcode_kinds import kind_of
 from ncu_roofline.facts.opcodes import OpcodeTable, OpcodeWork, load_opcodes
+from ncu_roofline.facts.stalls import load_stalls
 
 __all__ = [
     "Architecture",
@@ -26,9 +28,11 @@ __all__ = [
     "TensorActivity",
     "Unit",
     "Units",
+    "kind_of",
     "load_instructions",
     "load_opcodes",
     "load_spec",
+    "load_stalls",
     "load_units",
     "read_spec",
 ]

@@ -20,6 +20,7 @@ TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "Hiera
 INSTRUCTION_SECTION = "InstructionRooflineChart"
 """The section of the instruction roofline."""
 OVERVIEW_SECTION = "RooflineOverview"
+PHASES_SECTION = "RooflinePhases"
 """The section with the table of all precisions and levels."""
 
 _UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"

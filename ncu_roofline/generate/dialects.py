@@ -20,6 +20,9 @@ from ncu_roofline.sectionfile.section import ArchRange
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
 
+SAMPLED_SINCE: Release = (2024, 1)
+"""The first release whose sampled metrics are known here (``--query-metrics-collection pmsampling``)."""
+
 EVERYWHERE: tuple[ArchRange, ...] = (ArchRange(),)
 
 
@@ -61,6 +64,11 @@ class Dialect:
     def nested_expressions(self) -> bool:
         """Whether derived metrics may have several operators, and parentheses."""
         return self.release >= CHAINS_PROVEN
+
+    @property
+    def samples(self) -> bool:
+        """Whether metrics can be sampled over the time of a launch, by names that the release knows."""
+        return self._has("BodyItem", "Timeline") and self.release >= SAMPLED_SINCE
 
     @property
     def ops_path(self) -> bool:

@@ -16,13 +16,29 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, SAME_CLOCK, model_name
-from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_units, verdict
+from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_stalls, load_units, verdict
 from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
-from ncu_roofline.facts.thresholds import CLOCK_WARNING, COMPLETE, GROUP_LESS, MIXED_SHARE, MOST, ROOFLESS_SHARE, SHORT_LAUNCH
+from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP
+from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, HIT_RATES, Stall
+from ncu_roofline.facts.thresholds import (
+    BUSY_SHARE,
+    CLOCK_WARNING,
+    COMPLETE,
+    FINDING_SHARE,
+    GROUP_LESS,
+    LANES_WORKING,
+    MIXED_SHARE,
+    MOST,
+    ROOFLESS_SHARE,
+    SAMPLES_MIN,
+    SHORT_LAUNCH,
+    STALL_SHARE,
+    UNIT_SHARE,
+)
 from ncu_roofline.files import HELPER
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
@@ -162,6 +178,20 @@ class _Ceilings(NamedTuple):
     origin: str = MEASURED
 
 
+class _Stall(NamedTuple):
+    """Why warps wait: what completes "warps wait here ...", usual causes, and what helps ("": no need).
+
+    ``asynchronous`` helps where there is cp.async; ``caches``: hit rates say more; ``least``: share of the samples to be told.
+    """
+
+    waits: str
+    cause: str
+    advice: str
+    asynchronous: str
+    caches: bool
+    least: float
+
+
 # Identifier without prefix, name, description, section, template.
 _GENERAL_RULES = (
     ("Verdict", "Roofline Verdict", "What limits the kernel as a whole, and how much faster it could be", _OVERVIEW, "verdict"),
@@ -177,6 +207,13 @@ _GENERAL_RULES = (
         "Sectors per request, bank conflicts and lanes without work",
         INSTRUCTION_SECTION,
         "access_pattern",
+    ),
+    (
+        "HotSpots",
+        "Source Hot Spots",
+        "Lines with most excess sectors, bank conflicts, inactive lanes and waiting warps",
+        INSTRUCTION_SECTION,
+        "hot_spots",
     ),
 )
 
@@ -276,7 +313,35 @@ def _constants(spec: Spec) -> dict[str, object]:
         "shares": source(SHARES),
         "rates": source(units.rates),
         "gauges": source({name: gauges[name] for name in _GAUGES}),
+        "stall_records": _definitions(_Stall),
+        "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
+        "asynchronous": repr(ASYNCHRONOUS),
+        "hit_rates": source(HIT_RATES),
+        "all_hit": repr(ALL_HIT),
+        **_by_address(),
+        "warp": repr(WARP),
+        "lanes_working": repr(LANES_WORKING),
+        "finding_share": repr(FINDING_SHARE),
+        "unit_share": repr(UNIT_SHARE),
+        "samples_min": repr(SAMPLES_MIN),
     }
+
+
+def _by_address() -> dict[str, str]:
+    """The metrics that count by instruction; pairs are of one release."""
+    names = {column: metrics for column, (metrics, _) in COUNTED.items()}
+    pairs = {"sectors": ("requested", "ideal"), "wavefronts": ("shared", "shared_ideal"), "local": ("local", "requested")}
+    single = {"executed": "executed", "active": "active", "samples": "samples"}
+    return {
+        **{word: source(tuple(zip(names[one], names[other], strict=True))) for word, (one, other) in pairs.items()},
+        **{word: source(names[column][0]) for word, column in single.items()},
+        "stalled": source(STALLED),
+    }
+
+
+def _stall(stall: Stall) -> _Stall:
+    least = BUSY_SHARE if stall.issue else STALL_SHARE
+    return _Stall(stall.waits, stall.cause, stall.advice, stall.asynchronous, stall.caches, least)
 
 
 def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:

@@ -9,7 +9,13 @@ from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import UsageError
 from ncu_roofline.facts import Precision, Spec, load_spec
 from ncu_roofline.facts.clocks import BY_RELEASE
-from ncu_roofline.facts.description import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.facts.description import (
+    INSTRUCTION_SECTION,
+    LIGHT_TENSOR_SECTION,
+    OVERVIEW_SECTION,
+    PHASES_SECTION,
+    TENSOR_SECTION,
+)
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.generate.charts import ChartMaker
 from ncu_roofline.generate.dialects import BASE, Dialect
@@ -26,7 +32,8 @@ from ncu_roofline.generate.overview import (
     time_and_clock,
     traffic,
 )
-from ncu_roofline.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable
+from ncu_roofline.generate.phases import collect_roofs, timeline
+from ncu_roofline.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable, SectionTimeline
 
 # Beside the stock rooflines, which have 11 and 12; the next stock section has 15.
 _ORDER = (11, 12)
@@ -82,6 +89,7 @@ class Parts:
     header: tuple[SectionMetric, ...]
     charts: tuple[SectionChart, ...] = ()
     tables: tuple[SectionTable, ...] = ()
+    timelines: tuple[SectionTimeline, ...] = ()
 
 
 def render_sections(
@@ -104,7 +112,7 @@ def render_sections(
     light_type = light_type or spec.standard_type
     _check_light_type(light_type, spec)
     options = Options(dialect, measured(ceilings, clock_consistent), light_type, aside)
-    made = [_section(recipe, _ORDER[position > 0], spec, options) for position, recipe in enumerate(recipes(spec))]
+    made = [_section(recipe, _ORDER[position > 0], spec, options) for position, recipe in enumerate(recipes(spec, dialect))]
     shared = {"dialect": dialect, "header": _header(options)}
     return {f"{one.identifier}.section": render("sections/section.j2", section=one, **shared) for one in made}
 
@@ -141,6 +149,7 @@ def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Sectio
             header=parts.header,
             tables=tuple(replace(table, body=recipe.title) for table in parts.tables),
             charts=tuple(replace(chart, body=recipe.title) for chart in parts.charts),
+            timelines=tuple(replace(timeline, body=recipe.title) for timeline in parts.timelines),
         )
         shown = list(section.shown())
         found = lowering.conflicts(shown) - ambiguous
@@ -210,8 +219,19 @@ def _overview(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  #
     return Parts(f"{text} {_TRAFFIC}", (*header, *traffic(lowering)), tables=tables)
 
 
-def recipes(spec: Spec) -> tuple[Recipe, ...]:
-    """All sections, in the order in which they stand."""
+def _phases(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+    text = (
+        "How busy pipes, L2 and DRAM are over the time of a launch, sampled in as few runs of it as counters allow (Turing and "
+        "later); `ncu-roofline show --view phases` makes the roofline over time of it. Not proven on hardware: which counters "
+        "fit into one run is what NVIDIA's library says. Operations of tensor cores are counted by the sections of these."
+    )
+    header = [*time_and_clock(lowering), *(row for one in core_precisions(lowering) for row in performance(lowering, one))]
+    collect_roofs(lowering, core_precisions(lowering))
+    return Parts(text, (*header, *traffic(lowering)), timelines=(timeline(lowering),))
+
+
+def recipes(spec: Spec, dialect: Dialect) -> tuple[Recipe, ...]:
+    """All sections of a dialect, in the order in which they stand."""
     core = (Recipe(p.section, f"Hierarchical Roofline, {p.label}", _core, p.id) for p in spec.precisions if p.section)
     return (
         Recipe(OVERVIEW_SECTION, "Roofline Overview", _overview),
@@ -219,4 +239,5 @@ def recipes(spec: Spec) -> tuple[Recipe, ...]:
         Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor, sets=(SET,)),
         Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light, sets=(LIGHT_SET,)),
         Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions, sets=(SET,)),
+        *([Recipe(PHASES_SECTION, "Roofline Phases", _phases, sets=())] if dialect.samples else []),
     )

@@ -11,8 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ncu_roofline.machine.answers import TooLongError, answer
+
 SECONDS = 60
 """How long a program asked for its version or a list may take; on a busy file server Nsight Compute needs some of them."""
+
+BYTES = 64 << 20
+"""How much it may say; lists of all metrics of a chip have some megabytes."""
 
 
 @dataclass(frozen=True)
@@ -73,22 +78,17 @@ class Machine:
         found = shutil.which(name, path=self.environ.get("PATH", ""))
         return Path(found) if found else None
 
-    def run(self, command: Sequence[str | os.PathLike[str]], seconds: float = SECONDS) -> Output:
-        """Run a program that only answers, without input and in this environment."""
+    def run(self, command: Sequence[str | os.PathLike[str]], seconds: float = SECONDS, most: int = BYTES) -> Output:
+        """Run a program that only answers, without input and in this environment; ``most`` bytes are an answer."""
         try:
-            done = subprocess.run(
-                [os.fspath(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=seconds,
-                env=dict(self.environ),
-                check=False,
-            )
+            code, text, errors = answer([os.fspath(word) for word in command], self.environ, seconds, most)
         except subprocess.TimeoutExpired:
-            return Output(None, "", f"it did not answer within {seconds:g} seconds")
+            return Output(None, "", f"it did not answer within {seconds:.0f} seconds")
+        except TooLongError:
+            return Output(None, "", f"it wrote more than {most:,} bytes")
         except OSError as error:
             return Output(None, "", error.strerror or str(error))
-        return Output(done.returncode, _text(done.stdout), _text(done.stderr))
+        return Output(code, _text(text), _text(errors))
 
     def read(self, name: str) -> str:
         """The text of a system file; "" where there is none or it may not be read."""

@@ -16,6 +16,8 @@ from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import Report
 
+SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
+"""What has ncu count by instruction, with what a roofline needs, and keep the source."""
 TENSOR = "tensor"
 """What all tensor types together are called where one of them, but not which, is missing."""
 
@@ -125,19 +127,21 @@ def release_of(version: str) -> Release:
     return parse_release(version) or LAST
 
 
-def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str) -> str:
+def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str, *, collect: tuple[str, ...] = ()) -> str:
     """The ncu command line, quoted for a POSIX shell, with the user's own options; ``kernel`` replaces their filter.
 
+    ``collect`` are words that say what is collected in the place of ``metrics``.
     Own options come last: then the line is right even where one that this version does not know has no value after all.
     """
     recorded = report.session.command
     by_section = THREADS in metrics and release_of(report.ncu_version) < THREADS_BY_NAME_SINCE
-    words = ["ncu", "--metrics", ",".join(name for name in metrics if name != THREADS or not by_section)]
+    by_name = ("--metrics", ",".join(name for name in metrics if name != THREADS or not by_section))
+    words = ["ncu", *(collect or by_name)]
     words += ["--section", OPCODES_SECTION] if by_section else []
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
     words += ["-o", _export_name(PurePath(report.path).stem)]
-    replaced = _FILTERS if kernel else ()
+    replaced = (*collect, *(_FILTERS if kernel else ()))
     kept = [option for option in recorded.options if not option.replaced and option.name not in replaced]
     words += [word for option in kept for word in option.words]
     names = {option.name for option in kept}

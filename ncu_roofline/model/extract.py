@@ -192,6 +192,7 @@ def _headers(
         step=np.full(count, -1),
         rates=np.zeros(count, dtype=bool),
         charts=text([None] * count),
+        samples=text([None] * count),
     )
 
 

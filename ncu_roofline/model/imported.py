@@ -53,6 +53,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         compute=_roofs(table, "compute"),
         bandwidth=_roofs(table, "bandwidth"),
         charts=_texts([()] * count),
+        samples=_texts([None] * count),
     )
 
 

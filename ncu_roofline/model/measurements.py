@@ -137,6 +137,7 @@ class Measurements:
     shares: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second as a share of the roof
     gauges: Mapping[str, Quantity] = field(default_factory=dict)  # occupancy, waves, ... (data/units.toml)
     charts: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # the report's own charts, where asked for
+    samples: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # `Samples` or None, likewise
 
     def __len__(self) -> int:
         return len(self.launch)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ncu_roofline.model.measurements import Measurements, levels_of
 from ncu_roofline.model.plausible import plausible_import
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.samples import with_samples
 from ncu_roofline.model.selection import Selection, group
 from ncu_roofline.model.trajectories import as_trajectory
 from ncu_roofline.model.verdicts import Verdicts
@@ -220,30 +221,45 @@ def roofline_of(
 
 
 def measurements_of(
-    report: Source | Sequence[Source], *, charts: bool = False, instructions: bool = False, label: str = ""
+    report: Source | Sequence[Source],
+    *,
+    charts: bool = False,
+    instructions: bool = False,
+    samples: bool = False,
+    label: str = "",
 ) -> Measurements:
     """All launches of the reports, one after the other.
 
-    With ``charts``, the reports' own charts as well; with ``instructions``, what the instruction roofline counts.
+    With ``charts``, the reports' own charts as well; with ``instructions``, what the instruction roofline counts; with
+    ``samples``, what was sampled over the time of each launch.
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
     parts: list[Measurements | PointTable] = []
+    wanted = _Wanted(charts, instructions, samples)
     for one in as_inputs(report):
         if isinstance(one, (str, PathLike)):
             with closing_input(one) as opened:
-                parts.append(_unless_table(opened, label or str(one), charts, instructions))
+                parts.append(_unless_table(opened, label or str(one), wanted))
         else:
-            parts.append(_unless_table(one, label or str(one.path), charts, instructions))
+            parts.append(_unless_table(one, label or str(one.path), wanted))
     complete = [
-        _measured(part, label or part.path, charts, instructions) if isinstance(part, PointTable) else part
+        _measured(part, label or part.path, wanted) if isinstance(part, PointTable) else part
         for part in joined(parts)  # tables of other tools may complete each other
     ]
     return Measurements.joined(complete)
 
 
-def _unless_table(report: Input, label: str, charts: bool, instructions: bool) -> Measurements | PointTable:
-    return report if isinstance(report, PointTable) else _measured(report, label, charts, instructions)
+class _Wanted(NamedTuple):
+    """What is read of a report besides its counters."""
+
+    charts: bool
+    instructions: bool
+    samples: bool
+
+
+def _unless_table(report: Input, label: str, wanted: _Wanted) -> Measurements | PointTable:
+    return report if isinstance(report, PointTable) else _measured(report, label, wanted)
 
 
 @contextmanager
@@ -254,8 +270,8 @@ def closing_input(path: str | PathLike[str]) -> Iterator[Input]:
         yield opened
 
 
-def _measured(report: Input, label: str, charts: bool, instructions: bool) -> Measurements:
-    spec, counted = load_spec(), load_instructions() if instructions else None
+def _measured(report: Input, label: str, wanted: _Wanted) -> Measurements:
+    spec, counted = load_spec(), load_instructions() if wanted.instructions else None
     name = label.encode("utf-8", "replace").decode()  # a path need not be text
     with np.errstate(all="ignore"):
         if isinstance(report, PointTable):
@@ -263,7 +279,9 @@ def _measured(report: Input, label: str, charts: bool, instructions: bool) -> Me
         if not isinstance(report, Report):
             return measure(report, name, spec, counted)
         measurements = measure(report, name, spec, counted)
-        return filled_from_charts(report, with_charts(report, measurements) if charts else measurements, spec)
+        if wanted.samples:
+            measurements = with_samples(report, measurements)
+        return filled_from_charts(report, with_charts(report, measurements) if wanted.charts else measurements, spec)
 
 
 def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:

@@ -17,7 +17,7 @@ from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
-_HALF = "fp16"
+HALF = "fp16"
 _MULTIPLY_ADDS = "int32.mad"
 
 
@@ -137,6 +137,14 @@ class Demand:
     measured: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
+def loads_constants(m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether what looks like half-precision arithmetic of a launch loads constants, and adds to no sum."""
+    missing = np.full(len(m), np.nan)
+    counted, summed = (of[HALF].values if HALF in of else missing for of in (m.work, m.summands))
+    with np.errstate(invalid="ignore"):
+        return (counted > 0) & np.isnan(summed)
+
+
 def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> list[Demand]:
     """The demand of every precision that adds to a launch's work, FLOPs and other operations alike."""
     leaves = {**m.summands, **{name: q for name, q in m.work.items() if _other_operations(spec, name)}}
@@ -243,8 +251,8 @@ def work_of(
             if one.fused is not None:
                 fused[precision.id] = one.fused
     summands = _summands(spec, found, used)
-    if _HALF in summands:  # constants stay visible with their caveat, and add to nothing
-        summands[_HALF] = summands[_HALF].scaled(np.where(opcodes.constants, np.nan, 1.0))
+    if HALF in summands:  # constants stay visible with their caveat, and add to nothing
+        summands[HALF] = summands[HALF].scaled(np.where(opcodes.constants, np.nan, 1.0))
     return found, summands, fused
 
 

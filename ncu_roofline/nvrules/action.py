@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncu_roofline.model.plausible import PlausibleMetrics
+from ncu_roofline.nvrules.code import ISourceInfo, KernelCode
 from ncu_roofline.nvrules.enums import NameBase, ValueKind, WorkloadType, old_names
 from ncu_roofline.nvrules.metric import IMetric, IMutableMetric
 from ncu_roofline.report import Kernel, RuleResult, Value
@@ -92,6 +93,7 @@ class IAction:
 
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
         self._kernel = kernel
+        self._code = KernelCode(kernel)
         self._plausible = PlausibleMetrics(kernel.metrics)
         self._added: dict[str, IMutableMetric] = {}
         self._found: dict[str, IMetric] = {}
@@ -178,20 +180,20 @@ class IAction:
         """What the rules said when the report was made."""
         return self._kernel.rule_results
 
-    def source_info(self, _address: int) -> None:
-        """Always None: our reader does not keep source lines."""
-        return
+    def source_info(self, address: int) -> ISourceInfo | None:
+        """The line of an address, None without line table or code."""
+        return self._code.source_info(address)
 
     def source_files(self) -> dict[str, str]:
-        """Always empty: our reader does not keep source files."""
-        return {}
+        """The imported source files by name."""
+        return self._code.files()
 
-    def sass_by_pc(self, _address: int) -> str:
-        """Always empty: our reader does not keep the code."""
-        return ""
+    def sass_by_pc(self, address: int) -> str:
+        """The opcode at an address, without operands; "" without code."""
+        return self._code.opcode(address)
 
     def ptx_by_pc(self, _address: int) -> str:
-        """Always empty: our reader does not keep the code."""
+        """Always empty: reports hold machine code only."""
         return ""
 
 

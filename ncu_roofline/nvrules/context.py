@@ -10,6 +10,7 @@ from typing import Any
 
 from ncu_roofline.nvrules import enums
 from ncu_roofline.nvrules.action import IAction, INvtxDomainInfo, INvtxRange, INvtxState, IRange, OneItem
+from ncu_roofline.nvrules.code import ISourceInfo
 from ncu_roofline.nvrules.enums import (
     MarkerKind,
     MsgType,
@@ -262,6 +263,7 @@ _CLASSES = (
     INvtxRange,
     INvtxState,
     IRange,
+    ISourceInfo,
     enums.MarkerKind,
     enums.MsgType,
 )

@@ -59,9 +59,13 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
 
 
 def csv_text(value: object) -> str:
-    """A text for a cell; one that a spreadsheet would take for a formula gets an apostrophe before it."""
-    text = clean(str(value), None)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """A text for a cell; one that a spreadsheet would take for a formula gets an apostrophe before it.
+
+    Blanks that it begins with stay: they indent lines of source.
+    """
+    text = str(value)
+    indent, text = text[: len(text) - len(text.lstrip(" "))], clean(text, None)
+    return f"'{indent}{text}" if text.startswith(_FORMULA) else f"{indent}{text}" if text else ""
 
 
 def _csv_values(roofline: Frames, table: str, one: Column) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncu_roofline.report.code import Code, CodeFunction, ImportedFile
 from ncu_roofline.report.kernel import Device, Kernel, Launch
 from ncu_roofline.report.metrics import Instances, Metrics, Value
 from ncu_roofline.report.reader import Report, read_report
@@ -10,8 +11,11 @@ from ncu_roofline.report.session import Process, Session
 from ncu_roofline.report.writer import KernelData, ReportData, encode_report, write_report
 
 __all__ = [
+    "Code",
+    "CodeFunction",
     "Device",
     "FocusMetric",
+    "ImportedFile",
     "Instances",
     "Kernel",
     "KernelData",

@@ -147,6 +147,11 @@ def scan(raw: RawFile) -> Iterator[Block]:
         start = block.end
 
 
+def block_at(raw: RawFile, start: int) -> Block:
+    """The block at an offset that `scan` has found.  Raises RooflineError if it can't be read any more."""
+    return _block(raw, start, 0)
+
+
 def _block(raw: RawFile, start: int, whole: int) -> Block:
     data, size = raw.data, len(raw.data)
     length = _LENGTH.unpack(data[start : start + 4])[0] if start + 4 <= size else 0

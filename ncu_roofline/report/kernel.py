@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.report.code import Code, CodeIndex
 from ncu_roofline.report.framing import RawFile
 from ncu_roofline.report.metrics import Layouts, MetricRecord, Metrics, Value, read_record
 from ncu_roofline.report.rules import RuleResult, read_rule
@@ -21,6 +22,8 @@ _REGISTERED = 3  # type of an NVTX message whose text is in the string table of 
 _SHOWN_NAME = 60  # characters of a name at a prompt
 TIME_METRIC = "gpu__time_duration.sum"
 DEVICE_PREFIX = "device__attribute_"
+_ADDRESSES_END = 1 << 64
+_FUNCTION_ADDRESSES = "launch__function_pcs"
 Dim3 = tuple[int, int, int]
 
 
@@ -104,6 +107,7 @@ class Source:
 
     raw: RawFile
     layouts: Layouts
+    code: CodeIndex
 
     def record(self, place: Place) -> MetricRecord:
         """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
@@ -183,6 +187,39 @@ class Kernel:
         body = self._parse(self._place.kind.body_message)
         raw, offset = self._source.raw, self._place.offset
         return tuple(read_rule(raw.decode("RuleResult", data, offset)) for data in getattr(body, "rules", ()))
+
+    @property
+    def code(self) -> Code | None:
+        """The module it is from, with cubin and imported sources; None if the report has none.
+
+        Read when asked for; kept is the one that was asked for last in the report.
+        """
+        if self.kind != "kernel":
+            return None  # only these refer to one
+        source = self._parse("KernelSource").source
+        return self._source.code.find(self.process, source.reference) if source.HasField("reference") else None
+
+    def base_address(self) -> int | None:
+        """The address of its first instruction in bytes, to which those of `Metrics.by_address` are relative; None if unknown.
+
+        Raises RooflineError for damaged bytes.
+        """
+        # lists the kernel and the functions that it calls, in an order that does not tell which is which
+        listed = self._function_addresses()
+        if len(listed) == 1:
+            return listed.pop()
+        code = self.code
+        named = {function.address for function in code.functions if function.name == self.mangled_name} if code else set()
+        found = named & listed if listed else named
+        return found.pop() if len(found) == 1 else None
+
+    def _function_addresses(self) -> set[int]:
+        """Those that are addresses at all; the scalar is their sum, or from 2025 on how many they are."""
+        if not self.metrics.has_name(_FUNCTION_ADDRESSES):
+            return set()
+        values = [value for _, value in self.metrics.instances(_FUNCTION_ADDRESSES)]
+        numbers = {value for value in values if isinstance(value, (int, float)) and 0 < value < _ADDRESSES_END}
+        return {int(value) for value in numbers if value == int(value)}  # doubles in old releases
 
     def _parse(self, message: str) -> Any:
         return self._source.raw.parse(message, self._place.offset, self._place.length)

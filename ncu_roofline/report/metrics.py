@@ -7,6 +7,7 @@ order that occurs (`Layout`).  Where a name occurs twice in one result, the last
 from __future__ import annotations
 
 import functools
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from ncu_roofline.texts import clean, shorten
 
 Value = float | int | str
 Instances = list[tuple[Value | None, Value | None]]
+ByAddress = tuple["array[int]", "array[float]"]
 
 _LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
 _SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
@@ -116,6 +118,32 @@ def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances
     return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
 
 
+def decode_by_address(raw: RawFile, record: MetricRecord, name: str) -> ByAddress:
+    """`Metrics.by_address`: all at once where ids are of one type and values too, as in every release."""
+    item = record.items[record.layout.index[name]]
+    merged = raw.decode("MetricInstances", item, record.offset).instances
+    count = len(raw.decode("InstanceBytes", item, record.offset).instances)
+    addresses = _whole_column(merged.correlation, ("uint64", "uint32"), count)
+    values = _whole_column(merged.value, _NUMERIC_FIELDS, count)
+    if addresses is not None and values is not None:
+        return array("Q", addresses), array("d", values)
+    result = array("Q"), array("d")
+    for address, value in decode_instances(raw, record, name):
+        if isinstance(address, int) and isinstance(value, (int, float)):
+            result[0].append(address)
+            result[1].append(value)
+    return result
+
+
+def _whole_column(values: Any, kinds: Sequence[str], count: int) -> list[Any] | None:
+    """The values of the only type that occurs, if each of ``count`` instances has one."""
+    columns = {kind: getattr(values, kind) for kind in ("text", *_NUMERIC_FIELDS)}
+    found = [kind for kind, column in columns.items() if len(column)]
+    if len(found) != 1 or found[0] not in kinds or len(columns[found[0]]) != count:
+        return None
+    return list(columns[found[0]][:])
+
+
 def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
     """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
     item = record.items[record.layout.index[name]]
@@ -187,6 +215,14 @@ class Metrics(Mapping[str, Value]):
         name that is not in the report.
         """
         return decode_instances(self._raw, self._record, name)
+
+    def by_address(self, name: str) -> ByAddress:
+        """Addresses (array of type Q) and values (type d) of the instances whose correlation ids are integers, in file order.
+
+        Those without such an id, or without a number as value, are left out; both arrays are empty if there are none.  Integers
+        beyond 2^53 are rounded.  Raises KeyError for a name that is not in the report.
+        """
+        return decode_by_address(self._raw, self._record, name)
 
     def _item(self, name: str) -> bytes:
         return self._record.items[self._record.layout.index[name]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import PurePath
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any, overload
 
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.report.code import CodeIndex
 from ncu_roofline.report.empty import EMPTY, SHORT, check_short, is_empty
 from ncu_roofline.report.framing import Block, RawFile, open_raw, scan
 from ncu_roofline.report.kernel import DEVICE_PREFIX, TIME_METRIC, Device, Kernel, Launch, Place, Source, device_of, read_launch
@@ -60,7 +62,8 @@ class _Contents:
 
     def __init__(self, raw: RawFile) -> None:
         self._raw = raw
-        self._processes: dict[bytes, Process] = {}
+        self.processes: dict[bytes, Process] = {}
+        self.with_code = array("Q")
         self.strings: list[bytes] = []
         self.places: list[Place] = []
         self.empty = self._short = 0
@@ -73,6 +76,8 @@ class _Contents:
         self.strings.extend(header.strings.strings)
         self.sessions.extend(header.session)
         process = self._process(header.process, block.start)
+        if block.counts[0]:
+            self.with_code.append(block.start)
         for kind, offset, length in block.results():
             if is_empty(self._raw, KINDS[kind], offset, length):
                 self.empty += 1
@@ -82,9 +87,9 @@ class _Contents:
                 self.places.append(Place(KINDS[kind], offset, length, process))
 
     def _process(self, data: bytes, offset: int) -> Process:
-        if data not in self._processes:
-            self._processes[data] = read_process(self._raw.decode("Process", data, offset))
-        return self._processes[data]
+        if data not in self.processes:
+            self.processes[data] = read_process(self._raw.decode("Process", data, offset))
+        return self.processes[data]
 
     def session_message(self) -> Any:
         """The details of all blocks, merged: what protobuf does with joined messages."""
@@ -92,7 +97,7 @@ class _Contents:
 
     def first_process(self) -> Process:
         """The first process that a block names."""
-        return next((process for data, process in self._processes.items() if data), Process())
+        return next((process for data, process in self.processes.items() if data), Process())
 
 
 class Report:
@@ -106,7 +111,7 @@ class Report:
         self._session_devices = tuple(_session_device(device) for device in merged.devices)
         self._raw = raw
         strings = [data.decode("utf-8", "replace") for data in contents.strings]
-        self._source = Source(raw, Layouts(raw, strings))
+        self._source = Source(raw, Layouts(raw, strings), CodeIndex(raw, contents.with_code, contents.processes))
         self._names = frozenset(strings)
         self._places = contents.places
         self._empty = contents.empty

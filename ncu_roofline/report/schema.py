@@ -54,6 +54,19 @@ Executable: path=1 bytes, folder=2 bytes, arguments=3 bytes
 
 Settings: sections=7 bytes, clock_control=8 bytes, replay=11 bytes
 
+SourceId: id=1 uint64
+
+SourceRecord: id=1 uint64, cubin=4 bytes, major=5 uint32, capability=6 uint32, zero=7 uint32,
+  files=8 FileTable, functions=9 FunctionTable
+
+FileTable: files=1 bytes*
+
+ImportedFile: name=1 bytes, text=2 bytes
+
+FunctionTable: functions=1 bytes*
+
+CodeFunction: name=1 bytes, address=2 uint64, symbol=3 uint64
+
 Dim3: x=1 uint64, y=2 uint64, z=3 uint64
 
 ClockStatus: requested=1 bool, locked=2 bool
@@ -70,6 +83,8 @@ GraphHead: {_HEAD_FIELDS}, stream=12 uint32, clock=13 ClockStatus
 CmdlistHead: {_HEAD_FIELDS}, stream=12 uint32, clock=13 ClockStatus, display_name=18 bytes, launches=20 CmdlistLaunch*
 
 CmdlistLaunch: grid=1 Dim3, block=2 Dim3
+
+KernelSource: source=15 Source
 
 KernelBody: sections=17 bytes*, rules=19 bytes*
 

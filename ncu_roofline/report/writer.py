@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncu_roofline.files import write_atomically
+from ncu_roofline.report.code import Code
 from ncu_roofline.report.compressed import as_named
 from ncu_roofline.report.framing import file_start, pack_block
 from ncu_roofline.report.kernel import DEVICE_PREFIX, Device, Dim3, device_of, pushed
@@ -17,6 +18,7 @@ from ncu_roofline.report.schema import KINDS, message
 from ncu_roofline.report.session import Process, Session
 
 _THREAD = 1
+_FIRST_MODULE = 1 << 32  # numbers as ncu gives them
 _UINT64_END = 1 << 64
 _KINDS = {kind.name: kind for kind in KINDS}
 # What the format can hold besides metrics, sections and NVTX ranges, by kind.
@@ -34,8 +36,8 @@ class KernelData:
 
     ``metrics`` has the scalars: an int becomes an unsigned counter, a float (or an int out of its range) a double, a str text.
     ``instances`` has (correlation id or None, value) pairs; a name that is in it only is a metric without a scalar.
-    ``sections`` are serialized ProfilerSection messages.  Names, grid and block are kept by kernels only, rule results by
-    kernels and command lists.
+    ``sections`` are serialized ProfilerSection messages.  Names, grid, block and ``code`` are kept by kernels only, rule
+    results by kernels and command lists.  Equal ``code`` is written once.
     """
 
     name: str
@@ -52,6 +54,7 @@ class KernelData:
     rule_results: Sequence[RuleResult] = ()
     nvtx: Sequence[str] = ()
     clock_locked: bool | None = None
+    code: Code | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,13 @@ def encode_report(data: ReportData) -> Iterator[bytes]:
     yield pack_block(_header(process, _session(data.session)), [])
     names = _Names()
     devices = set[Device]()
+    modules = dict[Code, int]()
     for kernel in data.kernels:
-        yield _kernel_block(kernel, process, names)
         device = device_of(kernel.metrics)
+        if kernel.code is not None and kernel.code not in modules:
+            modules[kernel.code] = _FIRST_MODULE + len(modules)
+            yield _code_block(kernel.code, modules[kernel.code], device, process)
+        yield _kernel_block(kernel, process, names, None if kernel.code is None else modules[kernel.code])
         if device is not None and device not in devices:
             devices.add(device)
             yield pack_block(_header(process, _session_device(device)), [])
@@ -151,13 +158,37 @@ class _Names:
         return new
 
 
-def _kernel_block(kernel: KernelData, process: bytes, names: _Names) -> bytes:
+def _code_block(code: Code, number: int, device: Device | None, process: bytes) -> bytes:
+    """A block with a source record; ncu disassembles for the chip that it names."""
+    record = message("SourceRecord")(id=number)
+    if code.cubin:
+        record.cubin = code.cubin
+    if device is not None and device.compute_capability is not None:
+        major, minor = device.compute_capability
+        record.major, record.capability, record.zero = major, major << 16 | minor, 0
+    for file in code.files:
+        entry = message("ImportedFile")(name=file.name.encode(), text=file.text.encode())
+        record.files.files.append(entry.SerializeToString())
+    for function in code.functions:
+        entry = message("CodeFunction")(name=function.name.encode(), address=function.address)
+        if function.symbol is not None:
+            entry.symbol = function.symbol
+        record.functions.functions.append(entry.SerializeToString())
+    header = _header(process)
+    header.sources = 1
+    return pack_block(header, [record.SerializeToString()])
+
+
+def _kernel_block(kernel: KernelData, process: bytes, names: _Names, module: int | None) -> bytes:
     kind = _KINDS.get(kernel.kind)
     if kind is None:
         raise ValueError(f"{kernel.kind!r} is not a kind of result: {', '.join(_KINDS)}")
     result = message(kind.result_message)(thread_id=_THREAD, api_call_id=0, context=kernel.context)
     if kernel.kind == "kernel":
         _set_kernel(result, kernel)
+        result.source.SetInParent()
+        if module is not None:
+            result.source.reference = module
     _set_common(result, kernel, _CARRIES[kernel.kind])
     _set_metrics(result, kernel, names)
     header = _header(process)
@@ -176,7 +207,6 @@ def _set_kernel(result: Any, kernel: KernelData) -> None:
     result.offset.x = result.offset.y = result.offset.z = 0
     for size, (x, y, z) in ((result.grid, kernel.grid), (result.block, kernel.block)):
         size.x, size.y, size.z = x, y, z
-    result.source.SetInParent()
 
 
 def _set_common(result: Any, kernel: KernelData, carries: set[str]) -> None:

@@ -25,8 +25,11 @@ from ncu_roofline.sectionfile.section import (
     SectionPoint,
     SectionRoof,
     SectionTable,
+    SectionTimeline,
     SectionWall,
     Style,
+    TimelineGroup,
+    TimelineRow,
 )
 
 # Where the fields of the model stand in the message: path and kind, a list for a repeated field, no path for fields of the
@@ -63,6 +66,9 @@ _FORMS: dict[Any, dict[str, tuple[str, Any]]] = {
         "walls": ("Walls", [SectionWall]),
     },
     SectionTable: {"label": ("Label", str), "metrics": ("Metrics", [SectionMetric]), "columns": ("Columns", int)},
+    TimelineRow: {"label": ("Label", str), "metrics": ("Metrics", [SectionMetric])},
+    TimelineGroup: {"label": ("Label", str), "rows": ("MetricRows", [TimelineRow])},
+    SectionTimeline: {"groups": ("MetricGroups", [TimelineGroup])},
     Section: {
         "identifier": ("Identifier", str),
         "display_name": ("DisplayName", str),
@@ -76,6 +82,7 @@ _FORMS: dict[Any, dict[str, tuple[str, Any]]] = {
         "definitions": ("MetricDefinitions.MetricDefinitions", [Definition]),
     },
 }
+_ITEMS: dict[type, str] = {SectionTable: "Table", SectionChart: "RooflineChart", SectionTimeline: "Timeline"}
 _VALUES = {PerSecondValue: _PER_SECOND, MetricValue: "Metric", ConstantValue: "Constant"}
 MOST_BYTES = 2_000_000
 """Of a section, as text or message: the largest known, of Nsight Compute, has 0.6 MB."""
@@ -106,14 +113,17 @@ def section_of(message: Any) -> Section:
     """The section that a message holds.  Raises ValueError for one without identifier, or nested beyond reason."""
     if not message.Identifier:
         raise ValueError("section without identifier")
-    tables, charts = [], []
+    tables, charts, timelines = [], [], []
     for item, body, filters in _items(message):
         if item.HasField("Table"):
             tables.append(replace(read(SectionTable, item.Table), body=body, filters=filters))
         if item.HasField("RooflineChart"):
             charts.append(replace(read(SectionChart, item.RooflineChart), body=body, filters=filters))
+        if item.HasField("Timeline"):
+            timelines.append(replace(read(SectionTimeline, item.Timeline), body=body, filters=filters))
     sets = tuple(_text(Set.Identifier) for Set in message.Sets)
-    return replace(read(Section, message), sets=sets, tables=tuple(tables), charts=tuple(charts))
+    made = replace(read(Section, message), sets=sets, tables=tuple(tables), charts=tuple(charts))
+    return replace(made, timelines=tuple(timelines))
 
 
 def _items(section: Any) -> Iterator[tuple[Any, str, tuple[ArchFilter, ...]]]:
@@ -168,7 +178,7 @@ def encode_section(section: Section) -> bytes:
     for one in section.sets:
         message.Sets.add(Identifier=one.encode())
     bodies: dict[str, Any] = {}
-    parts: tuple[SectionTable | SectionChart, ...] = (*section.tables, *section.charts)
+    parts: tuple[SectionTable | SectionChart | SectionTimeline, ...] = (*section.tables, *section.charts, *section.timelines)
     for shown in parts:
         if shown.body not in bodies:
             bodies[shown.body] = message.Body.add(DisplayName=shown.body.encode())
@@ -177,7 +187,7 @@ def encode_section(section: Section) -> bytes:
             item = item.HorizontalContainer.Items.add() if depth else item
             if around != EVERYWHERE:
                 _write(around, item.Filter)
-        content = item.Table if isinstance(shown, SectionTable) else item.RooflineChart
+        content = getattr(item, _ITEMS[type(shown)])
         content.SetInParent()
         _write(shown, content)
     data: bytes = message.SerializeToString()

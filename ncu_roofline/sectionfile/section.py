@@ -203,6 +203,31 @@ class SectionTable:
 
 
 @dataclass(frozen=True)
+class TimelineRow:
+    """What is drawn over each other along the time."""
+
+    label: str
+    metrics: tuple[SectionMetric, ...]
+
+
+@dataclass(frozen=True)
+class TimelineGroup:
+    """Rows under one heading."""
+
+    label: str
+    rows: tuple[TimelineRow, ...]
+
+
+@dataclass(frozen=True)
+class SectionTimeline:
+    """Metrics of a section body that are sampled over the time of a launch (2023.3 and later)."""
+
+    groups: tuple[TimelineGroup, ...]
+    body: str = ""
+    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
+
+
+@dataclass(frozen=True)
 class Definition:
     """A derived metric."""
 
@@ -215,7 +240,7 @@ class Definition:
 class Section:
     """A ProfilerSection message, as far as rooflines need it; `metrics` are collected without being shown.
 
-    Tables stand above the charts of their body, and containers of body items are known by their filters only.
+    Tables stand above the charts of their body, timelines below, and containers of body items are known by their filters only.
     """
 
     identifier: str
@@ -231,11 +256,16 @@ class Section:
     definitions: tuple[Definition, ...] = ()
     tables: tuple[SectionTable, ...] = ()
     charts: tuple[SectionChart, ...] = ()
+    timelines: tuple[SectionTimeline, ...] = ()
 
     def shown(self) -> Iterator[SectionMetric]:
-        """Every metric of header, tables and charts."""
+        """Every metric of header, tables, charts and timelines."""
         yield from self.header
         for table in self.tables:
             yield from table.metrics
         for chart in self.charts:
             yield from chart.metrics()
+        for timeline in self.timelines:
+            for group in timeline.groups:
+                for row in group.rows:
+                    yield from row.metrics

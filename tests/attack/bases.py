@@ -6,16 +6,28 @@ import functools
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ncu_roofline.annotate import annotate
 from ncu_roofline.files import pack_folder
-from ncu_roofline.report import FocusMetric, KernelData, ReportData, RuleMessage, RuleResult, Session, encode_report
+from ncu_roofline.report import (
+    Code,
+    CodeFunction,
+    FocusMetric,
+    ImportedFile,
+    KernelData,
+    ReportData,
+    RuleMessage,
+    RuleResult,
+    Session,
+    encode_report,
+)
 from ncu_roofline.report.schema import message
 from tests.attack.document import Document
 from tests.attack.fields import repeated
-from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, opcodes, timing, traffic
+from tests.factory import A100, H100, NO_WORK, Metrics, by_address, complete, flops, kernel, opcodes, timing, traffic
 from tests.instruction_factory import accesses, executed
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
@@ -131,6 +143,18 @@ def _opcodes() -> bytes:
     return encoded(kernel(metrics, "gemm", instances=counts), kernel(metrics, "gemm2", instances=counts))
 
 
+def _code() -> bytes:
+    base = 0x7F00_0000_0100
+    counts = by_address(base, inst_executed=[64.0] * 9, thread_inst_executed_true=range(9), group__samples=(1.0, 0.0, 7.0))
+    code = Code(
+        cubin=b"\x7fELF\2\1\1" + bytes(range(256)),
+        files=(ImportedFile("/home/user/k.cu", "__global__ void k() {\n}\n"), ImportedFile("k.h", "")),
+        functions=(CodeFunction("_Z1kv", base, 7), CodeFunction("helper", base + 4096)),
+    )
+    both = [kernel(complete(), name, mangled_name="_Z1kv", instances=counts, code=code) for name in ("k()", "k2()")]
+    return encoded(*both, kernel(complete(), "k3()", code=replace(code, cubin=b"")))
+
+
 def _annotated() -> bytes:
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         source, target = Path(folder) / "a.ncu-rep", Path(folder) / "b.ncu-rep"
@@ -139,7 +163,14 @@ def _annotated() -> bytes:
         return target.read_bytes()
 
 
-MADE = {"several": _several, "two chips": _two_chips, "kinds": _kinds, "opcodes": _opcodes, "annotated": _annotated}
+MADE = {
+    "several": _several,
+    "two chips": _two_chips,
+    "kinds": _kinds,
+    "opcodes": _opcodes,
+    "code": _code,
+    "annotated": _annotated,
+}
 
 
 @functools.cache

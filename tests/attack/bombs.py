@@ -9,12 +9,12 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from ncu_roofline.report import KernelData, RuleMessage, RuleResult
+from ncu_roofline.report import Code, CodeFunction, KernelData, RuleMessage, RuleResult
 from ncu_roofline.report.framing import file_start
 from ncu_roofline.report.schema import message
 from tests.attack.bases import embedded_section, encoded
 from tests.attack.document import Document, Part
-from tests.factory import complete, kernel
+from tests.factory import by_address, complete, kernel
 from tests.report.factory import block
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
@@ -60,6 +60,19 @@ def _instances(scale: int) -> bytes:
     many = [(f"OP{index}", 1.0) for index in range(10_000 * scale)]
     names = ("sass__thread_inst_executed_true_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode_with_modifier_all")
     return encoded(kernel(complete(), instances=dict.fromkeys(names, many)))
+
+
+def _addresses(scale: int) -> bytes:
+    return encoded(kernel(complete(), instances=by_address(1 << 40, inst_executed=range(20_000 * scale))))
+
+
+def _functions(scale: int) -> bytes:
+    functions = tuple(CodeFunction(f"f{index}", 16 * index) for index in range(5_000 * scale))
+    return encoded(kernel(complete(), code=Code(functions=functions)))
+
+
+def _sources(scale: int) -> bytes:
+    return encoded(kernel(complete())) + block([b"\x08\x01"] * (10_000 * scale), sources=10_000 * scale)
 
 
 def _ranges(scale: int) -> bytes:
@@ -116,6 +129,9 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "names of metrics": _names,
     "metrics": _metrics,
     "opcodes": _instances,
+    "addresses": _addresses,
+    "functions of a module": _functions,
+    "records of a module": _sources,
     "NVTX ranges inside each other": _ranges,
     "messages of a rule": _rules,
     "sections": _sections,

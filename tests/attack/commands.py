@@ -20,6 +20,8 @@ show --source embedded --json --full-paths {r}
 show --view time --launch-latency 4us --width 80 {r}
 show --view instruction {r}
 show --view instruction --by kernel --kernel . {r}
+show --view phases {r}
+show --view phases --json {r}
 show --trajectory {b} {r}
 show --label nvtx --all --notes {r}
 show --label 'nvtx:(s.*)' --json {r}
@@ -78,6 +80,28 @@ render {r} -o {o}.csv --view time --table absent
 render {r} -o {o}.parquet --table kernels
 render {r} -o {o} --format nersc
 render {r} -o - --format csv --force
+render {r} -o {o}.csv --view phases --table bands
+render {r} -o {o}.parquet --view phases --table sampled
+render {r} -o {o}.html --view phases
+source {r}
+source --all --by loop --top 3 --width 70 {r}
+source --by function --sort work --ascii {r}
+source --json --keep-going --full-paths {r} {b}
+source --no-disassembly --by instruction --rows 5 --launch 0-3 {r}
+source {r} -o {o}.csv --table instructions --kernel . --nvtx s
+source {r} -o {o}.csv --table stalls --by outer-line
+source {r} -o {o}.csv --table findings
+source {r} -o {o}.csv --table outer_lines
+source {r} -o {o}.csv --table totals
+source {r} -o {o}.csv --table functions
+source {r} -o {o}.parquet --table loops
+source {r} -o {o}.parquet --table lines
+source {r} -o {o}.md --title T --ceilings auto --by line
+source {r} -o {o}.json --clock max --force
+source {r} -o {o}.txt --source-folder .
+source {r} -o - --format csv
+source {r} -o {o}.html --theme dark
+source {r} -o {o}.svg
 render --keep-going {r} {b} -o {o}.json --clock max --ceilings auto
 """
 

@@ -12,6 +12,7 @@ from ncu_roofline.report.schema import KINDS, message
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
 MESSAGES = {kind.counter: kind.result_message for kind in KINDS}
+_RECORDS = {**MESSAGES, "sources": "SourceRecord"}
 NUMBERS = ("double", "uint64", "float", "uint32")  # the fields of a value that are numbers
 
 
@@ -122,7 +123,7 @@ class Document:
 
 
 def _message(counter: str, data: bytes) -> Any:
-    return message(MESSAGES[counter]).FromString(data) if counter in MESSAGES else data
+    return message(_RECORDS[counter]).FromString(data) if counter in _RECORDS else data
 
 
 def number_of(value: Any) -> float | None:

@@ -16,6 +16,8 @@ EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**5
 _INSIDE = {
     ("BlockHeader", 3): "Session",
     ("BlockHeader", 6): "Process",
+    ("FileTable", 1): "ImportedFile",
+    ("FunctionTable", 1): "CodeFunction",
     ("KernelResult", 17): ROOT,
     ("KernelResult", 19): "RuleResult",
     ("CmdlistResult", 7): ROOT,

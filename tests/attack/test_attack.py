@@ -27,7 +27,7 @@ from tests.attack.fields import encode, sites, tree
 
 SEED = 1
 _EACH = 10
-READING = ("show", "render", "explain", "advise", "annotate", "compare", "ranks", "portability")
+READING = ("show", "source", "render", "explain", "advise", "annotate", "compare", "ranks", "portability")
 
 
 def found_by(campaign: Campaign, numbers: Sequence[int]) -> list[str]:
@@ -88,6 +88,8 @@ def test_every_field_of_the_schema_is_met() -> None:
     views = {
         "FileHeader",
         "Source",
+        "SourceId",
+        "KernelSource",
         "MetricScalar",
         "MetricInstances",
         "InstanceBytes",
@@ -109,6 +111,7 @@ def test_every_field_of_the_schema_is_met() -> None:
 def _sites(data: bytes) -> list[wire.Site]:
     document = Document.of(data)
     messages = [part.header for part in document.parts] + document.results
+    messages += [record for part in document.parts for kind, record in part.records if kind == "sources"]
     return [site for one in messages for site in sites(one.DESCRIPTOR.name, tree(one))]
 
 

@@ -20,7 +20,7 @@ from ncu_roofline.report import FocusMetric, RuleMessage, RuleResult, read_repor
 from ncu_roofline.report.framing import check_file_header, file_start, frame, open_raw, scan
 from ncu_roofline.report.schema import MAGIC, message
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
-from tests.factory import A100, H100, NO_WORK, complete, kernel, report, timing, traffic
+from tests.factory import A100, H100, NO_WORK, by_address, complete, kernel, report, timing, traffic
 from tests.report.frames import SKIPPABLE, by_hand, packed
 
 READING = {
@@ -30,6 +30,7 @@ READING = {
     "show --view time": ("show", "--view", "time", "--launch-latency", "4us"),
     "show --source embedded": ("show", "--source", "embedded"),
     "show --view instruction": ("show", "--view", "instruction"),
+    "show --view phases": ("show", "--view", "phases"),
     "explain": ("explain",),
     "explain --json": ("explain", "--json"),
     "explain --view instruction": ("explain", "--view", "instruction"),
@@ -46,9 +47,19 @@ READING = {
 }
 SUFFIXES = ("html", "png", "svg", "pdf", "csv", "json", "md", "txt", "parquet")
 COMMANDS = {**READING, **{f"render {suffix}": ("render", suffix) for suffix in SUFFIXES}}
+# These refuse reports without counts by instruction, damaged or not.
+SOURCE = {
+    "source": ("source",),
+    "source --by instruction": ("source", "--by", "instruction"),
+    "source --json": ("source", "--json"),
+    "source csv": ("source", "-o", "-", "--format", "csv"),
+    "source html": ("source", "-o", "-", "--format", "html"),
+}
+ALL = COMMANDS | SOURCE
 # All commands share the readers: by default some of each kind run, every one in the exhaustive run.
 SOME_COMMANDS = pytest.mark.sampled("show", "show --json", "explain", "advise", "ranks", "* md", "* csv", "* html", "* svg")
 EVERY_COMMAND = pytest.mark.parametrize("name", COMMANDS)
+SOURCE_TOO = pytest.mark.parametrize("name", ALL)
 
 
 @pytest.fixture
@@ -58,10 +69,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A report of three launches on two chips, one of them without floating-point work."""
+    """A report of three launches on two chips, one of them without floating-point work, one with counts by instruction."""
     path = tmp_path_factory.mktemp("whole") / "whole.ncu-rep"
     idle = {**A100, **timing(), **NO_WORK, **traffic(1, 1, 1)}
-    launches = [kernel(complete(), nvtx=("outer", "inner")), kernel(complete(H100), "void second(float *)"), kernel(idle)]
+    counted = by_address(0x7F0000000000, inst_executed=[1.0] * 8, smsp__pcsamp_sample_count=[2.0] * 8)
+    launches = [
+        kernel(complete(), nvtx=("outer", "inner"), instances=counted),
+        kernel(complete(H100), "void second(float *)"),
+        kernel(idle),
+    ]
     return report(path, *launches).read_bytes()
 
 
@@ -73,7 +89,7 @@ def sources(name: str, source: Path) -> tuple[Path, ...]:
 def execute(run: Command, name: str, source: Path, folder: Path) -> tuple[Outcome, bytes]:
     """The outcome of one of COMMANDS on ``source``, and what it printed or wrote."""
     if not name.startswith("render"):
-        outcome = run(*COMMANDS[name], *sources(name, source))
+        outcome = run(*ALL[name], *sources(name, source))
         return outcome, outcome.out.encode()
     if name == "render parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -147,7 +163,7 @@ BAD: dict[str, Callable[[bytes, Path], bytes]] = {
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("bad", BAD)
-@EVERY_COMMAND
+@SOURCE_TOO
 def test_damaged_files(run: Command, tmp_path: Path, folder: Path, whole: bytes, name: str, bad: str) -> None:
     path = tmp_path / "bad.ncu-rep"
     path.write_bytes(BAD[bad](whole, path))
@@ -168,7 +184,7 @@ def test_a_compressed_report_says_the_same(run: Command, tmp_path: Path, folder:
 
 
 @SOME_COMMANDS
-@EVERY_COMMAND
+@SOURCE_TOO
 def test_missing_and_folder(run: Command, tmp_path: Path, folder: Path, name: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -186,7 +202,7 @@ def test_an_empty_name_is_not_the_current_folder(
 
 
 @SOME_COMMANDS
-@EVERY_COMMAND
+@SOURCE_TOO
 def test_no_kernels_and_no_metrics(run: Command, tmp_path: Path, folder: Path, name: str) -> None:
     for path in (report(tmp_path / "none.ncu-rep"), report(tmp_path / "bare.ncu-rep", kernel({}), kernel({}))):
         outcome, _ = execute(run, name, path, folder)
@@ -208,7 +224,7 @@ def test_truncated_anywhere(run: Command, tmp_path: Path, whole: bytes) -> None:
 @pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.exhaustive)])
 def test_bit_flips(run: Command, tmp_path: Path, folder: Path, whole: bytes, count: int) -> None:
     path, generator = tmp_path / "flipped.ncu-rep", random.Random(20)
-    names = [name for name in COMMANDS if name not in ("render png", "render pdf", "render svg")]
+    names = [name for name in ALL if name not in ("render png", "render pdf", "render svg")]
     refused = 0
     for number in range(count):
         data = bytearray(whole)
@@ -219,9 +235,18 @@ def test_bit_flips(run: Command, tmp_path: Path, folder: Path, whole: bytes, cou
             outcome, _ = execute(run, name, path, folder)
             if outcome.code:
                 assert_refused(outcome, path)
-            (folder / f"out.{COMMANDS[name][-1]}").unlink(missing_ok=True)
+            (folder / f"out.{ALL[name][-1]}").unlink(missing_ok=True)
             refused += outcome.code
     assert count / 10 < refused < 1.15 * count  # neither is everything refused nor does everything pass
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_source_of_an_intact_report(run: Command, tmp_path: Path, folder: Path, whole: bytes, name: str) -> None:
+    path = tmp_path / "whole.ncu-rep"
+    path.write_bytes(whole)
+    outcome, data = execute(run, name, path, folder)
+    assert (outcome.code, bool(data)) == (0, True)
+    check_harmless(name, data, outcome)
 
 
 @SOME_COMMANDS

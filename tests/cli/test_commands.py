@@ -113,7 +113,7 @@ class TestShow:
         assert {row["report"] for row in rows(*paths)["kernels"]} == {"a/same.ncu-rep", "b/same.ncu-rep"}
         assert {row["report"] for row in rows(*paths, "--full-paths")["kernels"]} == set(map(str, paths))
         assert "Add --json" in run("show", other, "--full-paths").err
-        for view in ("roofline", "time", "instruction"):
+        for view in ("roofline", "time", "instruction", "phases"):
             assert "secret" not in run("show", tmp_path, "--view", view, "--notes").out
         assert "secret" not in run("explain", tmp_path).out
 

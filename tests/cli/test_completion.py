@@ -22,7 +22,7 @@ CASES = {
     "show --precision tensor.t": {"tensor.tf32"},
     "explain --level d": {"dram"},
     "render x --format p": {"png", "pdf", "parquet"},
-    "show x --view ": {"roofline", "time", "instruction"},
+    "show x --view ": {"roofline", "time", "instruction", "phases"},
     "list l": {"levels"},
     "show a-rep": {"a-report.ncu-rep"},
     "render x -o a-rep": {"a-report.ncu-rep"},

@@ -75,7 +75,9 @@ class TestGallery:
     def test_what_to_see_is_there(self, made: tuple[Path, Outcome]) -> None:
         """The sentences of the gallery against what the program says of its reports."""
         folder, _ = made
-        texts = {name: str(exhibit.frames(folder).kernels[["kernel", "verdict"]].values) for name, exhibit in GALLERY.items()}
+        places = GALLERY["source"].frames(folder)
+        drawn = {name: exhibit.frames(folder) for name, exhibit in GALLERY.items() if name != "source"}
+        texts = {name: str(frames.kernels[["kernel", "verdict"]].values) for name, frames in drawn.items()}
         assert re.search(r"sigma_gpp_gpu<1>' 'memory: DRAM'.*sigma_gpp_gpu<6>' 'compute: FP64 FMA'", texts["gpp"], re.DOTALL)
         assert "'square_made_up_gemm' 'compute: Tensor FP16'" in texts["gemm"]
         assert "'skinny_made_up_gemm' 'memory: DRAM'" in texts["gemm"]
@@ -91,6 +93,8 @@ class TestGallery:
             "compute: FP64 FMA",
         ]
         assert set(changed["outcome"]) == {"faster", "slower", "same", "added", "removed"}
+        said = set(zip(places.findings["finding"], places.findings["line"], strict=True))
+        assert said >= {("excess", 16), ("fp64-by-accident", 4)}
 
     def test_what_it_tells_to_try_works(
         self, run: Command, made: tuple[Path, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -102,7 +106,7 @@ class TestGallery:
         for place, text in ((tmp_path, outcome.out), (tmp_path / "copy", page)):
             monkeypatch.chdir(place)
             text = text.replace(" \\\n", "")
-            found = re.findall(r"ncu-roofline ((?:show|portability|explain|render|compare) .*)", text)
+            found = re.findall(r"ncu-roofline ((?:show|portability|explain|render|compare|source) .*)", text)
             assert len(found) == sum(len(one.next_steps) for one in GALLERY.values())
             for one in found:
                 assert run(*shlex.split(one)).code == 0, one

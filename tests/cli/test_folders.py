@@ -18,8 +18,10 @@ from ncu_roofline.analyses import ANALYSES, analysis_of, render
 from ncu_roofline.analyses.compare.frames import compare
 from ncu_roofline.analyses.portability.frames import portability
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.report.code import Code, ImportedFile
 from ncu_roofline.report.session import Process
 from ncu_roofline.texts import without_folders
+from tests.analyses.source_made import code_of, made_report
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document
 from tests.factory import A100, complete, kernel, timing
@@ -31,6 +33,9 @@ LINE = (
     "/home/telltale-user/build/gpp 512 /data/telltale-input/a.in --file=/data/telltale-more/b.in -I~/telltale-home/c.in "
     "/data/telltale-one/x:/data/telltale-two/y 1/2"
 )
+STENCIL = "_Z7stencilPKfPfi"
+NO_FILES = ("stalls", "totals", "findings", "loops")
+PICTURES = ("png", "pdf")
 EVERY = [(view, name) for view in ANALYSES for name in ANALYSES[view].formats]
 
 
@@ -56,6 +61,19 @@ def before(tmp_path: Path) -> Path:
 @pytest.fixture
 def after(tmp_path: Path) -> Path:
     return write(tmp_path / "telltale-new" / "after.ncu-rep", kernel(complete(seconds=2e-3), "void solve()"))
+
+
+@pytest.fixture
+def coded(tmp_path: Path) -> Path:
+    """A report whose line table and sources name folders: a part of the paths, and as long as the one that it replaces."""
+    code = code_of("80", STENCIL)
+    old, new = b"/tmp/ncu-roofline-kernels", b"/tmp/telltale-ine/kernels"
+    assert len(old) == len(new)
+    assert old in code.cubin
+    files = tuple(ImportedFile(file.name.replace(old.decode(), new.decode()), file.text) for file in code.files)
+    path = tmp_path / "telltale-code" / "coded.ncu-rep"
+    path.parent.mkdir()
+    return made_report(path, "80", STENCIL, code=Code(code.cubin.replace(old, new), files, code.functions))
 
 
 @pytest.fixture
@@ -92,12 +110,12 @@ def words_of(view: str, name: str, before: Path, after: Path, ceilings: Path) ->
 
 @pytest.mark.parametrize(("view", "name"), EVERY)
 def test_no_format_of_any_analysis_names_a_folder(
-    run: Command, tmp_path: Path, before: Path, after: Path, ceilings: Path, view: str, name: str
+    run: Command, tmp_path: Path, before: Path, after: Path, coded: Path, ceilings: Path, view: str, name: str
 ) -> None:
     if name == "parquet":
         pytest.importorskip("pyarrow")
     target = tmp_path / "out"
-    words = words_of(view, name, before, after, ceilings)
+    words = ("source", coded) if view == "source" else words_of(view, name, before, after, ceilings)
     several = name in ("csv", "parquet") and view != "portability"
     for table in ANALYSES[view].tables if several else ("",):
         chosen = ("--table", table) if table else ()
@@ -108,6 +126,7 @@ def test_no_format_of_any_analysis_names_a_folder(
         found = read(target.read_bytes())
         target.unlink()
         assert TELLTALE not in found, table
+        assert view != "source" or table in NO_FILES or name in PICTURES or "stencil.cu" in found
 
 
 @pytest.mark.parametrize("words", ["show", "show --json", "ranks", "compare", "compare --json", "advise", "advise --json"])

@@ -77,11 +77,11 @@ def test_every_field_that_holds_text_is_made_hostile(monkeypatch: pytest.MonkeyP
 
 _SHOWN = [
     words
-    for view in ("roofline", "time", "instruction")
+    for view in ("roofline", "time", "instruction", "phases")
     for words in (
         ("--view", view),
         ("--view", view, "--json"),
-        ("--view", view, "--by", "application"),
+        ("--view", view, "--by", "launch" if view == "phases" else "application"),
         ("--view", view, "--by", "kernel", "--clock", "max"),
         ("--view", view, "--level", "dram"),
         ("--view", view, "--kernel", "nothing"),
@@ -95,7 +95,7 @@ def test_show(words: tuple[str, ...], hostile: list[Path], run: Command) -> None
 
 
 @pytest.mark.parametrize("form", ["txt", "md", "csv", "json", "svg", "html"])
-@pytest.mark.parametrize("view", ["roofline", "time", "instruction"])
+@pytest.mark.parametrize("view", ["roofline", "time", "instruction", "phases"])
 def test_render(form: str, view: str, hostile: list[Path], tmp_path: Path, run: Command) -> None:
     target = tmp_path / f"out.{form}"
     words = ("--view", view, "-o", target, "--by", "launch")

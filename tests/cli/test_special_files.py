@@ -27,6 +27,7 @@ READING = {
     "compare": "compare {report} {x}",
     "ranks": "ranks {report} {x}",
     "portability": "portability {x}",
+    "source": "source {x}",
     "ceilings": "show {report} --ceilings {x}",
     "advise ceilings": "advise {report} --ceilings {x}",
     "generate": "generate --ceilings {x} -o {out}",

@@ -20,6 +20,7 @@ from ncu_roofline.cli.standard_input import NAME
 from ncu_roofline.report import compressed
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
+from tests.made_up_code import smooth
 
 TAKING = {
     "show": ["show", "-"],
@@ -30,13 +31,14 @@ TAKING = {
     "advise": ["advise", "-"],
     "compare": ["compare", "-", "{source}"],
     "ranks": ["ranks", "-"],
+    "source": ["source", "-"],
     "annotate": ["annotate", "-", "-o", "{folder}/out.ncu-rep"],
 }
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return report(tmp_path / "r.ncu-rep", kernel(complete(), "void compute(int)"))
+    return report(tmp_path / "r.ncu-rep", kernel(complete(), "void compute(int)"), smooth())
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def opcodes_of(command: list[str], nvdisasm: Path, target: str, folder: Path, ch
     ``chosen`` begins with the case that does nothing.
     """
     ptx = OLD_PTX_VERSION if target in OLD_TARGETS else PTX_VERSION
-    cubin, taken = _assemble(command, ptx, target, chosen, folder)
+    cubin, taken = assemble(command, ptx, target, chosen, folder)
     counted = _disassemble(nvdisasm, cubin)
     frame = counted[0]
     found = {}
@@ -76,7 +76,7 @@ def opcodes_of(command: list[str], nvdisasm: Path, target: str, folder: Path, ch
     return found
 
 
-def _assemble(command: list[str], ptx: str, target: str, left: list[Case], folder: Path) -> tuple[Path, list[Case]]:
+def assemble(command: list[str], ptx: str, target: str, left: list[Case], folder: Path) -> tuple[Path, list[Case]]:
     """A cubin of all cases that the assembler takes for ``target`` (``sm_90a``), and these cases, in order."""
     source, cubin = folder / f"{target}.ptx", folder / f"{target}.cubin"
     while True:

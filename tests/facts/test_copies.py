@@ -45,6 +45,13 @@ ON_PURPOSE = {
     "cli/generate.py": {"fp16"},
     # The columns of a public frame, fixed when it is imported.
     "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
+    "analyses/source/columns.py": {"shared", "fp64", "fp32", "fp16", "bf16"},
+    "analyses/source/counts.py": {"shared"},
+    "analyses/source/totals.py": {"shared"},
+    "analyses/source/text.py": {"shared"},
+    # Kinds of instructions.
+    "analyses/source/memory_findings.py": {"shared"},
+    "analyses/source/work_findings.py": {"fp64"},
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},
     # What must stand on a known GPU, and what a profiler must count of it.

@@ -13,7 +13,7 @@ import pytest
 from ncu_roofline.bench.campaign import Progress
 from ncu_roofline.cli import install
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine.machine import Machine
+from ncu_roofline.machine.machine import BYTES, Machine
 from ncu_roofline.machine.manifest import MANIFEST
 from tests.cli.command import Command, assert_refused
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, tree
@@ -119,7 +119,7 @@ def test_broken_ncu(script: str, reason: str, machine: Machine, run: Command, bi
 
 
 def test_hanging_ncu(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Machine.run, "__defaults__", (0.2,))
+    monkeypatch.setattr(Machine.run, "__defaults__", (0.2, BYTES))
     broken = program(bin_folder / "ncu", "#!/bin/sh\nwhile :; do :; done\n")
     outcome = run("install", "--ncu", broken)
     assert_refused(outcome, broken)

@@ -28,6 +28,7 @@ from ncu_roofline.report.command_line import read_command_line
 from ncu_roofline.report.framing import file_start, pack_block
 from ncu_roofline.report.schema import message
 from ncu_roofline.sectionfile import evaluate_charts, parse_section
+from tests.factory import by_address, kernel
 from tests.perf.advise import launches
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
@@ -111,6 +112,19 @@ def empty_records() -> None:
         assert opened.empty == 10**6
 
 
+@functools.cache
+def _addresses() -> Path:
+    path = _folder() / "addresses.ncu-rep"
+    write_report(path, ReportData([kernel({}, instances=by_address(1 << 40, inst_executed=range(100_000)))]))
+    return path
+
+
+def values_by_address() -> None:
+    """A metric of a kernel of 100,000 instructions."""
+    with read_report(_addresses()) as opened:
+        assert len(opened.kernels[0].metrics.by_address("inst_executed")[0]) == 100_000
+
+
 def rules_on_launches() -> None:
     """Our rules on 500 launches with the metrics of full sets; the promise is 20,000 in 60 s."""
     with read_report(_launches()) as opened:
@@ -124,6 +138,7 @@ LIMITS: dict[Callable[[], None], float] = {
     embedded_charts: 5.0,
     tables: 8.0,
     empty_records: 5.0,
+    values_by_address: 0.3,
     rules_on_launches: 1.5,
 }
 

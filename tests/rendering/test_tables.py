@@ -159,6 +159,13 @@ def test_csv_defuses_formulas(name: str) -> None:
     assert row["launch"] == "-1"
 
 
+@pytest.mark.parametrize(("name", "cell"), [("    do k = 1", "    do k = 1"), ("  =1+1", "'  =1+1"), ("   ", "")])
+def test_csv_keeps_what_a_text_is_indented_by(name: str, cell: str) -> None:
+    roofline = make_roofline(1)
+    roofline.points["kernel"] = name
+    assert csv_rows(render(roofline, "csv"))[0]["kernel"] == cell
+
+
 def test_csv_survives_line_ends_quotes_and_surrogates() -> None:
     roofline = make_roofline(1)
     roofline.points["kernel"] = pd.Series(['a"b,\r\nc\ud800'] * 3, dtype=object)

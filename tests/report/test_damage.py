@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import read_report
+from ncu_roofline.report import Code, CodeFunction, ImportedFile, read_report
 from ncu_roofline.report.framing import file_start, frame, open_raw, scan
 from ncu_roofline.report.schema import MAGIC, message
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
@@ -144,6 +144,8 @@ def read_everything(path: Path) -> None:
             for kernel in report.kernels:
                 str((kernel.nvtx, kernel.rule_results, kernel.sections, kernel.device, kernel.launch))
                 str([(name, kernel.metrics.get(name), kernel.metrics.instances(name)) for name in kernel.metrics.names()])
+                str([kernel.metrics.by_address(name) for name in kernel.metrics.names()])
+                str((kernel.code, kernel.base_address()))
     except RooflineError:
         pass
 
@@ -156,7 +158,9 @@ def flip(data: bytes, generator: random.Random) -> bytes:
 
 
 def written_report() -> bytes:
-    kernels = [saxpy(i, nvtx=("a",), instances={"i": [(1, 2), ("A", 3.5)]}) for i in range(3)]
+    code = Code(b"\x7fELF" + bytes(60), (ImportedFile("k.cu", "text"),), (CodeFunction("saxpy", 512, 1),))
+    counts = {"i": [(1, 2), ("A", 3.5)], "launch__function_pcs": [(0, 512)], "inst_executed": [(512, 7), (528, 8)]}
+    kernels = [saxpy(i, nvtx=("a",), instances=counts, code=code if i < 2 else None) for i in range(3)]
     return encoded([*kernels, saxpy(kind="range"), saxpy(kind="graph"), saxpy(kind="cmdlist")])
 
 
@@ -200,6 +204,7 @@ BLOCKS = st.one_of(
         lambda records, strings, **counts: block(records, strings, **counts),
         st.lists(st.binary(max_size=60), max_size=4),
         st.lists(st.text(max_size=5), max_size=4),
+        sources=st.integers(0, 2),
         kernels=st.integers(0, 4),
         ranges=st.integers(0, 1),
         process=st.binary(max_size=20),
@@ -220,3 +225,11 @@ def test_arbitrary_bytes(tmp_path: Path, blocks: list[bytes]) -> None:
 def test_arbitrary_records(tmp_path: Path, data: bytes) -> None:
     for kind in ("kernels", "ranges", "cmdlists", "graph_results"):
         read_everything(write(tmp_path, file_of(block([data], ["a", "b"], **{kind: 1}))))
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=300), st.booleans())
+def test_arbitrary_source_records(tmp_path: Path, data: bytes, numbered: bool) -> None:
+    launch = result([(0, 1)], source=message("Source")(reference=1))
+    records = [b"\x08\x01" + data if numbered else data, launch]
+    read_everything(write(tmp_path, file_of(block(records, ["a"], sources=1, kernels=1))))

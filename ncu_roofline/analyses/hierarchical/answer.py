@@ -135,7 +135,7 @@ def _of_kernel(one: Usage, several: bool, total: float) -> str:
     share = [f"{as_percent(one.seconds / total)} of the time"] if several and one.seconds > 0 else []
     launch = ["in its longest launch"] if one.longest else []
     short = _TOO_SHORT if several and too_short(one) else ""
-    return f"{one.name}: {', '.join([*share, *launch, _limited(one)])}{short}"
+    return f"{one.name}: {', '.join([*share, *launch, limited(one)])}{short}"
 
 
 def too_short(one: Usage) -> bool:
@@ -143,7 +143,7 @@ def too_short(one: Usage) -> bool:
     return one.verdict == LATENCY and "launching" not in one.reason and 0 < one.seconds < SHORT_LAUNCH * one.launches
 
 
-def _limited(one: Usage) -> str:
+def limited(one: Usage) -> str:
     """The verdict and its reason: memory-bound by DRAM at 74 % of its roof; at most 1.4x faster."""
     kind, _, label = one.verdict.partition(": ")
     if one.verdict == LATENCY:

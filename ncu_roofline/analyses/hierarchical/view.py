@@ -34,6 +34,7 @@ class Viewer:
     name = "roofline"
     by = "launch"  # what one row is unless the user says it
     instructions = False  # whether the instructions of a report are read
+    samples = False  # whether what was sampled over the time of its launches is
     more = "; --precision tensor or --level shared,system asks for more"  # where an explanation finds nothing missing
 
     def check(self, asked: Asked) -> None:

@@ -1,0 +1,141 @@
+/* The two charts of a launch as plotly traces: bands over time, and the path of its slices under the roofs. */
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif';
+const LAST_COLOUR = 0.95; // of the scale: its end is too pale on white
+const PILE = 4; // slices on each other whose number is said
+const LOW_AXIS = 16; // times below the peak that the axis of performance reaches at least
+
+function positive(...values) {
+  return values.every((value) => known(value) && value > 0);
+}
+
+function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function palette() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  return { card: style("--card"), text: style("--text"), muted: style("--muted"), grid: style("--line"), neutral: style("--neutral"), accent: style("--accent"), dark };
+}
+
+function hue(colours, theme) {
+  return colours ? colours[theme.dark ? 1 : 0] : theme.neutral;
+}
+
+function layoutOf(theme, more) {
+  return { autosize: true, showlegend: false, paper_bgcolor: theme.card, plot_bgcolor: theme.card, hovermode: "closest", font: { family: FONT, size: 12, color: theme.text },
+    hoverlabel: { align: "left", bgcolor: theme.card, font: { color: theme.text, size: 12 } }, ...more };
+}
+
+function sliceText(launch, slice) {
+  return `${formatValue(launch.edges[slice], "second", 3)} to ${formatValue(launch.edges[slice + 1], "second", 3)}`;
+}
+
+/** One row of bars per band above each other, on one axis of time. */
+function bandsChart(launch, theme, chosen) {
+  const widths = launch.edges.slice(1).map((end, slice) => end - launch.edges[slice]);
+  const middles = widths.map((width, slice) => launch.edges[slice] + width / 2);
+  const count = launch.bands.length;
+  const layout = layoutOf(theme, { margin: { l: 92, r: 26, t: 8, b: 40 }, bargap: 0,
+    xaxis: { range: [0, launch.seconds], title: { text: "Time", font: { size: 12 }, standoff: 6 }, tickformat: "~s", ticksuffix: "s", color: theme.muted, showgrid: false, zeroline: false,
+      linecolor: theme.grid, showline: true, ticks: "outside", ticklen: 4, anchor: `y${count > 1 ? count : ""}` } });
+  const traces = launch.bands.map((band, row) => {
+    const name = row ? String(row + 1) : "";
+    const most = Math.max(1, ...band.values.filter(known));
+    layout[`yaxis${name}`] = { domain: [1 - (row + 0.92) / count, 1 - row / count], range: [0, most], fixedrange: true, tickvals: [0.5 * most], ticktext: [plotlyText(band.label)], ticks: "",
+      color: theme.text, gridcolor: theme.grid, zeroline: false, showline: true, linecolor: theme.grid, mirror: true };
+    const opacity = band.values.map((_, slice) => (chosen === null || chosen === slice ? 1 : 0.35));
+    const hovertext = band.values.map((value, slice) => `${plotlyText(band.label)} ${formatPercent(value)}<br>${sliceText(launch, slice)}`);
+    return { type: "bar", x: middles, y: band.values, width: widths, yaxis: `y${name}`, marker: { color: hue(band.colours, theme), opacity, line: { width: 0 } }, hoverinfo: "text", hovertext,
+      customdata: band.values.map((_, slice) => slice), meta: "band" };
+  });
+  const end = launch.edges[launch.edges.length - 1];
+  if (launch.cut) {
+    layout.shapes = [{ type: "rect", xref: "x", yref: "paper", x0: end, x1: launch.seconds, y0: 0, y1: 1, fillcolor: theme.grid, opacity: 0.6, line: { width: 0 } }];
+    layout.annotations = [{ xref: "x", yref: "paper", x: (end + launch.seconds) / 2, y: 0.5, text: "not sampled", showarrow: false, textangle: -90, font: { color: theme.muted, size: 12 } }];
+  }
+  return { traces, layout };
+}
+
+function line(x, y, color, width, meta) {
+  return { type: "scatter", mode: "lines", x, y, line: { color, width }, hoverinfo: "skip", meta };
+}
+
+/** Limits of both axes in decades: all dots, and the ridge where there is one. */
+function pathRange(path) {
+  const ridge = positive(path.compute_roof, path.bandwidth_roof) ? path.compute_roof / path.bandwidth_roof : null;
+  const xs = [...path.intensity, ...(ridge ? [ridge, ridge / 4] : [])].map(Math.log10);
+  const tops = [...path.performance, ...(positive(path.compute_roof) ? [path.compute_roof] : [])].map(Math.log10);
+  const top = Math.max(...tops);
+  const low = Math.min(Math.min(...path.performance.map(Math.log10)) - 0.4, top - Math.log10(LOW_AXIS));
+  return { x: [Math.min(...xs) - 0.3, Math.max(...xs) + 0.6], y: [low, top + 0.35] };
+}
+
+function roofTraces(path, range, theme) {
+  const [left, right] = range.x.map((at) => 10 ** at);
+  const traces = [];
+  const ridge = positive(path.compute_roof, path.bandwidth_roof) ? path.compute_roof / path.bandwidth_roof : null;
+  const label = (x, y, text, color, place) => ({ type: "scatter", mode: "text", x: [x], y: [y], text: [text], textposition: place, textfont: { color, size: 11 }, hoverinfo: "skip", meta: "roof-label" });
+  if (positive(path.bandwidth_roof)) {
+    const end = ridge ? Math.min(ridge, right) : right;
+    traces.push(line([left / 10, end], [(left / 10) * path.bandwidth_roof, end * path.bandwidth_roof], hue(path.colours, theme), 2, "roof"));
+    const low = Math.max(left, 10 ** range.y[0] / path.bandwidth_roof);
+    const at = Math.sqrt(low * end);
+    traces.push(label(at, at * path.bandwidth_roof, `${plotlyText(path.level)} ${formatValue(path.bandwidth_roof, "byte/s", 3)}\u00a0\u00a0`, hue(path.colours, theme), "top left"));
+  }
+  if (positive(path.compute_roof)) {
+    traces.push(line([ridge || left, right * 10], [path.compute_roof, path.compute_roof], theme.neutral, 2, "roof"));
+    traces.push(label(right, path.compute_roof, `${plotlyText(path.name)} ${formatValue(path.compute_roof, `${path.unit}/s`, 3)}<br> `, theme.neutral, "top left"));
+  }
+  return traces;
+}
+
+/** For each dot the dots that lie on it, itself too: those less than a hundredth of the axes from the first. */
+function pilesOf(path, range) {
+  const place = (values, i, [low, high]) => (100 * Math.log10(values[i])) / (high - low);
+  const found = [];
+  return path.slices.map((_, i) => {
+    const at = [place(path.intensity, i, range.x), place(path.performance, i, range.y)];
+    const there = found.find((one) => Math.hypot(one.at[0] - at[0], one.at[1] - at[1]) < 1);
+    if (there) there.pile.push(i);
+    else found.push({ at, pile: [i] });
+    return (there || found[found.length - 1]).pile;
+  });
+}
+
+/** Rings from the first slice, outside, to the last. */
+function dotSize(pile, i) {
+  const widest = 8 * Math.min(1 + 0.3 * Math.sqrt(pile.length - 1), 2.4);
+  return widest - ((widest - 5) * pile.indexOf(i)) / Math.max(pile.length - 1, 1) * (pile.length > 1);
+}
+
+function pileText(launch, path, pile) {
+  const [first, last] = [path.slices[pile[0]], path.slices[pile[pile.length - 1]]];
+  return pile.length > 1 ? [`${pile.length} slices lie here, from ${formatValue(launch.edges[first], "second", 3)} to ${formatValue(launch.edges[last + 1], "second", 3)}; the last:`] : [];
+}
+
+/** How many slices lie on each other, beside them. */
+function pileLabels(path, piles, theme) {
+  const shown = [...new Set(piles)].filter((pile) => pile.length >= PILE);
+  return { type: "scatter", mode: "text", x: shown.map(([i]) => path.intensity[i]), y: shown.map(([i]) => path.performance[i]), text: shown.map((pile) => `${pile.length} slices<br> `),
+    textposition: "top center", textfont: { color: theme.text, size: 11 }, hoverinfo: "skip", meta: "pile" };
+}
+
+function pathChart(launch, path, theme, chosen) {
+  const range = pathRange(path);
+  const last = Math.max(launch.edges.length - 2, 1);
+  const joined = path.slices.map((slice, i) => i > 0 && slice !== path.slices[i - 1] + 1);
+  const gaps = (values) => values.flatMap((value, i) => (joined[i] ? [null, value] : [value]));
+  const piles = pilesOf(path, range);
+  const hovertext = path.slices.map((slice, i) => [...pileText(launch, path, piles[i]), sliceText(launch, slice), formatValue(path.performance[i], `${path.unit}/s`, 3), formatValue(path.intensity[i], `${path.unit}/byte`, 3)].join("<br>"));
+  const size = path.slices.map((slice, i) => (slice === chosen ? 14 : dotSize(piles[i], i)));
+  const opacity = path.slices.map((slice) => (chosen === null || slice === chosen ? 1 : 0.45));
+  const dots = { type: "scatter", mode: "markers", x: path.intensity, y: path.performance, customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
+    marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
+  const axis = (title, from) => ({ type: "log", range: from, title: { text: title, font: { size: 12 }, standoff: 6 }, color: theme.muted, gridcolor: theme.grid, zeroline: false, showline: true,
+    linecolor: theme.grid, ticks: "outside", ticklen: 4, dtick: from[1] - from[0] > 2 ? 1 : "D2", tickformat: "~s" });
+  const symbol = PAGE.units[`${path.unit}/s`][0];
+  const layout = layoutOf(theme, { margin: { l: 62, r: 14, t: 8, b: 44 },
+    xaxis: axis(`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, range.x), yaxis: axis(`Performance, ${plotlyText(path.name)} [${symbol}]`, range.y) });
+  return { traces: [...roofTraces(path, range, theme), line(gaps(path.intensity), gaps(path.performance), theme.muted, 1, "path"), dots, pileLabels(path, piles, theme)], layout };
+}

@@ -1,0 +1,153 @@
+"""What a report counted at each address of a launch: the metrics of source counters and of warp sampling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP
+from ncu_roofline.model.displayed import several
+from ncu_roofline.report import Metrics
+from ncu_roofline.texts import listed
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+NOT_ISSUED = "_not_issued"
+SELECTED = "selected"
+"""The state of a warp that issues: sampled like the reasons for stalls, and none."""
+
+_MOST = 2.0**64  # larger numbers count nothing
+_LAST = 2**63
+_STALLS = "stalls"
+_REASON = re.compile(r"[a-z0-9_]{1,60}")
+_MOST_REASONS = 100  # releases have about twenty
+_NAMED = 3  # metrics that a note names
+# Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
+_PARTS = (
+    ("active", WARP, "executed"),
+    ("threads", WARP, "executed"),
+    ("threads", 1, "active"),
+    ("ideal", 1, "requested"),
+    ("shared_ideal", 1, "shared"),
+    ("not_issued", 1, "samples"),
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts by address: ``columns`` has an array for each metric that the report has, 0 where it names no instance.
+
+    ``stalls``: samples by stall reason, (all, of these not issued), each an array like those of ``columns``.  ``odd`` are
+    metrics that are left out because some of their values can be no counts; ``notes`` say that, and what else is left out.
+    """
+
+    addresses: IntArray
+    columns: Mapping[str, FloatArray]
+    stalls: Mapping[str, tuple[FloatArray, FloatArray]]
+    odd: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> Counts:
+        """What a launch has.  Raises RooflineError for damaged bytes."""
+        chosen = {column: (_first(metrics, names), worth) for column, (names, worth) in COUNTED.items()}
+        reasons, others = _reasons(metrics.names())
+        read = {name: _read(metrics, name) for name in (*(name for name, _ in chosen.values() if name), *reasons)}
+        found = {name: pair for name, pair in read.items() if pair is not None and (len(pair[0]) or metrics.get(name) == 0)}
+        odd = tuple(name for name, pair in read.items() if pair is None)
+        every = [keys for keys, _ in found.values()]
+        addresses = np.unique(np.concatenate(every)) if every else np.empty(0, dtype=np.int64)
+        placed = {name: _placed(addresses, *pair) for name, pair in found.items()}
+        columns = {column: placed[name] * worth for column, (name, worth) in chosen.items() if name in placed}
+        stalls = _stalls(placed, len(addresses))
+        if "samples" not in columns and stalls:  # releases until 2020.3
+            columns["samples"] = np.sum([every for every, _ in stalls.values()], axis=0)
+        if stalls:
+            columns["not_issued"] = np.sum([not_issued for _, not_issued in stalls.values()], axis=0)
+        impossible = _impossible(columns, stalls, {column: name for column, (name, _) in chosen.items()})
+        kept = {column: values for column, values in columns.items() if column not in impossible}
+        notes = [f"left out, as some of their values can be no counts: {listed(odd, _NAMED)}"] if odd else []
+        notes += (
+            [f"left out, as they are named like stall reasons, but are none: {several(others, 'metric')}"] if others else []
+        )
+        return cls(addresses, kept, {} if _STALLS in impossible else stalls, odd, (*notes, *impossible.values()))
+
+    def at(self, column: str, addresses: IntArray) -> FloatArray:
+        """The counts at some addresses: NaN for what nobody counted, 0 where the metric names no instance."""
+        values = self.columns.get(column)
+        return np.full(len(addresses), np.nan) if values is None else self._pick(values, addresses)
+
+    def stalls_at(self, addresses: IntArray) -> Mapping[str, tuple[FloatArray, FloatArray]]:
+        """Samples by stall reason, (all, of these not issued), at some addresses."""
+        return {
+            reason: (self._pick(every, addresses), self._pick(not_issued, addresses))
+            for reason, (every, not_issued) in self.stalls.items()
+        }
+
+    def _pick(self, values: FloatArray, addresses: IntArray) -> FloatArray:
+        if not len(self.addresses):
+            return np.zeros(len(addresses))
+        place = np.minimum(np.searchsorted(self.addresses, addresses), len(self.addresses) - 1)
+        return np.where(self.addresses[place] == addresses, values[place], 0.0)
+
+
+def counted(names: Iterable[str]) -> bool:
+    """Whether a launch with metrics of these names has counts by instruction."""
+    wanted = {name for alternatives, _ in COUNTED.values() for name in alternatives}
+    return any(name in wanted or _is_reason(name) for name in names)
+
+
+def _is_reason(name: str) -> bool:
+    """Whether a metric counts samples of a stall reason; what is longer, or has other letters, is of none."""
+    reason = name.removeprefix(STALLED)
+    return reason not in (name, NOT_ISSUED) and _REASON.fullmatch(reason.removesuffix(NOT_ISSUED)) is not None
+
+
+def _reasons(names: Iterable[str]) -> tuple[list[str], int]:
+    """The metrics of stall reasons, and how many others are named like them."""
+    like = sorted(name for name in names if name.startswith(STALLED))
+    found = [name for name in like if _is_reason(name)][: 2 * _MOST_REASONS]
+    return found, len(like) - len(found)
+
+
+def _impossible(
+    columns: Mapping[str, FloatArray], stalls: Mapping[str, tuple[FloatArray, FloatArray]], names: Mapping[str, str]
+) -> dict[str, str]:
+    """Columns that are more than what they are a part of, and what to say of them; ``names``: their metrics."""
+    found: dict[str, str] = {}
+    for part, times, whole in _PARTS:
+        known = {part, whole} <= columns.keys() - found.keys()
+        if known and np.any(columns[part] > times * columns[whole]):
+            bound = f"{times} x " if times > 1 else ""
+            found[part] = f"{names.get(part) or part} is more than {bound}{names.get(whole) or whole}"
+    if "samples" in columns and stalls and np.any(np.sum([every for every, _ in stalls.values()], axis=0) > columns["samples"]):
+        found[_STALLS] = "samples by stall reason are more than all samples"
+    return {column: f"left out, as some of their values can't be: {reason}" for column, reason in found.items()}
+
+
+def _first(metrics: Metrics, names: tuple[str, ...]) -> str:
+    return next((name for name in names if metrics.has_name(name)), "")
+
+
+def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
+    """Addresses and values; None if some of them can be none."""
+    keys, values = (np.array(one) for one in metrics.by_address(name))
+    good = bool(np.all((values >= 0) & (values < _MOST)) and np.all(keys < _LAST))
+    return (keys.astype(np.int64), values.astype(np.float64)) if good else None
+
+
+def _placed(addresses: IntArray, keys: IntArray, values: FloatArray) -> FloatArray:
+    """Values at their addresses, several of one address added."""
+    return np.bincount(np.searchsorted(addresses, keys), weights=values, minlength=len(addresses)).astype(np.float64)
+
+
+def _stalls(placed: Mapping[str, FloatArray], count: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """By reason, in alphabetical order."""
+    names = sorted(name for name in placed if name.startswith(STALLED) and not name.endswith(NOT_ISSUED))
+    missing = np.full(count, np.nan)
+    return {name.removeprefix(STALLED): (placed[name], placed.get(name + NOT_ISSUED, missing)) for name in names}

@@ -1,0 +1,194 @@
+"""The source view: what each instruction of a launch did, summed to lines, loops and functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ncu_roofline.analyses.source.columns import WITHIN
+from ncu_roofline.inputs.source_text import last_part
+from ncu_roofline.model import Displayed, Roofline
+from ncu_roofline.model.displayed import Shown, as_percent, several
+from ncu_roofline.model.roofline import Table, as_frame
+from ncu_roofline.texts import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_PARTS = 6  # of a path at most that a file is called by
+
+
+def _line(value: int) -> str:
+    """A line's number; "" for none."""
+    return str(value) if value > 0 else ""
+
+
+def _loop(value: int) -> str:
+    """A loop's number."""
+    return str(value) if value >= 0 else "none"
+
+
+def _offset(value: int) -> str:
+    """An offset in a function; "" for none."""
+    return f"{value:#x}" if value >= 0 else ""
+
+
+@dataclass(frozen=True, repr=False)
+class SourceRoofline(Displayed):
+    """Lines, loops, functions and instructions of the launches chosen, as tables of equally long columns.
+
+    Columns, their units and their meaning: `ncu_roofline.analyses.source.columns`.  ``roofline`` has the points and roofs of
+    the same launches; ``texts`` the source files that are known, by name.
+    """
+
+    view: ClassVar[str] = "source"
+    counted: ClassVar[Mapping[str, str]] = {
+        "loop_columns": "loop",
+        "line_columns": "line",
+        "instruction_columns": "instruction",
+    }
+    glance: ClassVar[tuple[Shown, ...]] = (
+        Shown("loop", "loop", _loop),
+        Shown("header", "offset", _offset),
+        Shown("file", "file", left=True),
+        Shown("first_line", "from", _line),
+        Shown("last_line", "to", _line),
+        Shown("share_samples", "samples", as_percent),
+    )
+    line_columns: Table
+    outer_line_columns: Table
+    loop_columns: Table
+    function_columns: Table
+    instruction_columns: Table
+    stall_columns: Table
+    total_columns: Table
+    finding_columns: Table
+    roofline: Roofline
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def joined(parts: Sequence[SourceRoofline]) -> SourceRoofline:
+        """The launches of several, in order.  Raises ValueError for none."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            raise ValueError("no parts given")
+        tables = {name: _behind([getattr(part, name) for part in parts]) for name in _TABLES}
+        texts = {name: lines for part in reversed(parts) for name, lines in part.texts.items()}
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        return SourceRoofline(**tables, roofline=_together([part.roofline for part in parts]), texts=texts, notes=notes)
+
+    def without_folders(self) -> SourceRoofline:
+        """The same with source files called by the last parts of their paths: folders say who built them where."""
+        tables = {name: getattr(self, name) for name in _TABLES}
+        named = {file for table in tables.values() for file in table.get("file", np.empty(0)).tolist() if file}
+        called = files_apart(sorted(named | set(self.texts)))
+
+        def cut(text: str) -> str:
+            places = (place.rpartition(":") for place in text.split(WITHIN))
+            return WITHIN.join(f"{called.get(file) or last_part(file)}:{line}" for file, _, line in places)
+
+        for name, table in tables.items():
+            changed = {
+                column: np.array([change(value) if value else "" for value in table[column].tolist()], dtype=object)
+                for column, change in (("file", called.__getitem__), ("inlined", cut))
+                if column in table
+            }
+            tables[name] = {**table, **changed}
+        return replace(self, **tables, texts={called[file]: lines for file, lines in self.texts.items()})
+
+    def _counts(self) -> list[str]:
+        """How many loops, lines and instructions there are, without the rows of code in none."""
+        loops, lines = int((self.loop_columns["loop"] >= 0).sum()), int((self.line_columns["line"] > 0).sum())
+        return [several(loops, "loop"), several(lines, "line"), *super()._counts()[2:]]
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """One row per source line of a launch."""
+        return as_frame(self.line_columns)
+
+    @cached_property
+    def outer_lines(self) -> pd.DataFrame:
+        """The same by the lines of the kernel's own (or a called function's) that code is inlined at."""
+        return as_frame(self.outer_line_columns)
+
+    @cached_property
+    def loops(self) -> pd.DataFrame:
+        """One row per loop, and one for the code in none."""
+        return as_frame(self.loop_columns)
+
+    @cached_property
+    def functions(self) -> pd.DataFrame:
+        """One row per function."""
+        return as_frame(self.function_columns)
+
+    @cached_property
+    def instructions(self) -> pd.DataFrame:
+        """One row per instruction."""
+        return as_frame(self.instruction_columns)
+
+    @cached_property
+    def stalls(self) -> pd.DataFrame:
+        """One row per instruction and stall reason that was sampled there."""
+        return as_frame(self.stall_columns)
+
+    @cached_property
+    def totals(self) -> pd.DataFrame:
+        """One row per quantity: its sum over the instructions beside the kernel's counter."""
+        return as_frame(self.total_columns)
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """One row per finding."""
+        return as_frame(self.finding_columns)
+
+
+_TABLES = tuple(one.name for one in fields(SourceRoofline) if one.name.endswith("_columns"))
+
+
+def files_apart(paths: Iterable[str]) -> dict[str, str]:
+    """What files are called, of Windows too: as many of the last parts of each path as tell it apart."""
+    parts = {path: PureWindowsPath(path).parts for path in paths}
+    ends: Counter[tuple[str, ...]] = Counter()
+    for words in parts.values():
+        ends.update(words[-depth:] for depth in range(1, min(len(words), _PARTS) + 1))
+    return {path: one_line("/".join(_end(words, ends))) for path, words in parts.items()}
+
+
+def _end(words: tuple[str, ...], ends: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
+    depths = range(1, min(len(words), _PARTS) + 1)
+    return next((words[-depth:] for depth in depths if ends[words[-depth:]] == 1), words[-_PARTS:])
+
+
+def _behind(tables: Sequence[Mapping[str, Any]]) -> Table:
+    """The rows of several tables of the same columns behind each other."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def _together(parts: Sequence[Roofline]) -> Roofline:
+    """The rooflines of several reports as one, without what regroups them."""
+    sizes = [len(part.kernel_columns["kernel"]) for part in parts]
+
+    def filled(tables: Sequence[Mapping[str, Any]]) -> Table:
+        names = dict.fromkeys(name for table in tables for name in table)
+        missing = [np.full(size, np.nan) for size in sizes]
+        return {name: np.concatenate([t.get(name, m) for t, m in zip(tables, missing, strict=True)]) for name in names}
+
+    return Roofline(
+        _behind([part.point_columns for part in parts]),
+        _behind([part.roof_columns for part in parts]),
+        _behind([part.kernel_columns for part in parts]),
+        filled([part.traffic for part in parts]),
+        filled([part.work for part in parts]),
+        parts[0].asked,
+        sources=tuple(dict.fromkeys(pair for part in parts for pair in part.sources)),
+        everything=tuple(one for part in parts for one in part.everything),
+    )

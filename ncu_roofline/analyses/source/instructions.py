@@ -1,0 +1,238 @@
+"""Each instruction of a launch: its code, its place in the source, and what the report counted at its address."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.analyses.source.bodies import Body, LaunchCode
+from ncu_roofline.analyses.source.columns import WITHIN, WORKS
+from ncu_roofline.analyses.source.counts import Counts, FloatArray, IntArray
+from ncu_roofline.facts import OpcodeWork, kind_of, load_opcodes
+from ncu_roofline.facts.source_counters import COUNTED
+from ncu_roofline.model.work import HALF
+from ncu_roofline.sass.instructions import SIZE
+from ncu_roofline.sass.lines import Place
+from ncu_roofline.texts import shorten
+
+INTEGER = "integer"
+"""A kind; among counts, instructions of this kind by `issued_by`."""
+BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
+_LONGEST = 4_000  # letters of where code is inlined
+NOWHERE, OUTSIDE = -1, -2
+"""Lines of code without line, and of addresses outside of the code; loops of code in no loop, and outside."""
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The instructions of a launch, those of its own function first, and behind them the addresses outside of all code.
+
+    ``body`` has for each the position of its function in ``code``, -1 outside; ``places`` where it comes from, innermost
+    first; ``loop`` the innermost loop, numbered over all functions.  ``counts`` are arrays over all rows.
+    """
+
+    code: LaunchCode
+    address: IntArray
+    body: IntArray
+    opcodes: Sequence[str]
+    kinds: Sequence[str]
+    places: Sequence[tuple[Place, ...]]
+    loop: IntArray
+    counts: Mapping[str, FloatArray]
+    stalls: Mapping[str, tuple[FloatArray, FloatArray]]
+    unknown: tuple[str, ...]
+    constant_work: Mapping[str, float]
+    """By kind of work what counters of operations count for instructions that only load constants."""
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    @cached_property
+    def outside(self) -> BoolArray:
+        """Which rows are addresses outside of all code."""
+        return self.body < 0
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The row at which each function begins."""
+        sizes = [len(body.instructions) for body in self.code.bodies]
+        return np.cumsum([0, *sizes]).astype(np.int64)
+
+    @cached_property
+    def first_loops(self) -> IntArray:
+        """The number of the first loop of each function."""
+        return np.cumsum([0, *(len(body.flow.loops) for body in self.code.bodies)]).astype(np.int64)
+
+    def _inlined(self) -> list[str]:
+        known = {
+            places: shorten(WITHIN.join(f"{one.file}:{one.line}" for one in places[1:]), _LONGEST)
+            for places in set(self.places)
+        }
+        return [known[places] for places in self.places]
+
+    @cached_property
+    def _owned(self) -> tuple[tuple[str, ...], IntArray]:
+        names: list[str] = []
+        parts = [np.empty(0, dtype=np.int64)]
+        for body in self.code.bodies:
+            mine = np.full(len(body.instructions), len(names), dtype=np.int64)
+            names.append(body.name)
+            end = 0
+            for offset, size, name in body.code.function.inside:  # sorted; what lies on another is left out
+                if end <= offset and 0 < size < SIZE * len(mine):
+                    end = offset + size
+                    mine[offset // SIZE : end // SIZE] = len(names)
+                    names.append(name.rpartition("$")[2] or name)
+            parts.append(mine)
+        parts.append(np.full(len(self) - int(self.starts[-1]), len(names), dtype=np.int64))
+        return (*names, ""), np.concatenate(parts)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The functions of all code, mangled: with sections of their own or inside those of others; last "", outside."""
+        return self._owned[0]
+
+    @property
+    def owner(self) -> IntArray:
+        """For each row the position of its function in `owners`."""
+        return self._owned[1]
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """The columns that say what and where each is."""
+        bodies = self.code.bodies
+        names = [body.name for body in bodies] + [""]
+        inner = [places[0] if places else None for places in self.places]
+        offset = np.full(len(self), -1, dtype=np.int64)
+        known = ~self.outside
+        starts = np.array([body.address for body in bodies] + [0], dtype=np.int64)
+        offset[known] = (self.address - starts[self.body])[known]
+        texts = chain.from_iterable((body.code.texts.get(one.offset, "") for one in body.instructions) for body in bodies)
+        missing = len(self) - int(self.starts[-1])
+        return {
+            "function": [names[one] for one in self.body.tolist()],
+            "owner": [self.owners[one] for one in self.owner.tolist()],
+            "address": self.address,
+            "offset": offset,
+            "opcode": self.opcodes,
+            "sass": [*texts, *[""] * missing],
+            "kind": self.kinds,
+            "file": [one.file if one else "" for one in inner],
+            "line": [one.line if one else -1 for one in inner],
+            "inlined": self._inlined(),
+            "block": [*chain.from_iterable(body.flow.block_of for body in bodies), *[-1] * missing],
+            "loop": np.maximum(self.loop, NOWHERE),
+        }
+
+
+def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instructions:
+    """All instructions of a launch."""
+    bodies = code.bodies
+    addresses = [np.arange(body.address, body.end, SIZE, dtype=np.int64) for body in bodies]
+    inside = np.concatenate([*addresses, np.empty(0, dtype=np.int64)])
+    beyond = np.setdiff1d(counts.addresses, inside)
+    address = np.concatenate([inside, beyond])
+    body = np.concatenate(
+        [np.repeat(np.arange(len(bodies)), [len(one.instructions) for one in bodies]), np.full(len(beyond), -1)]
+    )
+    opcodes = [*chain.from_iterable((one.opcode for one in body.instructions) for body in bodies), *[""] * len(beyond)]
+    columns = {column: counts.at(column, address) for column in (*COUNTED, "not_issued")}
+    loads = [*chain.from_iterable((one.constant for one in body.instructions) for body in bodies), *[False] * len(beyond)]
+    constant = np.array(loads, dtype=bool)
+    kinds = ["move" if load else kind_of(one) if one else "" for one, load in zip(opcodes, loads, strict=True)]
+    work, unknown = work_columns(opcodes, weights, columns)
+    constant_work = {kind: float(work[f"work_{kind}"][constant].sum()) for kind in WORKS}
+    work = {name: np.where(constant, 0.0, values) for name, values in work.items()}
+    return Instructions(
+        code=code,
+        address=address,
+        body=body.astype(np.int64),
+        opcodes=opcodes,
+        kinds=kinds,
+        places=[*chain.from_iterable(one.code.places for one in bodies), *[()] * len(beyond)],
+        loop=_loops(bodies, len(beyond)),
+        counts=columns | work | {INTEGER: np.where([kind == INTEGER for kind in kinds], columns[issued_by(columns)], 0.0)},
+        stalls=counts.stalls_at(address),
+        unknown=unknown,
+        constant_work=constant_work,
+    )
+
+
+def issued_by(counts: Mapping[str, FloatArray]) -> str:
+    """The column that counts instructions: of warps, of threads where nobody counted these."""
+    return "threads" if np.isnan(counts["executed"]).all() else "executed"
+
+
+def _loops(bodies: Sequence[Body], beyond: int) -> IntArray:
+    """The innermost loop of each instruction, numbered over all functions."""
+    parts, first = [], 0
+    for body in bodies:
+        mine = np.array(body.flow.loop_of, dtype=np.int64).reshape(-1)
+        parts.append(np.where(mine < 0, NOWHERE, mine + first))
+        first += len(body.flow.loops)
+    return np.concatenate([*parts, np.full(beyond, OUTSIDE, dtype=np.int64)])
+
+
+class Weights:
+    """What one execution of each opcode does, for one launch.
+
+    ``variants``: for names of opcodes the full opcodes that the launch executed.  ``constants``: its half-precision arithmetic
+    is none, but loads constants.
+    """
+
+    def __init__(self, capability: tuple[int, int], variants: Mapping[str, Sequence[str]], *, constants: bool) -> None:
+        self._table, self._capability, self._variants, self._constants = load_opcodes(), capability, variants, constants
+        self._known: dict[str, OpcodeWork | str | None] = {}
+
+    def of(self, opcode: str) -> OpcodeWork | str | None:
+        """What it does, None for no work, and the opcode itself where nobody can tell."""
+        if opcode not in self._known:
+            self._known[opcode] = self._find(opcode)
+        return self._known[opcode]
+
+    def _find(self, opcode: str) -> OpcodeWork | str | None:
+        if opcode.startswith("op "):
+            return opcode
+        if not self._table.unknown(opcode, self._capability):
+            work = self._table.work(opcode, self._capability)
+            return None if self._constants and work is not None and work.precision == HALF else work
+        # What was executed may tell which of several forms it is.
+        forms = self._variants.get(opcode.partition(".")[0], ())
+        works = {self._table.work(one, self._capability) for one in forms if not self._table.unknown(one, self._capability)}
+        clear = len(works) == 1 and not any(self._table.unknown(one, self._capability) for one in forms)
+        return works.pop() if clear else opcode
+
+
+def work_columns(
+    opcodes: Sequence[str], weights: Weights, columns: Mapping[str, FloatArray]
+) -> tuple[dict[str, FloatArray], tuple[str, ...]]:
+    """Operations by kind: threads or warp instructions times the weight of the opcode; and opcodes whose work nobody knows.
+
+    NaN where a weight or the count is not known, and outside of the code; 0 where nothing was executed.
+    """
+    size = len(opcodes)
+    weight = {kind: np.zeros(size) for kind in WORKS}
+    per_warp = np.zeros(size, dtype=bool)
+    for row, opcode in enumerate(opcodes):
+        work = weights.of(opcode) if opcode else opcode
+        if isinstance(work, str):
+            mine = kind_of(work) if work else ""
+            for kind in (mine,) if mine in WORKS else WORKS:
+                weight[kind][row] = math.nan
+        elif work is not None and not work.conversion and (kind := work.precision.partition(".")[0]) in weight:
+            weight[kind][row] = work.weight
+            per_warp[row] = work.per == "warp"
+    numbers = np.where(per_warp, columns["executed"], columns["threads"])
+    idle = np.isfinite(numbers) & (numbers == 0) | (columns["executed"] == 0)
+    result = {}
+    for kind, one in weight.items():
+        result[f"work_{kind}"] = np.where((one == 0) | idle, 0.0, numbers * one)
+    result["work"] = np.sum(list(result.values()), axis=0)
+    unknown = [opcode for row, opcode in enumerate(opcodes) if opcode and isinstance(weights.of(opcode), str) and not idle[row]]
+    return result, tuple(dict.fromkeys(unknown))

@@ -1,0 +1,259 @@
+"""The tables of the source view: loops, lines, functions and instructions of one launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from ncu_roofline.analyses.hierarchical.summary import intensity_text
+from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
+from ncu_roofline.analyses.source.shown import (
+    MEASURES,
+    Launch,
+    Row,
+    bars,
+    chain,
+    code_text,
+    place_text,
+    ranked,
+    share_text,
+    stall_text,
+)
+from ncu_roofline.rendering.table import RED, YELLOW, Table, TextColumn, columns_wide
+from ncu_roofline.texts import clean, shorten
+from ncu_roofline.units import format_value
+
+TEXT = "source"
+_CODE = (TEXT, "instruction")  # columns that take what the others leave
+_HOT, _WARM = 0.25, 0.1  # shares from which on a row is red or yellow
+_TEXT_LEAST, _TEXT_PART, _TEXT_MOST = 24, 0.3, 100  # characters of code, of a line the part that numbers leave it
+_NAME = 60
+# The cheap columns go for whole names of places, the others for readable ones.  Bars, which the numbers beside them say again,
+# go before numbers; stalls, bytes and what would be saved of them stay longest.
+_STEPS = ((32, 5), (20, 1))
+_IN_NONE = {NOWHERE: "in no loop", OUTSIDE: "outside of the code"}
+_CUT = "..."
+_ALL_LANES = 31.95  # reads 32
+_UNKNOWN = "-"  # in the place of a performance that can't be told: a note says why
+
+
+@dataclass(frozen=True)
+class How:
+    """How a launch is told: what its rows are ranked by, how many of them, and in which letters."""
+
+    measure: str = "samples"
+    rows: int = 0
+    ascii_only: bool = False
+
+    def first(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that are shown, all of them for 0."""
+        return list(rows[: self.rows or None])
+
+
+def marked(made: Table) -> Table:
+    """A table whose first column says with dashes what blanks said: Markdown has no blanks at the beginning of cells."""
+    first = made.columns[0]
+    cells = [
+        f"{'-' * (blanks // 2)} {cell[blanks:]}" if (blanks := len(cell) - len(cell.lstrip())) else cell for cell in first.cells
+    ]
+    return replace(made, columns=(replace(first, cells=cells), *made.columns[1:]))
+
+
+def only_file(rows: Iterable[Row], launch: Launch) -> str:
+    """What the source file of these rows is called, if there is one only: rows need not repeat it."""
+    files = {row["file"] for row in rows if row["file"]}
+    return clean(launch.places(files.pop())) if len(files) == 1 else ""
+
+
+def loop_rows(launch: Launch, how: How) -> list[Row]:
+    """The loops that are shown, inner ones below those around them, then the code in none."""
+    return how.first(_nested([row for row in launch.rows("loops") if row["executed"] != 0], how.measure))
+
+
+def loop_table(launch: Launch, how: How, file: str = "") -> Table:
+    """`loop_rows`; those in ``file`` go by their lines."""
+    rows = loop_rows(launch, how)
+    kernel = next((row["function"] for row in launch.rows("functions") if row["role"] == "kernel"), "")
+    first = TextColumn("loop", [_loop_name(row, launch, kernel, file) for row in rows], left=True)
+    trips = [_count(row["trips"]) if row["loop"] >= 0 else "" for row in rows]
+    performance = [format_value(row["performance"], f"{launch.unit}/s", 3) if _finite(row) else _UNKNOWN for row in rows]
+    share = [percent(row["performance"] / row["attainable"]) if _finite(row) and row["attainable"] > 0 else "" for row in rows]
+    return _without_empty(
+        first,
+        TextColumn("trips", trips, spare=7),
+        *_shares(rows, how),
+        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
+        TextColumn("performance", performance if any(map(_finite, rows)) else [""] * len(rows), spare=4),
+        TextColumn("of roof", share, spare=4),
+    )
+
+
+def _finite(row: Row) -> bool:
+    return math.isfinite(row["performance"])
+
+
+def _nested(rows: Sequence[Row], measure: str) -> list[Row]:
+    """Loops in the order of a tree, those with most of the measure first; what is in none comes last."""
+    inside: dict[int, list[Row]] = {}
+    for row in ranked([row for row in rows if row["loop"] >= 0], measure):
+        inside.setdefault(row["parent"], []).append(row)
+    result, left = [], list(reversed(inside.get(NOWHERE, [])))
+    while left:
+        row = left.pop()
+        result.append(row)
+        left += reversed(inside.pop(row["loop"], []))
+    return [*result, *sorted((row for row in rows if row["loop"] < 0), key=lambda row: -row["loop"])]
+
+
+def _loop_name(row: Row, launch: Launch, kernel: str, file: str) -> str:
+    if row["loop"] < 0:
+        return _IN_NONE[row["loop"]]
+    lines = f"{row['first_line']}" + (f"-{row['last_line']}" if row["last_line"] > row["first_line"] else "")
+    if row["first_line"] > 0:
+        called = clean(launch.places(row["file"]))
+        where = f"line{'s' * ('-' in lines)} {lines}" if called == file else f"{called}:{lines}"
+    else:
+        where = f"{row['header']:#x}-{row['end']:#x}"
+    function = f" in {shorten(clean(row['function']))}" if row["function"] != kernel else ""
+    return f"{'  ' * min(row['depth'] - 1, 8)}{row['loop']} {where}{function}"
+
+
+def line_rows(launch: Launch, how: How, name: str) -> list[Row]:
+    """The lines that are shown, with most of the measure, of the frame with this name."""
+    return how.first([row for row in ranked(launch.rows(name), how.measure) if row["executed"] != 0 or row["samples"] > 0])
+
+
+def line_table(launch: Launch, how: How, name: str = "lines", file: str = "") -> Table:
+    """`line_rows`; those of ``file`` go by their numbers."""
+    rows = line_rows(launch, how, name)
+    places = [place_text(row["file"], row["line"], launch.places).removeprefix(f"{file}:") for row in rows]
+    names = {row["function"]: row["name"] for row in launch.rows("functions")}
+    return _without_empty(
+        TextColumn("line", places, left=True),
+        *_shares(rows, how),
+        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        TextColumn("lanes", _lanes(rows), spare=8),
+        TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
+        TextColumn(TEXT, [_text_of(row, names) for row in rows], left=True),
+    )
+
+
+def _text_of(row: Row, names: Mapping[str, str]) -> str:
+    """The text of a line; of code without lines, which function it is."""
+    text = clean(row["text"])
+    return f"in {clean(names.get(row['text'], '')) or text}" if row["line"] == NOWHERE and text else text
+
+
+def function_table(launch: Launch, how: How) -> Table:
+    """The kernel, what it calls and what is inlined into it."""
+    rows = how.first(ranked(launch.rows("functions"), how.measure))
+    names = [_IN_NONE[OUTSIDE] if row["role"] == "outside" else shorten(clean(row["name"]), _NAME) for row in rows]
+    places = [place_text(row["file"], row["line"], launch.places) if row["line"] > 0 else "" for row in rows]
+    return _without_empty(
+        TextColumn("function", names, left=True),
+        TextColumn("role", [clean(row["role"]) for row in rows], left=True, spare=4),
+        *_shares(rows, how),
+        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        TextColumn("instructions", [f"{row['instructions']:,}" if row["instructions"] >= 0 else "" for row in rows], spare=6),
+        TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
+        TextColumn("line", places, left=True, spare=7),
+    )
+
+
+def instruction_table(launch: Launch, rows: Sequence[Row], how: How) -> Table:
+    """Instructions in the order of their addresses, those of loops moved to the right."""
+    depths = {row["loop"]: row["depth"] for row in launch.rows("loops")}
+    inside = ["  " * min(depths.get(row["loop"], 0), 8) + code_text(row) for row in rows]
+    loops = [str(row["loop"]) if row["loop"] >= 0 else "" for row in rows]
+    alone = not any(math.isfinite(row["executed"]) for row in rows)  # then threads are all that was counted
+    threads = [_count(row["threads"]) if alone else "" for row in rows]
+    return _without_empty(
+        TextColumn("offset", [f"{row['offset'] if row['offset'] >= 0 else row['address']:05x}" for row in rows], left=True),
+        *_shares(rows, how, only=True),
+        TextColumn("executed", [_count(row["executed"]) for row in rows], spare=4),
+        TextColumn("threads", threads, spare=4),
+        TextColumn("lanes", _lanes(rows), spare=8),
+        TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
+        TextColumn("loop", loops, spare=7),
+        TextColumn("line", [chain(row, launch.places) for row in rows], left=True, spare=3, most=40),
+        TextColumn("instruction", inside, left=True),
+    )
+
+
+def _lanes(rows: Sequence[Row]) -> list[str]:
+    """Active threads per warp instruction; nothing where all are active everywhere."""
+    told = any(row["lanes"] < _ALL_LANES for row in rows)
+    return [_count(row["lanes"]) if told else "" for row in rows]
+
+
+def _count(value: float) -> str:
+    """A number in three digits; "" for a missing one."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.3g}" if value < 1000 else format_value(value, "inst", 3).removesuffix("inst").replace(" ", "")
+
+
+def _shares(rows: Sequence[Row], how: How, only: bool = False) -> Iterable[TextColumn]:
+    """The measure as bars and numbers, then the other shares."""
+    measure = MEASURES[how.measure]
+    shares = [row[measure.share] for row in rows]
+    colours = [RED if share >= _HOT else YELLOW if share >= _WARM else "" for share in shares]
+    if any(share > 0 for share in shares):
+        yield TextColumn("", bars(shares, how.ascii_only), left=True, spare=9, colours=colours)
+    yield TextColumn(measure.heading, [share_text(share) for share in shares], own=True, colours=colours)
+    for spare, name in ((6, "work"), (2, "traffic")):
+        other = MEASURES[name]
+        if name != how.measure and not only:
+            yield TextColumn(other.heading, [share_text(row[other.share]) for row in rows], spare=spare, own=True)
+    if not only and any(row["share_local"] > 0 for row in rows):
+        yield TextColumn("local bytes", [share_text(row["share_local"]) for row in rows], spare=4, own=True)
+    if how.measure != "excess" and not only:
+        excess = MEASURES["excess"]
+        yield TextColumn(excess.heading, [share_text(row[excess.share]) for row in rows], spare=2, own=True)
+
+
+def _without_empty(*columns: TextColumn) -> Table:
+    """The columns that say something: what nobody counted has none."""
+    kept = (one for place, one in enumerate(columns) if not place or any(cell not in ("", "n/a") for cell in one.cells))
+    return Table(tuple(kept), _STEPS)
+
+
+def fitted(made: Table, width: int) -> Table:
+    """A table as wide as ``width`` at most; its last column, if that is code, takes what the others leave."""
+    *others, last = made.columns
+    if last.header not in _CODE:
+        return made.fitted(width)
+    before = replace(made, columns=tuple(others)).fitted(width - _wanted(last, width) - 2)
+    room = min(max(width - before.total - 2, len(last.header)), _TEXT_MOST)
+    return replace(before, columns=(*before.columns, replace(last, cells=[_begun(cell, room) for cell in last.cells])))
+
+
+def _wanted(code: TextColumn, width: int) -> int:
+    """Characters that a column of code should have at least."""
+    return min(code.wide, max(_TEXT_LEAST, int(_TEXT_PART * width)))
+
+
+def left_out(made: Table, shown: Table) -> str:
+    """A sentence on the columns of a table that it has no more when it is `fitted`, and the width that has them all."""
+    there = {column.header for column in shown.columns}
+    gone = [column.header for column in made.columns if column.header not in there and column.header]
+    if not gone:
+        return ""
+    first, *others, last = (column for column in made.columns if column.header)
+    code = last.header in _CODE
+    columns = (first, *others) if code else (first, *others, last)
+    need = replace(made, columns=columns).total - first.wide + min(_STEPS[0][0], first.wide)
+    width = next(one for one in count(10 * math.ceil(need / 10), 10) if not code or need + 2 + _wanted(last, one) <= one)
+    return f"Left out for width: {', '.join(gone)}: --width {width} shows them."
+
+
+def _begun(text: str, room: int) -> str:
+    """The beginning of a line of code; wide characters take two columns."""
+    shown = text[:room]
+    while columns_wide(shown) > room:
+        shown = shown[:-1]
+    return text if shown == text else f"{shown[: -len(_CUT)]}{_CUT}"

@@ -1,0 +1,22 @@
+"""Metrics that count by address of an instruction: source counters and samples of warps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SECTOR = 32  # bytes
+WARP = 32  # lanes
+# Column of the frames -> metrics whose instances are keyed by address, the first that a report has, and what a count is worth.
+# Until 2020.3 sectors were called by where they go, since then by what the addresses would need.
+COUNTED: Mapping[str, tuple[tuple[str, ...], int]] = {
+    "executed": (("inst_executed",), 1),
+    "active": (("thread_inst_executed",), 1),
+    "threads": (("thread_inst_executed_true",), 1),
+    "requested": (("memory_l2_theoretical_sectors_global", "memory_l2_sectors_global"), SECTOR),
+    "ideal": (("memory_l2_theoretical_sectors_global_ideal", "memory_l2_sectors_global_ideal"), SECTOR),
+    "local": (("memory_l2_theoretical_sectors_local", "memory_l2_sectors_local"), SECTOR),
+    "shared": (("memory_l1_wavefronts_shared",), 1),
+    "shared_ideal": (("memory_l1_wavefronts_shared_ideal",), 1),
+    "samples": (("smsp__pcsamp_sample_count",), 1),
+}
+STALLED = "smsp__pcsamp_warps_issue_stalled_"

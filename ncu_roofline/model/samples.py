@@ -1,0 +1,180 @@
+"""What the PM sampler of ncu recorded of one launch: values over the GPU's time, one run of the launch per pass group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from ncu_roofline.facts.phases import counter_of, load_phases
+from ncu_roofline.facts.thresholds import MOST
+from ncu_roofline.model.measurements import FloatArray, Measurements
+from ncu_roofline.report import Report
+from ncu_roofline.report.metrics import Instances, Metrics
+
+_GROUPS = "profiler__pmsampler_pass_groups"
+_INTERVAL = "profiler__pmsampler_interval_time"
+_DROPPED, _MERGED = "profiler__pmsampler_dropped_samples", "profiler__pmsampler_merged_samples"
+_SWITCHES = "profiler__pmsampler_ctxsw_{}"
+_STARTS, _ENDS = "profiler__timestamp_workload_start_{}", "profiler__timestamp_workload_end_{}"
+_LATEST = 2**62  # nanoseconds: later than any clock of a GPU
+_MOST_GROUPS = 1_000
+_NANO = 1e-9
+_MOST_PERCENT, _MOST_COUNT = 100 * MOST, 2.0**62
+Stamped = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of a pass group: ``times`` (s, ascending, from the group's first sample on) and ``values``, equally many."""
+
+    metric: str
+    times: FloatArray
+    values: FloatArray
+
+    @property
+    def counter(self) -> str:
+        """The metric without the group of counters in front of its name."""
+        return counter_of(self.metric)
+
+
+@dataclass(frozen=True)
+class PassGroup:
+    """What was sampled in one run of the launch.
+
+    Times are in seconds from the group's first sample on, NaN where the report does not tell: ``begins`` and ``ends`` of the
+    launch, ``switched`` when its context became active.  ``interval`` is in seconds, NaN where it was given in cycles.
+    """
+
+    series: tuple[Series, ...]
+    begins: float = math.nan
+    ends: float = math.nan
+    switched: float = math.nan
+    interval: float = math.nan
+    dropped: int = 0
+    merged: int = 0
+
+    @property
+    def last(self) -> float:
+        """When the last sample was taken."""
+        return max((float(one.times[-1]) for one in self.series), default=math.nan)
+
+    @property
+    def step(self) -> float:
+        """Seconds from a sample to the next, as most of them are; the interval where there is one sample."""
+        steps = np.concatenate([np.diff(one.times) for one in self.series])
+        steps = steps[steps > 0]
+        return float(np.median(steps)) if len(steps) else self.interval
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The pass groups of a launch that hold something of use; ``unusable`` counts values that no sampler can have given."""
+
+    groups: tuple[PassGroup, ...]
+    unusable: int = 0
+
+
+def samples_of(metrics: Metrics) -> Samples | None:
+    """What was sampled of the metrics that bands are made of, None without any.  Raises RooflineError for damaged bytes."""
+    candidates = _candidates(metrics.names())
+    if not candidates:
+        return None
+    listed = _listed(metrics)
+    # The profiler's own metrics have the same names without anything in front.
+    names = [name for name in candidates if counter_of(name) != name or name in listed]
+    stamped = {name: _stamped(metrics, name) for name in names}
+    unusable = sum(bad for _, bad in stamped.values())
+    known = {name: samples for name, (samples, _) in stamped.items() if samples}
+    groups = tuple(_pass_group(metrics, index, members) for index, members in _grouped(known, listed))
+    return Samples(groups, unusable) if groups else None
+
+
+@lru_cache(maxsize=64)
+def _candidates(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that something is made of; thousands of launches have the same."""
+    wanted = load_phases().counters()
+    return tuple(name for name in names if counter_of(name) in wanted)
+
+
+def with_samples(report: Report, m: Measurements) -> Measurements:
+    """Measurements of a report, launch by launch, with what was sampled."""
+    samples = np.empty(len(m), dtype=object)
+    for row, launch in enumerate(m.launch.tolist()):
+        samples[row] = samples_of(report.kernels[launch].metrics)
+    return replace(m, samples=samples)
+
+
+def _listed(metrics: Metrics) -> Mapping[str, int]:
+    """The pass group of each metric, as far as the report tells."""
+    if not metrics.has_name(_GROUPS):
+        return {}
+    found: dict[str, int] = {}
+    for index, text in metrics.instances(_GROUPS)[:_MOST_GROUPS]:
+        if isinstance(index, int) and isinstance(text, str):
+            found |= dict.fromkeys(text.split(","), index)
+    return found
+
+
+def _stamped(metrics: Metrics, name: str) -> tuple[Stamped, int]:
+    """(nanoseconds, value) of each sample in the order of time, and how many could be none."""
+    instances, most = metrics.instances(name), _MOST_PERCENT if "pct_of_peak" in name else _MOST_COUNT
+    good = [
+        (time, float(value))
+        for time, value in instances
+        if isinstance(time, int) and 0 <= time < _LATEST and isinstance(value, (int, float)) and 0 <= value <= most
+    ]
+    return sorted(good, key=lambda sample: sample[0]), len(instances) - len(good)
+
+
+def _grouped(found: Mapping[str, Stamped], listed: Mapping[str, int]) -> Iterator[tuple[int, dict[str, Stamped]]]:
+    """Metrics by pass group; those of which the report does not tell are together if they have the same first sample."""
+    groups: dict[tuple[int, int], dict[str, Stamped]] = {}
+    for name, samples in found.items():
+        key = (listed[name], 0) if name in listed else (-1, samples[0][0])
+        groups.setdefault(key, {})[name] = samples
+    for (index, _), members in sorted(groups.items()):
+        yield index, members
+
+
+def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) -> PassGroup:
+    origin = min(samples[0][0] for samples in members.values())
+
+    def first(name: str, *, on: bool = False) -> float:
+        """The time of a metric's first instance, which is its correlation id; ``on``: of the first that is not 0."""
+        instances = _instances(metrics, name.format(index))
+        times = [time for time, value in instances if isinstance(time, int) and (value or not on)]
+        return (times[0] - origin) * _NANO if times else math.nan
+
+    interval = _of_group(metrics, _INTERVAL, index)
+    return PassGroup(
+        tuple(_series(name, samples, origin) for name, samples in members.items()),
+        begins=first(_STARTS),
+        ends=first(_ENDS),
+        switched=first(_SWITCHES, on=True),
+        interval=interval * _NANO if interval > 0 else math.nan,
+        dropped=_count(_of_group(metrics, _DROPPED, index)),
+        merged=_count(_of_group(metrics, _MERGED, index)),
+    )
+
+
+def _series(name: str, samples: Stamped, origin: int) -> Series:
+    times = np.array([(time - origin) * _NANO for time, _ in samples], dtype=np.float64)
+    return Series(name, times, np.array([value for _, value in samples], dtype=np.float64))
+
+
+def _instances(metrics: Metrics, name: str) -> Instances:
+    return metrics.instances(name) if metrics.has_name(name) else []
+
+
+def _of_group(metrics: Metrics, name: str, index: int) -> float:
+    """What a metric with a number per pass group says of one, NaN for nothing."""
+    found = [value for group, value in _instances(metrics, name) if group == index]
+    return float(found[0]) if found and isinstance(found[0], (int, float)) else math.nan
+
+
+def _count(value: float) -> int:
+    return int(value) if 0 < value < _LATEST else 0

@@ -1,0 +1,139 @@
+"""nvdisasm: found, run, and what is said where it fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import tracemalloc
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.machine import disassembly
+from ncu_roofline.machine.disassembly import disassemble, find_nvdisasm
+from ncu_roofline.machine.machine import Machine
+from tests.machine.fakes import bare_machine, program
+
+FAKE = r"""#!{python}
+import os, sys
+words = sys.argv[1:]
+chip = words[words.index("--binary") + 1]
+if chip not in {chips!r}:
+    print("nvdisasm fatal   : Value '%s' is not defined for option 'binary'" % chip, file=sys.stderr)
+    sys.exit(1)
+{rest}
+"""
+LISTING = """
+	.headerflags	@"EF_CUDA_SM80"
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 EXIT ;
+"""
+
+
+CHILD = "import subprocess; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)'])"
+"""It ends, and leaves behind what holds its output."""
+
+
+def fake(folder: Path, rest: str, chips: tuple[str, ...] = ("SM80",)) -> Path:
+    text = FAKE.replace("{python}", sys.executable).replace("{chips!r}", repr(chips)).replace("{rest}", rest)
+    return program(folder / "nvdisasm", text)
+
+
+class NoFiles:
+    """A package whose program was removed."""
+
+    name = "nvdisasm"
+
+    def locate(self) -> Path:
+        return Path("/nowhere/nvdisasm")
+
+
+def no_package(_: str) -> Any:
+    raise metadata.PackageNotFoundError
+
+
+def test_the_path_comes_first(tmp_path: Path) -> None:
+    assert find_nvdisasm(bare_machine(tmp_path, PATH=str(fake(tmp_path / "bin", "").parent))) == tmp_path / "bin" / "nvdisasm"
+
+
+def test_the_package_comes_next(tmp_path: Path) -> None:
+    pytest.importorskip("nvidia")
+    found = find_nvdisasm(bare_machine(tmp_path))
+    if found is None:
+        pytest.skip("no package nvidia-cuda-nvdisasm")
+    assert found.is_file()
+    assert found.name == "nvdisasm"
+
+
+@pytest.mark.parametrize("files", [no_package, lambda _: None, lambda _: [NoFiles()]])
+def test_nowhere(files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "files", files)
+    assert find_nvdisasm(bare_machine(tmp_path)) is None
+
+
+def test_what_it_prints(tmp_path: Path) -> None:
+    tool = fake(tmp_path / "bin", f"assert os.path.getsize(words[-1]) == 32\nprint({LISTING!r})")
+    assert disassemble(bytes(32), (8, 0), tool, bare_machine(tmp_path)) == {
+        0: "MOV R1, c[0x0][0x28]",
+        16: "@!P0 EXIT",
+    }
+
+
+@pytest.mark.parametrize(
+    ("rest", "chips", "said"),
+    [
+        ("sys.exit(3)", ("SM80a",), "exit code 3"),
+        ("os.abort()", ("SM80a",), "exit code -6"),
+        ("print('nvdisasm error   : Illegal instruction found', file=sys.stderr); sys.exit(1)", ("SM80",), "Illegal instr"),
+        ("", ("SM99",), "Value 'SM80' is not defined"),
+        ("", ("SM80",), "printed no instructions"),
+        ("import time; time.sleep(60)", ("SM80a",), "did not answer within 1 seconds"),
+        ("while True: print('        /*0000*/    FOO R1, R2, R3 ;')", ("SM80a",), "it wrote more than 65,792 bytes"),
+        ("while True: sys.stderr.write('nvdisasm error : x')", ("SM80a",), "it wrote more than 65,792 bytes"),
+        (CHILD, ("SM80a",), "did not answer within 1 seconds"),
+    ],
+)
+def test_what_it_fails_with(
+    rest: str, chips: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disassembly, "_SECONDS", 1)
+    tool = fake(tmp_path / "bin", rest, chips)
+    with pytest.raises(RooflineError, match=said) as error:
+        disassemble(bytes(16), (8, 0), tool, bare_machine(tmp_path))
+    assert str(error.value).startswith(f"Cannot disassemble with {tool}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_flood_takes_neither_memory_nor_time(tmp_path: Path) -> None:
+    tool = program(tmp_path / "nvdisasm", "#!/bin/sh\nyes '        /*0000*/    FOO ;' | head -c 3000000000\n")
+    started = time.monotonic()
+    tracemalloc.start()
+    with pytest.raises(RooflineError, match="it wrote more than"):
+        disassemble(bytes(1600), (8, 0), tool, bare_machine(tmp_path, PATH=os.environ["PATH"]))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+    assert time.monotonic() - started < 10
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RooflineError, match="No such file"):
+        disassemble(bytes(16), (8, 0), tmp_path / "nvdisasm", bare_machine(tmp_path))
+
+
+def test_hostile_code_and_the_real_one() -> None:
+    tool = find_nvdisasm()
+    if tool is None:
+        pytest.skip("no nvdisasm (pip install nvidia-cuda-nvdisasm)")
+    exits = bytes.fromhex("4d790000000000000000800300ea0f00")
+    assert disassemble(exits, (8, 0), tool) == {0: "EXIT"}
+    with pytest.raises(RooflineError, match="of 16 bytes of code it says: "):
+        disassemble(bytes(16), (8, 0), tool)
+
+
+def test_no_code_has_no_instructions(tmp_path: Path) -> None:
+    assert isinstance(bare_machine(tmp_path), Machine)
+    assert disassemble(b"", (8, 0), fake(tmp_path / "bin", ""), bare_machine(tmp_path)) == {}

@@ -1,0 +1,258 @@
+"""The rule on hot spots: places, shares and markers; and what rules see of the code of a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ncu_roofline
+from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.model.selection import Selection
+from ncu_roofline.nvrules import RuleOutcome
+from ncu_roofline.nvrules.action import IAction
+from ncu_roofline.report import Code, Kernel, read_report
+from tests.factory import V100, Metrics, by_address, complete, kernel, report
+from tests.nvrules.running import our_rules, outcomes
+
+SMOOTH = Path(ncu_roofline.__file__).parent / "data" / "demo" / "smooth-made-up.ncu-repz"
+BASE = 0x7000_0000
+RULE = "NcuRoofline" + "HotSpots"
+STALLED = "smsp__pcsamp_warps_issue_stalled_"
+SECTORS = "memory_l2_theoretical_sectors_global"
+WAVEFRONTS = "memory_l1_wavefronts_shared"
+BLOCK = "launch__block_size"
+LOCAL = "memory_l2_theoretical_sectors_local"
+
+
+def hot_spots(folder: Path, beside: Metrics | None = None, **counts: Sequence[float]) -> RuleOutcome:
+    """What the rule says of instructions with these counts, without code."""
+    instances = by_address(BASE, **counts)
+    metrics: Metrics = {**complete(), **{name: sum(values) for name, values in counts.items()}, **(beside or {})}
+    outcome = outcomes(folder, metrics, instances=instances)[RULE]
+    assert outcome.status == "done", outcome
+    return outcome
+
+
+def test_nothing_is_said_without_counts_by_instruction(tmp_path: Path) -> None:
+    assert outcomes(tmp_path, complete())[RULE].messages == ()
+
+
+def test_excess_sectors(tmp_path: Path) -> None:
+    outcome = hot_spots(tmp_path, inst_executed=[100, 100, 100], **{SECTORS: [3200, 400, 0], f"{SECTORS}_ideal": [400, 400, 0]})
+    (said,) = outcome.messages
+    assert (said.type, said.title) == ("optimization", "Lines that ask for too many sectors")
+    assert said.text == (
+        "78 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring lanes to access "
+        "neighbouring addresses: offset 0x0 78 %."
+    )
+    assert [(focus.name, focus.value) for focus in said.focus] == [(SECTORS, 3600)]
+    assert outcome.markers == 1  # the instruction; it has no line
+
+
+def test_bank_conflicts(tmp_path: Path) -> None:
+    outcome = hot_spots(tmp_path, inst_executed=[100, 100], **{WAVEFRONTS: [400, 100], f"{WAVEFRONTS}_ideal": [100, 100]})
+    (said,) = outcome.messages
+    assert said.text.startswith("60 % of the wavefronts of shared memory are bank conflicts: offset 0x0 60 %. Pad rows")
+
+
+def test_spills(tmp_path: Path) -> None:
+    outcome = hot_spots(tmp_path, inst_executed=[100, 100], **{LOCAL: [0, 300], SECTORS: [100, 0]})
+    (said,) = outcome.messages
+    assert (said.type, said.title) == ("optimization", "Lines that use local memory")
+    assert said.text.startswith("75 % of the bytes that the kernel asks of L1 are of local memory: registers that the compiler")
+    assert ": offset 0x10 75 %. See what ptxas says" in said.text
+    assert [(focus.name, focus.value) for focus in said.focus] == [(LOCAL, 300)]
+
+
+def test_inactive_lanes_of_instructions_that_follow_each_other(tmp_path: Path) -> None:
+    """That at 0x40 was not executed, those at 0x0, 0x20 and 0x60 have three quarters of their lanes or more."""
+    executed, active = [100, 100, 100, 100, 0, 200, 100, 300], [3200, 800, 2560, 1600, 0, 1600, 2400, 3840]
+    outcome = hot_spots(tmp_path, {BLOCK: 256}, inst_executed=executed, thread_inst_executed=active)
+    (said,) = outcome.messages
+    assert (said.type, said.title) == ("optimization", "Lines with inactive lanes")
+    assert said.text.startswith(
+        "Offset 0x30 to 0x50: 10.7 of 32 lanes are active in 30 % of the kernel's warp instructions; "
+        "Offset 0x70: 12.8 of 32 lanes are active in 30 % of the kernel's warp instructions; "
+        "Offset 0x10: 8.0 of 32 lanes are active in 10 % of the kernel's warp instructions. Sort or compact work so that"
+    )
+    assert [(focus.name, focus.value) for focus in said.focus] == [("thread_inst_executed", sum(active))]
+    assert outcome.markers == 3
+
+
+def test_functions_end_what_follows_each_other(tmp_path: Path) -> None:
+    counts = by_address(BASE, inst_executed=[100] * 4, thread_inst_executed=[800] * 4)
+    instances = {**counts, "launch__function_pcs": [(0, BASE), (1, BASE + 32)]}
+    metrics = {**complete(), BLOCK: 256, "inst_executed": 400, "thread_inst_executed": 3200}
+    (said,) = outcomes(tmp_path, metrics, instances=instances)[RULE].messages
+    assert said.text.startswith(
+        "Offset 0x0 to 0x10 of the function at 0x70000000: 8.0 of 32 lanes are active in 50 % of the kernel's warp "
+        "instructions; Offset 0x0 to 0x10 of the function at 0x70000020: 8.0 of 32 lanes are active in 50 % of"
+    )
+
+
+def test_blocks_that_are_no_whole_warps(tmp_path: Path) -> None:
+    """Of blocks of 40 threads warps begin with 20 lanes; 14 of them are fewer than three quarters."""
+    counts = {"inst_executed": [100, 100], "thread_inst_executed": [2000, 1400]}
+    whole, place = hot_spots(tmp_path, {BLOCK: 40}, **counts).messages
+    assert (whole.type, whole.text) == (
+        "optimization",
+        "Warps begin with 20.0 of 32 lanes: the blocks of this launch are no whole warps. Use blocks of a multiple of 32 "
+        "threads.",
+    )
+    assert place.text.startswith("Offset 0x10: 14.0 of 32 lanes are active in 50 % of")
+
+
+def test_inactive_lanes_of_a_line_are_told_alike_by_rule_and_view(tmp_path: Path) -> None:
+    """A line, in no loop, that few lanes reach, of code compiled by us."""
+    with read_report(SMOOTH) as opened:
+        one = opened.kernels[0]
+        addresses, infos = one.metrics.by_address("inst_executed")[0].tolist(), IAction(one)
+        found = {address: infos.source_info(address) for address in addresses}
+        mine = {address for address, info in found.items() if info is not None and info.line() == 13}
+        instances = {
+            "launch__function_pcs": [(0, one.base_address())],
+            "inst_executed": [(address, 100) for address in addresses],
+            "thread_inst_executed": [(address, 800 if address in mine else 3200) for address in addresses],
+        }
+        metrics = {**complete(), BLOCK: 256, **dict.fromkeys(("inst_executed", "thread_inst_executed"), 1)}
+        data = replace(kernel(metrics, code=one.code, instances=instances), mangled_name=one.mangled_name)  # type: ignore[arg-type]
+    path = report(tmp_path / "few.ncu-rep", data)
+    with read_report(path) as opened:
+        (outcome,) = (found for found in our_rules().run(opened.kernels[0]) if found.identifier == RULE)
+    (said,) = outcome.messages
+    columns = source_roofline(path).finding_columns
+    (message,) = (text for text, kind in zip(columns["message"], columns["finding"], strict=True) if kind == "divergence")
+    share = as_percent(len(mine) / len(addresses))
+    assert said.text.startswith(f"smooth.cu:13: 8.0 of 32 lanes are active in {share} of the kernel's warp instructions. Sort")
+    assert message.partition(": ")[2] == said.text.partition(": ")[2].partition(" Sort")[0]
+    assert outcome.markers == 2
+
+
+def test_what_helps_is_what_the_chip_has(tmp_path: Path) -> None:
+    counts = {f"{STALLED}long_scoreboard": [0, 300], f"{STALLED}selected": [700, 0]}
+    rates: Metrics = {"l1tex__t_sector_hit_rate.pct": 94.5, "lts__t_sector_hit_rate.pct": 100.1}
+    (new,) = hot_spots(tmp_path, rates, **counts).messages
+    (old,) = hot_spots(tmp_path, {**V100}, **counts).messages
+    assert ("cp.async" in new.text, "cp.async" in old.text) == (True, False)
+    assert "The kernel's hit rates: 94 % in L1, 100 % in L2." in new.text
+    assert "hit rates" not in old.text
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"inst_executed": [10**6], SECTORS: [3200], f"{SECTORS}_ideal": [400]},  # little beside all instructions
+        {"inst_executed": [100], SECTORS: [3200]},  # what is needed is not known
+        {"inst_executed": [100], SECTORS: [410], f"{SECTORS}_ideal": [400]},  # 2 %
+        {"inst_executed": [10**6], LOCAL: [3200], SECTORS: [400]},
+        {"inst_executed": [100], LOCAL: [2], SECTORS: [400]},
+        {"inst_executed": [100], SECTORS: [0], f"{SECTORS}_ideal": [0]},
+        {"inst_executed": [100], f"{STALLED}long_scoreboard": [100]},  # few samples
+        {"inst_executed": [100, 0], f"{STALLED}long_scoreboard": [90, 0], f"{STALLED}selected": [0, 910]},
+        {"inst_executed": [100, 0], f"{STALLED}wait": [150, 0], f"{STALLED}selected": [0, 850]},
+        {"inst_executed": [100], f"{STALLED}not_selected": [1000]},
+        {"inst_executed": [100], "thread_inst_executed": [2400]},  # three quarters
+        {"inst_executed": [9700, 300], "thread_inst_executed": [9700 * 32, 1600]},  # lanes of half of 3 %
+        {"inst_executed": [100, 100], "thread_inst_executed": [3201, 800]},  # more lanes than there are
+        {"inst_executed": [100], "thread_inst_executed_true": [800]},  # predicates that are false are in it
+        {"inst_executed": [0], "thread_inst_executed": [0]},
+    ],
+)
+def test_what_is_no_hot_spot(tmp_path: Path, counts: dict[str, Sequence[float]]) -> None:
+    assert hot_spots(tmp_path, {BLOCK: 256}, **counts).messages == ()
+
+
+def test_nothing_is_said_of_lanes_where_the_size_of_blocks_is_not_known(tmp_path: Path) -> None:
+    assert hot_spots(tmp_path, inst_executed=[100], thread_inst_executed=[800]).messages == ()
+
+
+def test_where_warps_wait(tmp_path: Path) -> None:
+    (said,) = hot_spots(tmp_path, **{f"{STALLED}barrier": [0, 300], f"{STALLED}selected": [700, 0]}).messages
+    assert said.title == "Where warps wait: barrier"
+    assert said.text.startswith(
+        "Offset 0x10: in 30 % of the kernel's samples warps wait here at a barrier for the other warps of the block (barrier). "
+        "Usual where warps of a block arrive at different times"
+    )
+
+
+def test_lines_of_a_report_with_code() -> None:
+    with read_report(SMOOTH) as opened:
+        (one,) = opened.kernels[:1]
+        (outcome,) = (found for found in our_rules().run(one) if found.identifier == RULE)
+    assert outcome.markers == 2 * len([text for said in outcome.messages for text in said.text.split(".cu:")[1:]])
+    assert any("smooth.cu:16 " in said.text for said in outcome.messages)
+
+
+def test_what_rules_see_of_the_code() -> None:
+    with read_report(SMOOTH) as opened:
+        one = opened.kernels[0]
+        action, (addresses, _) = IAction(one), one.metrics.by_address("inst_executed")
+        infos = [action.source_info(address) for address in addresses]
+        lines = {(info.file_name().rpartition("/")[2], info.line()) for info in infos if info is not None}
+        assert ("smooth.cu", 13) in lines
+        assert action.source_info(addresses[0] - 16) is None
+        assert (action.source_info(0), action.sass_by_pc(0)) == (None, "")
+        opcodes = [action.sass_by_pc(address) for address in addresses]
+        assert {"FFMA", "EXIT"} <= set(opcodes)
+        assert any(name.endswith("smooth.cu") and "__global__" in text for name, text in action.source_files().items())
+
+
+def test_lines_are_those_that_ncu_tells_its_rules(real_reports: dict[str, Path]) -> None:
+    """What ncu-ui 2024.1 said when it ran this rule on these reports; 0xc10 has three rows, each inlined in the one before."""
+    if not {"rtx3090-ncu2023.1-full-1.ncu-rep", "v100-ncu2022.2-full-1.ncu-rep"} <= real_reports.keys():
+        pytest.skip("other reports")
+    with read_report(real_reports["rtx3090-ncu2023.1-full-1.ncu-rep"]) as opened:
+        one = opened.kernels[0]
+        info = IAction(one).source_info((one.base_address() or 0) + 0xC10)
+        assert info is not None
+        assert (info.file_name().rpartition("/")[2], info.line()) == ("sortRowMajor.hxx", 101)
+        assert spoken(one) == ["util.hxx:48: in 27 %", "sortRowMajor.hxx:101: in 13 %"]
+    with read_report(real_reports["v100-ncu2022.2-full-1.ncu-rep"]) as opened:
+        assert spoken(opened.kernels[0]) == ["33 % of", "miniWeather_mpi_openacc.F90:400: in 55 %"]
+
+
+def test_a_place_with_a_share_of_its_own_is_told_alike_by_rule_and_view(real_reports: dict[str, Path]) -> None:
+    """Lines that nothing is inlined into, and that hold all that is told."""
+    path = real_reports.get("v100-ncu2022.2-full-1.ncu-rep")
+    if path is None:
+        pytest.skip("other reports")
+    frames = source_roofline(path, select=Selection(launch=((2, 2),)))
+    stalls = frames.finding_columns["message"][frames.finding_columns["finding"] == "stall"]
+    (place, share), *_ = re.findall(r"(\S+:\d+)\b.*?: in (\S+ %) of", stalls[0])
+    with read_report(path) as opened:
+        assert spoken(opened.kernels[2]) == [f"{place}: in {share}"]
+
+
+def test_inactive_lanes_have_the_share_that_the_view_tells(real_reports: dict[str, Path]) -> None:
+    """Code without lines: what the view takes loop by loop follows each other."""
+    path = real_reports.get("a100-ncu2022.4-full-1.ncu-rep")
+    if path is None:
+        pytest.skip("other reports")
+    columns = source_roofline(path, select=Selection(launch=((0, 0),))).finding_columns
+    shares = [share for share, kind in zip(columns["share"], columns["finding"], strict=True) if kind == "divergence"]
+    with read_report(path) as opened:
+        (outcome,) = (found for found in our_rules().run(opened.kernels[0]) if found.identifier == RULE)
+    (said,) = (said for said in outcome.messages if said.title == "Lines with inactive lanes")
+    assert len(shares) == 2
+    assert re.findall(r"active in (\S+ %)", said.text) == [as_percent(sum(shares))]
+
+
+def spoken(one: Kernel) -> list[str]:
+    """How the messages of the rule begin."""
+    (outcome,) = (found for found in our_rules().run(one) if found.identifier == RULE)
+    return [
+        " ".join(said.text.split(" ")[: 4 if said.title.startswith("Where warps wait") else 3]) for said in outcome.messages
+    ]
+
+
+@pytest.mark.parametrize("code", [None, Code(), Code(cubin=b"\x7fELF and no more")])
+def test_code_that_is_not_there_or_damaged(tmp_path: Path, code: Code | None) -> None:
+    data = kernel(complete(), code=code, instances=by_address(BASE, inst_executed=[1, 2]))
+    with read_report(report(tmp_path / "r.ncu-rep", replace(data, mangled_name="k"))) as opened:
+        action = IAction(opened.kernels[0])
+        assert (action.source_info(BASE), action.sass_by_pc(BASE), action.source_files()) == (None, "", {})
