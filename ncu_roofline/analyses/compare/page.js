@@ -105,26 +105,6 @@ function change(choice, typed = false) {
   writeLink(choices(), typed);
 }
 
-/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
-function applyTheme() {
-  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-}
-
-function wireTheme() {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
-  byId("theme").addEventListener("click", () => {
-    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    applyTheme();
-    writeLink(choices(), true);
-  });
-}
-
 function wirePrinting() {
   let all = false;
   addEventListener("beforeprint", () => {
@@ -165,7 +145,7 @@ function restore(link) {
 function start() {
   state = stateOf(readLink() || new URLSearchParams());
   applyTheme();
-  wireTheme();
+  followTheme();
   if (PAGE.columns.length) wireTable();
   draw();
   writeLink(choices());

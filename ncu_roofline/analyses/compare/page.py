@@ -47,7 +47,7 @@ def render_html(comparison: ComparisonFrames, *, title: str = "", theme: str = "
     return self_contained(
         __package__,
         "page.html.j2",
-        ("page_format.js", "page_csv.js", "page_link.js", "page.js"),
+        ("page_format.js", "page_csv.js", "page_link.js", "page_theme.js", "page.js"),
         {"theme": theme, "title": heading, **(payload(comparison, one, kernels, names) if pair else {"columns": []})},
         styles=("page.css", "compare.css"),
         bundle=False,

@@ -161,20 +161,9 @@ function drawStatus({ kernels, of, points, hidden }) {
   blank.textContent = kernels.length ? "No dot is left: turn on a level or a source." : ORDER.some(onStage) ? "No kernel matches the filters." : "No kernel of this GPU has a dot.";
 }
 
-/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
-function applyTheme() {
-  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  document.getElementById("theme").textContent = theme === "dark" ? "Light" : "Dark";
-}
-
 function startTheme() {
   applyTheme();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); redraw(); });
+  preferredTheme().addEventListener("change", () => { applyTheme(); redraw(); });
 }
 
 async function copyCommand(button) {

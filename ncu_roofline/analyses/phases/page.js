@@ -110,30 +110,13 @@ function wire() {
   addEventListener("keydown", (event) => { if (event.key === "Escape" && state.slice !== null) choose(state.slice); });
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  document.getElementById("theme").textContent = theme === "dark" ? "Light" : "Dark";
-}
-
-/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
-function applyTheme() {
-  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
-}
-
 function redraw() {
   if (LAUNCHES.length) update();
 }
 
 function wireTheme() {
   applyTheme();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); redraw(); });
-  document.getElementById("theme").addEventListener("click", () => {
-    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    applyTheme();
-    redraw();
-    writeLink(choices(), true);
-  });
+  followTheme(redraw);
   const print = (on) => {
     paper = on;
     if (on) setTheme("light");

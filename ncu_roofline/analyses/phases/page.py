@@ -13,7 +13,7 @@ from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, se
 from ncu_roofline.texts import one_line
 from ncu_roofline.units import UNITS
 
-_SCRIPTS = ("page_format.js", "page_link.js", "page_charts.js", "page.js")
+_SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_charts.js", "page.js")
 
 
 def render_html(

@@ -134,30 +134,10 @@ function same(a, b) {
   return Boolean(a && b) && a.row === b.row && a.loop === b.loop && a.file === b.file && a.line === b.line && a.of === b.of;
 }
 
-/** The theme of the page: what the reader chose, what the page was made with, or what the system prefers. */
-function applyTheme() {
-  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  setTheme(state.theme || (PAGE.theme === "auto" ? preferred : PAGE.theme));
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  drawChart();
-}
-
-function wireTheme() {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
-  byId("theme").addEventListener("click", () => {
-    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    applyTheme();
-    writeLink(choices(), true);
-  });
-}
-
 function wirePrinting() {
   const redraw = (onPaper) => {
     paper = onPaper;
+    drawChart();
     drawListings();
     if (onPaper) [source, code].forEach((listing) => listing.fillAll());
     else markListings("");
@@ -186,7 +166,7 @@ function wire() {
   wirePane(byId("instruction-pane"), code, "code", (one) => (one.row === undefined ? null : { row: one.row }));
   addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen) choose(null); });
   wireFiles();
-  wireTheme();
+  followTheme(drawChart);
   wirePrinting();
   let wide = byId("chart").clientWidth;
   new ResizeObserver(() => {

@@ -14,6 +14,7 @@ from ncu_roofline.texts import clean, one_line
 _SCRIPTS = (
     "page_format.js",
     "page_link.js",
+    "page_theme.js",
     "page_labels.js",
     "page_state.js",
     "page_address.js",

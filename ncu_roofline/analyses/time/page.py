@@ -24,6 +24,7 @@ _SCRIPTS = (
     "page_format.js",
     "page_csv.js",
     "page_link.js",
+    "page_theme.js",
     "page_labels.js",
     "page_state.js",
     "page_charts.js",
