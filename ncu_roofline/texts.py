@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MAX_LENGTH = 40
 _BLANKS = str.maketrans("\n\r\t", "   ")
@@ -57,6 +57,11 @@ def listed(names: Iterable[str], most: int = 6) -> str:
     unique = list(dict.fromkeys(names))
     more = f" and {len(unique) - most} more" if len(unique) > most else ""
     return ", ".join(unique[:most]) + more
+
+
+def conjoined(words: Sequence[str]) -> str:
+    """Words for a sentence: "a", "a and b", "a, b and c"; "" for none."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def shorten(text: str, limit: int = MAX_LENGTH) -> str:

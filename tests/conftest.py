@@ -5,14 +5,29 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
+from tests.cli.command import Command
 from tests.sampling import apart, leave_to_the_exhaustive_run
 from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# By default the same examples each time; `--hypothesis-profile search` tries more of them, and others.  No limits of time: the
+# machine may be busy.
+settings.register_profile(
+    "search", max_examples=500, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("same", settings.get_profile("search"), max_examples=100, derandomize=True)
+settings.load_profile("same")
+# Hypothesis would also take constants out of whatever modules the tests before have loaded.
+if hasattr(providers, "_local_constants"):  # private: tests/test_examples.py tells where it is so no more
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +44,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _tables_of_hypothesis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing of Hypothesis in the checkout."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(tmp_path_factory.getbasetemp() / "hypothesis"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _width(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal of one width, whatever runs the tests."""
@@ -39,6 +62,12 @@ def _width(monkeypatch: pytest.MonkeyPatch) -> None:
 def _data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No ceilings of the developer's own GPUs."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "no-data"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command line, run in the process of the tests."""
+    return Command(capsys)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 @pytest.mark.sampled              so many cases that every value of every parameter comes up at least once
 @pytest.mark.sampled("2024.2*")     the cases whose id (what pytest prints in brackets) fits one of the patterns
+@pytest.mark.sampled(every=3)       every third case, the first among them
 @pytest.mark.exhaustive             none
 """
 
@@ -25,7 +26,8 @@ def leave_to_the_exhaustive_run(items: Sequence[pytest.Item]) -> None:
         assert mark
         ids = [item.callspec.id for item in cases]
         values = [{key: _hashable(value) for key, value in item.callspec.params.items()} for item in cases]
-        kept = fitting(ids, mark.args) if mark.args else covering(values)
+        every = mark.kwargs.get("every")
+        kept = set(range(0, len(cases), every)) if every else fitting(ids, mark.args) if mark.args else covering(values)
         # A single case by its id is no sample: then the pattern may fit none.
         if not kept and len(cases) > 1:
             raise pytest.UsageError(f"{name}: none of {', '.join(ids)} fits {mark.args}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -94,6 +95,11 @@ def graph() -> grimp.ImportGraph:
     return grimp.build_graph(PACKAGE, include_external_packages=True, cache_dir=None)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def upward(graph: grimp.ImportGraph, layers: tuple[tuple[str, ...], ...], parent: str) -> list[str]:
     """The imports between parts of ``parent`` that don't go downward."""
     place = {part: height for height, parts in enumerate(layers) for part in parts}
@@ -151,7 +157,7 @@ def test_the_package_itself_imports_nothing_at_once() -> None:
 
 def test_heavy_packages_are_imported_where_they_are_used() -> None:
     for path in ROOT.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [name for name in names if name.split(".")[0] in HEAVY], path
@@ -162,8 +168,7 @@ def test_modules_are_named_in_imports() -> None:
     using = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
-        if {"import_module", "__import__"}
-        & {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(ast.parse(path.read_text()))}
+        if {"import_module", "__import__"} & {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(parsed(path))}
     }
     assert using == LOOKING_UP
 
@@ -172,7 +177,7 @@ def test_who_opens_files() -> None:
     opening = {
         path.relative_to(ROOT).with_suffix("").parts[0]
         for path in ROOT.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _OPENS
     }
     assert opening == set(OPENING)

@@ -39,6 +39,10 @@ def test_covered(a, b): ...
 @pytest.mark.parametrize("name", ["x", "y"])
 def test_named(name): ...
 
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("number", range(5))
+def test_third(number): ...
+
 @pytest.mark.exhaustive
 def test_long(): ...
 """
@@ -67,18 +71,19 @@ def chosen(folder: Path, *words: str) -> set[str]:
 def test_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     (tmp_path / "test_matrix_of_all.py").write_text(MATRIX)
     usual, rest = chosen(tmp_path), chosen(tmp_path, "-m", "exhaustive")
-    assert len(usual) == 4 + 1
+    assert len(usual) == 4 + 1 + 2
     assert "test_named[x]" in usual
+    assert {"test_third[0]", "test_third[3]"} < usual
     assert {"test_named[y]", "test_long"} < rest
     assert not usual & rest
     assert usual | rest == chosen(tmp_path, "-m", "")
-    assert len(usual | rest) == 12 + 2 + 1
+    assert len(usual | rest) == 12 + 2 + 5 + 1
 
 
 def test_parts_together_are_all(tmp_path: Path) -> None:
     (tmp_path / "test_matrix_in_parts.py").write_text(MATRIX)
     parts = [chosen(tmp_path, "-m", "", "--part", f"{number}/3") for number in (1, 2, 3)]
-    assert sum(map(len, parts)) == 12 + 2 + 1
+    assert sum(map(len, parts)) == 12 + 2 + 5 + 1
     assert set.union(*parts) == chosen(tmp_path, "-m", "")
     assert all(parts)
 

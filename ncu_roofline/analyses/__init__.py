@@ -110,7 +110,7 @@ _ROWS = (
         "phases",
         "the roofline over time inside a kernel",
         _CHART,
-        commands=_DRAWN,
+        commands=_EXPLAINED,
         holds=_PHASES,
         instead=("bands", "sampled"),
     ),

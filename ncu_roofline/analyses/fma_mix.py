@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 _SAME = ("report", "launch", "kernel", "device", "label", "step", "precision")
 
 
-def mix_factor(alpha: float) -> float:
-    """Beta (0.5 to 1) for an FMA share alpha (0 to 1), equation 7.  Raises ValueError outside of that."""
-    if not 0.0 <= alpha <= 1.0:
-        raise ValueError(f"an FMA share lies between 0 and 1, not at {alpha}")
-    return (1.0 + alpha) / 2.0
-
-
 def fma_mix(roofline: Roofline | Source | Sequence[Source]) -> pd.DataFrame:
     """The FMA mix of each kernel and precision whose report tells fused from other instructions: one row each.
 

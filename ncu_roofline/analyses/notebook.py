@@ -16,7 +16,7 @@ from ncu_roofline.analyses.phases.captions import heading as heading_of
 from ncu_roofline.analyses.phases.captions import notes_of
 from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.ranks.text import heading
-from ncu_roofline.analyses.source.shown import launches
+from ncu_roofline.analyses.source.launches import launches, longest_first
 from ncu_roofline.analyses.source.text import sentences
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.displayed import Said, as_percent, as_text, as_time, columns_of, glanced, length
@@ -73,7 +73,7 @@ def _portable(result: Any) -> Iterator[str]:
 
 
 def _places(result: Any) -> Iterator[str]:
-    for launch in launches(result):
+    for launch in longest_first(launches(result)):
         head, *said = sentences(launch)
         yield f"{head}. {' '.join(said)}"
 

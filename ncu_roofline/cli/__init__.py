@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ncu_roofline.cli.outputs import say, tell
 from ncu_roofline.cli.parser import parse
 from ncu_roofline.cli.signals import ended_by_signals
-from ncu_roofline.errors import RooflineError, Terminated, unexpected
+from ncu_roofline.errors import RooflineError, Terminated, UnexpectedError, unexpected
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,8 +17,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     _write_any_character()
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals():
-            return _run(words)
+        with ended_by_signals() as interrupts:
+            try:
+                return _run(words)
+            except UnexpectedError as error:
+                if interrupts:  # extension modules say of an interrupted import that they can't be loaded
+                    raise KeyboardInterrupt from error
+                raise
     except RooflineError as error:
         tell(error)
         return error.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,11 @@ from ncu_roofline.rendering.table import command_lines, wrapped
 from ncu_roofline.texts import one_line
 
 if TYPE_CHECKING:
-    from ncu_roofline.model import Selection
+    from ncu_roofline.analyses.hierarchical.view import Viewer
+    from ncu_roofline.inputs import MetricTable
+    from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Availability, Explanation
+    from ncu_roofline.report import Report
 
 
 _INDENT = " " * 10  # of what goes on below
@@ -64,8 +67,38 @@ def _explain(
         if isinstance(report, PointTable):
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
             raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
-        measurements = select.launches(measurements_of(report, instructions=made.instructions, label=name))
-        return made.explain(report, measurements, select), warnings
+        every = measurements_of(report, instructions=made.instructions, samples=made.samples, label=name)
+        measurements = select.launches(every)
+        explained = made.explain(report, measurements, select)
+        notes = (*explained.notes, *_inside(report, measurements), *_over_time(made, measurements))
+        return replace(explained, notes=notes), warnings
+
+
+def _inside(report: Report | MetricTable, m: Measurements) -> Iterator[str]:
+    """Whether `source` can look into the kernels, and what to collect where it can't."""
+    from ncu_roofline.analyses.source.counts import counted
+    from ncu_roofline.report import Report
+
+    if not isinstance(report, Report):
+        return
+    count = sum(counted(report.kernels[int(launch)].metrics.names()) for launch in m.launch)
+    if count:
+        yield f"{count} of {len(m)} launches have counts by instruction, which `ncu-roofline source` sums to loops and lines"
+    else:
+        yield "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
+
+
+def _over_time(made: Viewer, m: Measurements) -> Iterator[str]:
+    """Which launches have samples over their time, of a view of these."""
+    if made.samples:
+        from ncu_roofline.analyses.hierarchical.view import Asked
+        from ncu_roofline.model import Selection
+
+        frames = made.frames(m, (), Asked(Selection(), made.by, "profiled", "", (), None))
+        absent = made.undrawn(frames)
+        yield from (text.removesuffix(".") for text in absent)
+        if not absent:
+            yield "all launches have samples over their time"
 
 
 def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:

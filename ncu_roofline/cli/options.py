@@ -190,6 +190,9 @@ def view_option(command: str) -> Any:
     return choice(f"{text} (default: %(default)s)", known, default="roofline")
 
 
+KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """The reports, what to do with those that can't be read, and where to read them."""
@@ -197,7 +200,7 @@ class ReportOptions:
     reports: tuple[str, ...] = argument(
         "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input", REPORT, nargs="+"
     )
-    keep_going: bool = flag("go on with the other reports when one can't be read (exit code 1 all the same)")
+    keep_going: bool = flag(KEEP_GOING)
     dask: str | None = option(
         "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)",
         "ADDRESS",

@@ -6,21 +6,33 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import AUTO, AUTO_HELP, LaunchOptions, argument, choice, flag, names, option, step_label
+from ncu_roofline.cli.options import (
+    AUTO,
+    AUTO_HELP,
+    KEEP_GOING,
+    LaunchOptions,
+    argument,
+    choice,
+    flag,
+    names,
+    option,
+    step_label,
+)
 from ncu_roofline.cli.outputs import (
     PLATFORM_FILE,
     STANDARD_OUTPUT,
     check_output,
     chosen_format,
     deliver,
+    tell,
     terminal_width,
     warn,
 )
-from ncu_roofline.errors import UsageError
+from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.facts import load_spec
 
 if TYPE_CHECKING:
@@ -134,6 +146,7 @@ class Request:
         PLATFORM_FILE,
         nargs="+",
     )
+    keep_going: bool = flag(KEEP_GOING)
     compared: EfficiencyOptions
     runs: RunOptions
     launches: LaunchOptions
@@ -155,12 +168,24 @@ def run(request: Request) -> int:
     given = [pair for pair in request.compared.ceilings if pair != ("", AUTO)]
     find = Shelf().find if len(given) < len(request.compared.ceilings) else None
     reading = Reading(of.precision, of.by, of.label, of.clock, of.application, launches(request.launches))
-    runs, warnings = read_runs(inputs, _ceilings(given), reading, find)
-    result = portability(runs, _choices(request.compared, of.platforms))
+    unread: list[RooflineError] = []
+
+    def leave_out(error: RooflineError) -> None:
+        if not request.keep_going or isinstance(error, UsageError):
+            raise error
+        tell(error)
+        unread.append(error)
+
+    runs, warnings = read_runs(inputs, _ceilings(given), reading, find, leave_out)
+    if unread and not runs:
+        raise RooflineError(
+            "Cannot read", " ".join(request.inputs), "none of the reports could be read", "See the messages above."
+        )
+    result = portability(runs, replace(_choices(request.compared, of.platforms), incomplete=bool(unread)))
     warn((*warnings, *result.warnings))
     data = render(result, output_format, title=how.title, width=terminal_width())
     deliver(how.output, data, how.force, output_format)
-    return 0
+    return 1 if unread else 0
 
 
 def _inputs(given: Sequence[str]) -> list[Platform]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, choice, flag, option
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say, warn
 from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.frames import column
 from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperError, paper_of
@@ -99,6 +99,7 @@ def run(request: Request) -> int:
     except PaperError as error:
         raise _refused(error) from error
     deliver(request.output, rendered, request.force, output_format)
+    warn(analysis.viewer.undrawn(result.roofline))
     return result.exit_code
 
 

@@ -76,7 +76,7 @@ def _where(reports: Sequence[str]) -> Iterator[str]:
     """The command that says where in a kernel its time is, for the first report that can tell and can be read again."""
     for report in [one for one in reports if PurePath(one).name != STANDARD_INPUT_NAME][:1]:
         command = shlex.join(["ncu-roofline", "source", printable(report)])
-        yield f"Where in a kernel: `{command}` has loops and source lines."
+        yield f"Where in a kernel: `{command}` has loops and instructions, and lines of code that was compiled with -lineinfo."
 
 
 def _lacking(explanations: Iterable[Explanation], view: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,12 +21,13 @@ from ncu_roofline.cli.outputs import (
     without_warnings,
     write_text,
 )
+from ncu_roofline.cli.source_reports import Read, Reading, Shelf, Whole, read_view
 from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.texts import clean, listed
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
     from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.ceilings import Ceilings
 
     Capability = tuple[int, int]
     Gpu = tuple[str, Capability]
@@ -44,6 +45,9 @@ excess     share of the kernel's bytes of global memory that accesses to neighbo
 FLOP/B     operations per byte asked of L1, by global and local memory
 lanes      threads active per warp instruction, of 32
 trips      iterations of a loop each time that a warp enters it
+of roof at L1
+           performance of a loop over what the roofs of L1 and of its work allow at its intensity; those of L2 and DRAM may
+           allow less, and stand against the whole kernel only
 executed   how often warps executed an instruction; of executed: its share of all that they executed
 
 Why lines have no performance: warps run side by side, so the samples of one line are no time in which nothing else ran, and
@@ -57,7 +61,8 @@ instrumented pass of the same launch; the last lines say how well their sums fit
 
 _INSTALL = "with nvdisasm there are whole instructions: pip install 'ncu-roofline[sass]'"
 _DISASSEMBLED = (7, 5)  # the oldest chip that the nvdisasm of PyPI knows
-_DATA = ("json", "csv", "parquet")
+_ROWS_ALONE = ("csv", "parquet")
+_DATA = ("json", *_ROWS_ALONE)
 _TAKEN = {"all": "rows", "ascii": "ascii_only"}  # what the makers of formats call options
 
 
@@ -89,8 +94,9 @@ class Rows:
     )
     all: bool = flag("all rows")
     sort: str | None = choice(
-        "what rows are ranked by (default: samples, where there are any); traffic: L1 bytes, those of local memory too",
-        ("samples", "work", "traffic", "excess", "executed"),
+        "what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of work; "
+        "traffic: L1 bytes, those of local memory too",
+        ("samples", "work", "int32", "traffic", "excess", "executed"),
         default=None,
     )
 
@@ -132,31 +138,6 @@ class Request:
     output: SourceOutput = field(default_factory=SourceOutput)
 
 
-@dataclass(frozen=True)
-class _Shelf:
-    """Ceilings to choose from: those ``given``, and for GPUs that none of them is of the first that fits of the ``others``."""
-
-    given: tuple[Ceilings, ...]
-    others: tuple[Ceilings, ...]
-
-    def of(self, gpus: Iterable[Gpu]) -> list[Ceilings]:
-        """Those of some GPUs."""
-        found: dict[str, Ceilings] = {}
-        for gpu in gpus:
-            mine = [one for one in self.given if one.applies_to(*gpu)]
-            found |= {one.path: one for one in mine or [one for one in self.others if one.applies_to(*gpu)][:1]}
-        return list(found.values())
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What a worker brings back of one report; ``undone`` says why instructions are not whole."""
-
-    frames: SourceRoofline
-    gpus: tuple[Gpu, ...]
-    undone: tuple[str, ...] = ()
-
-
 def run(request: Request) -> int:
     """Print or write the view; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.source.frames import SourceRoofline
@@ -168,18 +149,19 @@ def run(request: Request) -> int:
     how, known = request.output, ANALYSES["source"].formats
     _check_folders(request.source_folder)
     output_format = chosen_format(how.output, how.format, known, "no format of the source view ({})", as_json=how.json)
-    if how.table and output_format not in ("csv", "parquet"):
+    if how.table and output_format not in _ROWS_ALONE:
         raise UsageError("Cannot use --table", how.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
     _check_options(request, output_format)
     if how.output:
         check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
     named = wanted(request.roofs.ceilings, open_ceilings)
-    shelf = _Shelf(named.files, tuple(named.shelf.all) if named.auto else ())
-    whole = not request.no_disassembly and _shows_instructions(request, output_format)
-    found, failed = for_each_report(request.reports, partial(_read, request=request, shelf=shelf, whole=whole))
+    shelf = Shelf(named.files, tuple(named.shelf.all) if named.auto else ())
+    whole = Whole.NONE if request.no_disassembly else _shown_whole(request, output_format)
+    reading = Reading(request.launches, request.launches.top, request.roofs.clock, request.source_folder, shelf, whole)
+    found, failed = for_each_report(request.reports, partial(read_view, how=reading))
     kept = [one for one in without_warnings(found) if one]
-    read = [one for one in kept if isinstance(one, _Read)]
-    lacking = [one for one in kept if not isinstance(one, _Read)]
+    read = [one for one in kept if isinstance(one, Read)]
+    lacking = [one for one in kept if not isinstance(one, Read)]
     if not read:
         raise _none_counted(lacking, request.reports) if lacking else no_launch(request.reports, request.launches)
     warn(map(_without_step, lacking))
@@ -189,10 +171,10 @@ def run(request: Request) -> int:
     frames = SourceRoofline.joined([one.frames for one in read])
     if not how.full_paths:
         frames = frames.without_folders()
-    if _shows_instructions(request, output_format, frames):
-        warn(text for one in read for text in one.undone)
-        if not request.no_disassembly and _would_help(gpus):
-            frames = replace(frames, notes=(*frames.notes, _INSTALL))
+    warn(text for one in read for text in one.undone)
+    if _shows_instructions(whole, frames) and _would_help(gpus):
+        frames = replace(frames, notes=(*frames.notes, _INSTALL))
+    warn(_not_found(frames, request.source_folder))
     _deliver(frames, request, output_format)
     return 1 if failed else 0
 
@@ -217,6 +199,16 @@ def _check_folders(folders: Iterable[str]) -> None:
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
 
 
+def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
+    """Which source files are in none of the folders that were named for them."""
+    columns = frames.line_columns
+    files = {file for file, line in zip(columns["file"].tolist(), columns["line"].tolist(), strict=True) if line > 0}
+    lacking = sorted(frames.called(file) for file in files - set(frames.texts))
+    if folders and lacking:
+        where = f"{len(lacking)} of {len(files)} source files are in no --source-folder"
+        yield f"{where}: {listed(map(clean, lacking), 3)}. Name a folder that holds them, or above it."
+
+
 def _check_options(request: Request, output_format: str) -> None:
     """Raise UsageError for options that nothing would come of."""
     how, rows = request.output, request.rows
@@ -236,7 +228,7 @@ def _check_options(request: Request, output_format: str) -> None:
         raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
     for name, value in given.items():
         taken = ANALYSES["source"].takes(output_format, _TAKEN.get(name, name))
-        chooses = name == "by" and output_format in ("csv", "parquet")
+        chooses = name == "by" and output_format in _ROWS_ALONE
         if value and not taken and not chooses:
             raise UsageError("Cannot use", f"--{name}", f"{output_format} has no use for it", "Leave it out.")
     if rows.by and how.table:
@@ -250,15 +242,19 @@ def _would_help(gpus: Iterable[Gpu]) -> bool:
     return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
 
 
-def _shows_instructions(request: Request, output_format: str, frames: SourceRoofline | None = None) -> bool:
-    """Whether what is asked for has instructions in it, or before there are ``frames`` might have."""
-    if output_format in ("csv", "parquet"):
-        return _table(request) == "instructions"
+def _shown_whole(request: Request, output_format: str) -> Whole:
+    """Of which launches what is asked for has instructions in it."""
+    if output_format in _ROWS_ALONE:
+        return Whole.ALL if _table(request) == "instructions" else Whole.NONE
     if output_format in ("text", "md"):
-        if not request.rows.by:
-            return frames is None or not (frames.line_columns["line"] > 0).any()
-        return request.rows.by == "instruction"
-    return True
+        return {"instruction": Whole.ALL, "loop": Whole.NONE, "function": Whole.NONE}.get(request.rows.by or "", Whole.UNLINED)
+    return Whole.ALL if output_format in ("html", "json") else Whole.NONE
+
+
+def _shows_instructions(whole: Whole, frames: SourceRoofline) -> bool:
+    from ncu_roofline.analyses.source.launches import launches
+
+    return whole is Whole.ALL or (whole is Whole.UNLINED and not all(one.has_lines for one in launches(frames)))
 
 
 def _table(request: Request) -> str:
@@ -267,7 +263,7 @@ def _table(request: Request) -> str:
 
 
 def _deliver(frames: SourceRoofline, request: Request, output_format: str) -> None:
-    """Print or write what was asked for."""
+    """Print or write what was asked for; what has no room for notes gets them beside it."""
     from ncu_roofline.analyses.source.text import text_table
 
     how, rows = request.output, request.rows
@@ -277,6 +273,8 @@ def _deliver(frames: SourceRoofline, request: Request, output_format: str) -> No
     if output_format == "text" and not how.output:
         write_text(text_table(frames, color=coloured(sys.stdout), **shown))
         return
+    if output_format in _ROWS_ALONE:
+        warn(frames.caveats())
     theme = {"theme": how.theme} if how.theme else {}
     deliver(
         how.output,
@@ -284,61 +282,3 @@ def _deliver(frames: SourceRoofline, request: Request, output_format: str) -> No
         how.force,
         output_format,
     )
-
-
-def _read(
-    path: str, name: str, request: Request, shelf: _Shelf, whole: bool
-) -> tuple[_Read | NotCountedError | None, tuple[str, ...]]:
-    """The view of a report, with ``whole`` instructions where possible, or why it has none, and sentences.
-
-    None if no launch passes the filters.
-    """
-    from ncu_roofline.analyses.source.build import NotCountedError, source_roofline
-    from ncu_roofline.cli.reading import check_kernels
-    from ncu_roofline.inputs import check_report
-    from ncu_roofline.model import Selection, measurements_of
-    from ncu_roofline.report import read_report
-
-    check_report(path, "source counters are in reports only")
-    chosen = request.launches
-    select = Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch)
-    undone: list[str] = []
-    with read_report(path) as report:
-        check_kernels(report)
-        if select != Selection() and not len(select.positions(measurements_of(report))):
-            return None, report.warnings
-        gpus = tuple((device.name, device.compute_capability or (0, 0)) for device in report.devices)
-        try:
-            frames = source_roofline(
-                report,
-                shelf.of(gpus),
-                select=select,
-                top=chosen.top,
-                clock=request.roofs.clock,
-                disassemble=_disassembler(undone.append) if whole else None,
-                folders=request.source_folder,
-                label=name,
-            )
-        except NotCountedError as error:
-            return error, report.warnings
-        return _Read(frames, gpus, tuple(undone)), report.warnings
-
-
-def _disassembler(say: Callable[[str], None]) -> Callable[[bytes, Capability], Mapping[int, str]] | None:
-    """Whole instructions of a function by offset, None where nvdisasm is not installed; once it failed there are no more."""
-    from ncu_roofline.machine.disassembly import disassemble, find_nvdisasm
-
-    tool = find_nvdisasm()
-    failed: list[RooflineError] = []
-
-    def texts(code: bytes, capability: Capability) -> Mapping[int, str]:
-        if not tool or failed:
-            return {}
-        try:
-            return disassemble(code, capability, tool)
-        except RooflineError as error:
-            failed.append(error)
-            say(str(error))
-            return {}
-
-    return texts if tool else None

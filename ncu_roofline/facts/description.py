@@ -73,7 +73,7 @@ class Binding:
 class Precision:
     """A kind of arithmetic.
 
-    ``on_request``: it is drawn where it is asked for by name, or where a launch has no other work.
+    ``on_request``: it is drawn where it is asked for by name, limits a launch by its verdict, or is all the work of one.
     ``pipes``: (since, until, id) where the pipe is not its own (core) or the tensor pipe.
     ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
     contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
@@ -305,6 +305,11 @@ class Spec:
     def plain(self) -> tuple[str, ...]:
         """Ids of those of them with one number in a register: FP64, FP32."""
         return tuple(p.id for p in self.precisions if p.section and not p.packed)
+
+    @property
+    def on_request(self) -> frozenset[str]:
+        """Ids of precisions that never stand for a kernel that does other work, unless they are asked for."""
+        return frozenset(p.id for p in self.precisions if p.on_request)
 
     @property
     def sections(self) -> Mapping[str, str]:

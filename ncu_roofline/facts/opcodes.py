@@ -86,8 +86,8 @@ class OpcodeTable:
     ) -> None:
         """``shapes``: as spelled in opcodes -> M N K; ``neutral``: modifiers of products that change neither size nor type;
         ``unknown``: patterns of names that do work even where no row fits."""
-        self.rows = rows
-        self._shapes, self._neutral, self._unknown = shapes, frozenset(neutral), unknown
+        self.rows, self.unknown_names = rows, unknown
+        self._shapes, self._neutral = shapes, frozenset(neutral)
         self._by_name: dict[str, list[tuple[tuple[str, ...], OpcodeRow]]] = {}
         for row in rows:
             for name, modifiers in row.patterns:
@@ -102,7 +102,7 @@ class OpcodeTable:
         """Whether the opcode does floating-point or tensor work that the table cannot weigh: then the sum is unknown."""
         if len(opcode) > LONGEST:  # nothing that exists: only its name is looked at
             name = opcode[:LONGEST].partition(".")[0]
-            return any(fnmatchcase(name, pattern) for pattern in self._unknown)
+            return any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
         return self._known(opcode, compute_capability)[1]
 
     def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
@@ -117,7 +117,7 @@ class OpcodeTable:
             if row.does == "nothing":
                 return None, False
             return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
-        return None, any(fnmatchcase(name, pattern) for pattern in self._unknown)
+        return None, any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
 
     def _products(self, row: OpcodeRow, left: list[str]) -> OpcodeWork | None:
         """``left``: modifiers that the pattern does not name; None if they are more than a shape and neutral ones."""

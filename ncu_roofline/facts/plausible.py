@@ -34,7 +34,8 @@ class Bound:
     ``signed``: a difference of counters, which may be as far below 0.  ``rate``: events per SM (or, not ``per_sm``, per unit)
     and cycle; infinite where nothing is known of it.  ``form``: the metric counts in a launch (""), a "second" or a "cycle",
     or is a "peak_sustained" per cycle.  ``clock``: the highest, in Hz; ``sms``: the most of any chip; ``headroom``: what rates
-    per cycle have beyond ``rate``.
+    per cycle have beyond ``rate``.  ``longer``: seconds by which the execution that was counted may have taken longer than the
+    launch; 0 if it is the same.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Bound:
     clock: float = math.inf
     sms: float = math.inf
     headroom: float = 1.0
+    longer: float = 0.0
 
     @property
     def is_peak(self) -> bool:
@@ -62,6 +64,9 @@ class Bound:
     def limit(self, sms: Any, seconds: Any) -> Any:
         """The most that so many SMs can do in the time (s) of a launch; numbers, or arrays of one shape."""
         rate = self.rate * (self.sms if self.is_peak else sms) if self.per_sm else self.rate
+        if self.longer:  # a rate is this count over the launch's own time or cycles, of which there is at least one
+            count = rate * self.clock * (seconds + self.longer)
+            return count / seconds if self.form == "second" else count
         if self.per_cycle:
             return rate * self.headroom
         return rate * self.clock * (1.0 if self.form == "second" else seconds)
@@ -84,6 +89,7 @@ class Limits:
     ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
     report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
     ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
+    ``patched_seconds``: what instruction patching may take more than its launch.
     """
 
     sms: float
@@ -93,6 +99,7 @@ class Limits:
     drawn_least: float
     imported_seconds: float
     imported_rate: float
+    patched_seconds: float
     _units: frozenset[str]
     _patched: re.Pattern[str]
     _rows: tuple[_Row, ...]
@@ -118,8 +125,8 @@ class Limits:
         form = _form(name)
         if form is None:
             return None
-        known = form == _PEAK or self._patched.fullmatch(name) is None
-        return replace(row.bound, form=form, rate=row.bound.rate if known else math.inf)
+        patched = form != _PEAK and self._patched.fullmatch(name) is not None
+        return replace(row.bound, form=form, longer=self.patched_seconds if patched else 0.0)
 
 
 def _form(name: str) -> str | None:
@@ -140,7 +147,8 @@ def read_limits(folder: Traversable) -> Limits:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
     file = read_fields(folder / FILE, FILE)
     units, patched, tables = file.texts("units"), file.texts("patched"), file.tables("quantity")
-    headroom, own, other = file.number("headroom"), file.table("drawn"), file.table("imported")
+    headroom, longer = file.number("headroom"), file.number("patched_seconds")
+    own, other = file.table("drawn"), file.table("imported")
     drawn = own.number("most"), own.number("least")
     imported = other.number("seconds"), other.number("rate")
     for one in (file, own, other):
@@ -154,7 +162,7 @@ def read_limits(folder: Traversable) -> Limits:
             file.fail("quantity", f"must have one named {needed}")
     complete = (replace(row, bound=replace(row.bound, clock=most["clock"], sms=most["sms"])) for row in rows)
     largest = most["sms"], most["slices"], most["time"] * 1e-9
-    return Limits(*largest, *drawn, *imported, frozenset(units), _pattern(patched), tuple(complete))
+    return Limits(*largest, *drawn, *imported, longer, frozenset(units), _pattern(patched), tuple(complete))
 
 
 def _row(fields: Fields, headroom: float) -> _Row:

@@ -20,3 +20,8 @@ COUNTED: Mapping[str, tuple[tuple[str, ...], int]] = {
     "samples": (("smsp__pcsamp_sample_count",), 1),
 }
 STALLED = "smsp__pcsamp_warps_issue_stalled_"
+# Executions by opcode: the opcodes with their modifiers are what the instances belong to.
+OPCODE_THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
+OPCODE_WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+WORKING = "work (their predicate is true; which are active was not counted by instruction)"
+"""What is said of lanes where only those whose predicate is true were counted, as by 2021.2 and before."""

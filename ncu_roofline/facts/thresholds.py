@@ -53,6 +53,9 @@ UNIT_SHARE = 0.05
 """A finding on memory accesses is told if what they could save costs their unit this share of the cycles in which all
 instructions of the kernel could be issued: in a cycle an SM issues 4 instructions, and L1 serves 4 sectors or 1 wavefront."""
 
+LEFT_OUT = 0.05
+"""Lines of a loop that together have less than this share of an amount are no part of the place that a finding names."""
+
 FULL_LANES = 0.99
 """From this share of lanes on a warp is taken as full: what sectors per request say of strides holds."""
 
@@ -62,6 +65,9 @@ LANES_WORKING = 0.75
 UNFUSED_LEFT = 0.1
 """Where fused multiply-adds are less than this share of a precision's arithmetic, the compiler did not fuse (-fmad=false) or
 could not; where they are more, the additions and multiplications that are left are those that can't be fused."""
+
+BETWEEN_SHARE = 0.1
+"""Conversions beside FP64 arithmetic that are a smaller share of it are not why it is there: it is meant."""
 
 INTEGER_SHARE = 0.4
 """From this share of a loop's instructions on integer arithmetic is named; indices and bounds of unrolled loops stay below."""

@@ -16,19 +16,32 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, SAME_CLOCK, model_name
-from ncu_roofline.facts import Architecture, Binding, Level, Precision, Spec, load_spec, load_stalls, load_units, verdict
+from ncu_roofline.facts import (
+    Architecture,
+    Binding,
+    Level,
+    Precision,
+    Spec,
+    circumstances,
+    load_spec,
+    load_stalls,
+    load_units,
+    stalls,
+    verdict,
+)
 from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
-from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP
-from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, HIT_RATES, Stall
+from ncu_roofline.facts.opcode_units import load_opcode_units
+from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP, WORKING
+from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
 from ncu_roofline.facts.thresholds import (
-    BUSY_SHARE,
     CLOCK_WARNING,
     COMPLETE,
     FINDING_SHARE,
+    FULL_LANES,
     GROUP_LESS,
     LANES_WORKING,
     MIXED_SHARE,
@@ -36,10 +49,10 @@ from ncu_roofline.facts.thresholds import (
     ROOFLESS_SHARE,
     SAMPLES_MIN,
     SHORT_LAUNCH,
-    STALL_SHARE,
     UNIT_SHARE,
 )
 from ncu_roofline.files import HELPER
+from ncu_roofline.generate.arithmetic import SENTENCES, arithmetic_facts
 from ncu_roofline.generate.environment import GENERATED, render
 from ncu_roofline.generate.sections import render_sections
 
@@ -69,7 +82,7 @@ _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxA
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _WIDTH = 128
-_STANDARD = {"math": "import math", "namedtuple": "from collections import namedtuple"}
+_STANDARD = {"math": "import math", "re": "import re", "namedtuple": "from collections import namedtuple"}
 
 _Capability = tuple[int, int]
 _Terms = tuple[tuple[str, float], ...]
@@ -179,17 +192,20 @@ class _Ceilings(NamedTuple):
 
 
 class _Stall(NamedTuple):
-    """Why warps wait: what completes "warps wait here ...", usual causes, and what helps ("": no need).
+    """Why warps wait: what completes "warps wait here ...", usual causes, and what helps (nothing: no need).
 
-    ``asynchronous`` helps where there is cp.async; ``caches``: hit rates say more; ``least``: share of the samples to be told.
+    Of these sentences, with the words that must be shown for each and those that must not be, see below.  ``caches``: hit rates
+    say more; ``least``: share of the samples to be told, ``least_at_place``: of one place; ``unit``: ``waits`` where that
+    is known which the instruction needs.
     """
 
     waits: str
-    cause: str
-    advice: str
-    asynchronous: str
+    cause: tuple[tuple[object, ...], ...]
+    advice: tuple[tuple[object, ...], ...]
     caches: bool
     least: float
+    least_at_place: float
+    unit: str
 
 
 # Identifier without prefix, name, description, section, template.
@@ -214,6 +230,13 @@ _GENERAL_RULES = (
         "Lines with most excess sectors, bank conflicts, inactive lanes and waiting warps",
         INSTRUCTION_SECTION,
         "hot_spots",
+    ),
+    (
+        "ArithmeticSpots",
+        "Source Arithmetic",
+        "Lines with multiplications and additions apart, FP64 among FP32, and slow conversions",
+        INSTRUCTION_SECTION,
+        "arithmetic_spots",
     ),
 )
 
@@ -315,13 +338,19 @@ def _constants(spec: Spec) -> dict[str, object]:
         "gauges": source({name: gauges[name] for name in _GAUGES}),
         "stall_records": _definitions(_Stall),
         "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
+        "opcode_units": source(_opcode_units()),
         "asynchronous": repr(ASYNCHRONOUS),
+        "busy": source(BUSY),
+        "counted": source(stalls.COUNTED),
+        "circumstances": plain_source(circumstances),
+        "working": repr(WORKING),
+        "full_lanes": repr(FULL_LANES),
         "hit_rates": source(HIT_RATES),
         "all_hit": repr(ALL_HIT),
         **_by_address(),
-        "warp": repr(WARP),
+        **{name: source(value) for name, value in arithmetic_facts(spec).items()},
+        "sentences": SENTENCES,
         "lanes_working": repr(LANES_WORKING),
-        "finding_share": repr(FINDING_SHARE),
         "unit_share": repr(UNIT_SHARE),
         "samples_min": repr(SAMPLES_MIN),
     }
@@ -331,17 +360,24 @@ def _by_address() -> dict[str, str]:
     """The metrics that count by instruction; pairs are of one release."""
     names = {column: metrics for column, (metrics, _) in COUNTED.items()}
     pairs = {"sectors": ("requested", "ideal"), "wavefronts": ("shared", "shared_ideal"), "local": ("local", "requested")}
-    single = {"executed": "executed", "active": "active", "samples": "samples"}
     return {
         **{word: source(tuple(zip(names[one], names[other], strict=True))) for word, (one, other) in pairs.items()},
-        **{word: source(names[column][0]) for word, column in single.items()},
+        **{column: source(names[column][0]) for column in ("executed", "active", "threads", "samples")},
         "stalled": source(STALLED),
+        "warp": repr(WARP),
+        "finding_share": repr(FINDING_SHARE),
     }
 
 
+def _opcode_units() -> tuple[tuple[object, ...], ...]:
+    """Ranges of compute capability, names of opcodes, and what their unit is called."""
+    labels = {unit.id: unit.label for unit in load_units().units}
+    return tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows)
+
+
 def _stall(stall: Stall) -> _Stall:
-    least = BUSY_SHARE if stall.issue else STALL_SHARE
-    return _Stall(stall.waits, stall.cause, stall.advice, stall.asynchronous, stall.caches, least)
+    cause, advice = (tuple(map(tuple, sentences)) for sentences in (stall.cause, stall.advice))
+    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit)
 
 
 def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
@@ -367,6 +403,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "most": repr(MOST),
         "sm_domain": source(SM_DOMAIN),
         "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
+        **_by_address(),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, twin, model_name)),
     }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 _CHUNK = 1 << 16
@@ -32,17 +35,30 @@ class _Heard(threading.Thread):
             while not self.flooded and (chunk := self._stream.read(_CHUNK)):
                 self.data += chunk
         if self.flooded:
-            self._process.kill()
+            _kill(self._process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program and what it started, which is in its group; nothing where it was waited for: others may have its number."""
+    if process.returncode is not None:
+        return
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):  # of one that has ended there may be no group
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def answer(command: Sequence[str], environ: Mapping[str, str], seconds: float, most: int) -> tuple[int, bytes, bytes]:
-    """Exit code, output and errors.
+    """Exit code, output and errors.  When it returns or raises nothing of what the program started in its group is left.
 
     Raises OSError if it can't be run, TooLongError for more than ``most`` bytes of either, subprocess.TimeoutExpired.
     """
     end = time.monotonic() + seconds
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, bufsize=0, env=dict(environ))
+    pipe, environ = subprocess.PIPE, dict(environ)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, bufsize=0, env=environ, start_new_session=True
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     heard = [_Heard(stream, most, process) for stream in (process.stdout, process.stderr)]
@@ -51,13 +67,13 @@ def answer(command: Sequence[str], environ: Mapping[str, str], seconds: float, m
             one.start()
         for one in heard:
             one.join(max(0.0, end - time.monotonic()))
-        process.wait(max(0.0, end - time.monotonic()))
+        if not any(one.flooded for one in heard):
+            if any(one.is_alive() for one in heard):  # it, or what it started, keeps on
+                raise subprocess.TimeoutExpired(command, seconds)
+            process.wait(max(0.0, end - time.monotonic()))
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        _kill(process)
+        process.wait()
     if any(one.flooded for one in heard):
         raise TooLongError
-    if any(one.is_alive() for one in heard):  # what it started keeps on
-        raise subprocess.TimeoutExpired(command, seconds)
     return process.returncode, bytes(heard[0].data), bytes(heard[1].data)

@@ -56,10 +56,15 @@ def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[
     names |= {
         f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
     }
+    peaked = {c + suffix for peak in peaks for c in peak.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
+    return names | counted_as(sums) | peaked
+
+
+def counted_as(sums: Iterable[WeightedSum]) -> set[str]:
+    """Every metric name that could be a counter of these sums."""
     counters = {counter for one in sums for counter in one.counters()}
     counters |= {other for counter in counters if (other := twin(counter))}
-    names |= {counter + suffix for counter in counters for suffix in _suffixes([counter])}
-    return names | {c + suffix for peak in peaks for c in peak.counters() for suffix in (_PEAK_SUFFIX, _SLICE_PEAK_SUFFIX)}
+    return {counter + suffix for counter in counters for suffix in _suffixes([counter])}
 
 
 def as_floats(column: Sequence[object]) -> FloatArray:

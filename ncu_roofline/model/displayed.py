@@ -44,12 +44,21 @@ def as_factor(value: float) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """A column that is shown at a glance: its name in the table, what stands above it, and how its values are written."""
+    """A column that is shown at a glance: its name in the table, what stands above it, and how its values are written.
+
+    With ``rate_of`` they are rates of what that column of the table says.
+    """
 
     name: str
     heading: str
     write: Callable[[Any], str] = as_text
     left: bool = False
+    rate_of: str = ""
+
+    def cell(self, table: Mapping[str, Sequence[Any]], row: int) -> str:
+        """Its text in a row of a table."""
+        value = table[self.name][row]
+        return format_value(value, f"{table[self.rate_of][row] or 'flop'}/s", 3) if self.rate_of else self.write(value)
 
 
 KERNEL = Shown("kernel", "kernel", left=True)
@@ -123,7 +132,7 @@ def length(table: Mapping[str, Sequence[Any]]) -> int:
 def glanced(table: Mapping[str, Sequence[Any]], shown: Sequence[Shown], rows: int) -> Iterator[list[str]]:
     """The first rows as text, a cell per column that is shown."""
     for row in range(min(length(table), rows)):
-        yield [one.write(table[one.name][row]) for one in shown]
+        yield [one.cell(table, row) for one in shown]
 
 
 def aligned(rows: Sequence[Sequence[str]], shown: Sequence[Shown]) -> list[str]:

@@ -113,6 +113,7 @@ class Availability:
 class Explanation:
     """One report: what it holds for a roofline and how to collect the rest.
 
+    ``precisions``: what was asked for, and of those that are drawn on request what was counted all the same.
     ``missing`` names precision and level ids that some launch lacks, ``partial`` those of which some traffic or work is not
     counted (loads only, say).  ``command`` adds ``added``, all of these that this release of ncu can collect; where it is
     empty, ``notes`` says why.  ``sets`` says with which section set the report was made, and which other holds more.
@@ -172,6 +173,7 @@ def explain(
     Where all core precisions are wanted, so are the tensor operations of launches that used tensor cores.
     """
     release, spec = release_of(report.ncu_version), load_spec()
+    unasked = [] if precisions else [p for p in spec.precisions if p.id in spec.on_request and _works(m.work.get(p.id))]
     precisions, levels = precisions or spec.core, levels or spec.chain
     wanted = Wanted.of(m, precisions, levels)
     have = [availability(p, m.work.get(p.id)) for p in wanted.precisions]
@@ -193,7 +195,7 @@ def explain(
         ncu_version=report.ncu_version,
         devices=devices_of(m),
         launches=len(m),
-        precisions=tuple(have),
+        precisions=(*have, *(availability(p, m.work.get(p.id)) for p in unasked)),
         levels=tuple(reached),
         missing=missing,
         partial=partial,
@@ -202,6 +204,11 @@ def explain(
         notes=tuple(notes),
         sets=sets_of(report, m, missing),
     )
+
+
+def _works(quantity: Quantity | None) -> bool:
+    """Whether some launch is known to do work."""
+    return quantity is not None and bool((quantity.values > 0).any())
 
 
 def _collected(

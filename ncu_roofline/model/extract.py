@@ -13,7 +13,8 @@ from ncu_roofline.facts.description import Binding
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.instruction import EXECUTED
 from ncu_roofline.inputs import MetricTable
-from ncu_roofline.model.counters import Counters, spellings
+from ncu_roofline.model.counters import Counters, counted_as, spellings
+from ncu_roofline.model.halves import HALF, constant_loads
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.plausible import Gate, joined_remarks
@@ -111,6 +112,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         if known is not None:
             threads, warps = (_instances(counted, name, index) for name in (THREADS, WARPS))
             opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
+            opcodes = _without_loads(opcodes, report, index, selected, spec, known.compute_capability)
         part = _measure_chip(headers, index, selected, spec, chip, opcodes)
         parts.append(_with_instructions(part, selected, instructions) if instructions and known else part)
         order.append(index)
@@ -118,6 +120,23 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         nothing = Executed.nothing(0)
         return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY, nothing)
     return Measurements.joined(parts).take(np.argsort(np.concatenate(order)))
+
+
+def _without_loads(
+    opcodes: Executed,
+    report: Report | MetricTable,
+    index: IntArray,
+    columns: Mapping[str, FloatArray],
+    spec: Spec,
+    capability: tuple[int, int],
+) -> Executed:
+    """Opcodes of launches on one chip, with loads of constants told from half-precision arithmetic by the report's code."""
+    if not isinstance(report, Report):
+        return opcodes
+    bindings = [b for one in spec.precisions if one.id == HALF for b in spec.bindings(one, capability)]
+    counts = [columns[name] > 0 for name in counted_as(b.counters for b in bindings) if name in columns]
+    suspects = np.any([opcodes.halves, *counts], axis=0)
+    return opcodes.without(constant_loads(report, index, suspects, capability))
 
 
 def _instances(counted: Mapping[str, Sequence[Instances]], name: str, index: IntArray) -> Sequence[Instances]:

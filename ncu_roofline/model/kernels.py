@@ -11,13 +11,16 @@ from ncu_roofline.facts import Spec
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.above import above_bandwidths
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
-from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.halves import NO_ARITHMETIC
+from ncu_roofline.model.measurements import Measurements, precisions_of
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import LOW_CLOCK
 from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.work import total_flops
+
+_CONTRADICT = (TOLD, NO_ARITHMETIC)
 
 
 class Everything(NamedTuple):
@@ -92,7 +95,7 @@ def kernels_table(
         "missing": available.missing(),
         "notes": _joined(
             remarks_of(m, grouping),
-            _contradictions(m, grouping),
+            _contradictions(m, grouping, spec),
             _above(judged, seconds / launches, (clock, m.clock_max[first])),
             _clock_notes(ratio),
             available.zero_so_far(),
@@ -121,15 +124,22 @@ def remarks_of(m: Measurements, grouping: Grouping) -> Any:
     return ["; ".join(one) for one in found]
 
 
-def _contradictions(m: Measurements, grouping: Grouping) -> Any:
-    """Counters that say nothing where opcodes say much: no point tells it."""
+def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
+    """Work of 0 where opcodes or counters say something else: no point tells it."""
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
-    for quantity in m.work.values():
-        told = [next((one for one in origin.note.split("; ") if one.startswith(TOLD)), "") for origin in quantity.origins]
-        if any(told):
+    for precision in precisions_of(m, spec):
+        quantity = m.work.get(precision.id)
+        told = [_contradiction(origin.note, precision.label) for origin in quantity.origins] if quantity else []
+        if quantity and any(told):
             for launch in np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)):
                 found[grouping.index[launch]][told[quantity.choice[launch]]] = None
     return ["; ".join(filter(None, one)) for one in found]
+
+
+def _contradiction(note: str, label: str) -> str:
+    """The sentence of a note that says it, "" if none does."""
+    found = (f"{label}: {one}" if one == NO_ARITHMETIC else one for one in note.split("; ") if one.startswith(_CONTRADICT))
+    return next(found, "")
 
 
 def _clock_notes(ratio: Any) -> Any:

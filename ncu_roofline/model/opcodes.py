@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ncu_roofline.facts import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
 from ncu_roofline.facts.fields import LAST
 from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.facts.source_counters import OPCODE_THREADS, OPCODE_WARPS
+from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
 
-THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
-WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+THREADS, WARPS = OPCODE_THREADS, OPCODE_WARPS
 OPCODES = "opcodes"
 TOLD = "by opcodes"
 COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}), source=OPCODES)
@@ -26,7 +27,7 @@ COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}
 
 Instances = Sequence[tuple[object, object]]
 _UNPROVEN = "wgmma as a quarter of the warpgroup's operations per warp: unproven on hardware"
-_NOTES = {"fp16": "compilers also load constants by HFMA2, which its name does not tell"}
+_DOUBT = "compilers also load constants by HFMA2, which its name does not tell"
 # Asynchronous copies from global to shared memory: bytes per thread by modifier, 4 without one.
 _COPY, _COPIED, _COPIED_LEAST = "LDGSTS", {"128": 16, "64": 8}, 4
 _LOADS_CONSTANTS = "HFMA2.MMA"
@@ -42,7 +43,8 @@ class Executed:
     ``work`` and ``fused`` by precision id: operations, and those by multiply-adds; ``conversions``: instructions that the
     counters of FP16 take for additions; ``copied``: bytes of asynchronous copies into shared memory; ``shared``: instructions
     that access shared memory; ``gaps``: tensor instructions whose operations no opcode tells; ``constants``: launches whose
-    only half-precision arithmetic is HFMA2.MMA beside that of other precisions: so compilers load constants.
+    only half-precision arithmetic is HFMA2.MMA beside that of other precisions: so compilers load constants.  ``loads``: what
+    the code tells of such loads, which `without` has taken out of ``work`` and ``fused``.
     """
 
     work: Mapping[str, Quantity]
@@ -50,14 +52,34 @@ class Executed:
     conversions: FloatArray
     copied: FloatArray
     shared: FloatArray
-    gaps: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    constants: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    gaps: Mask
+    constants: Mask
+    loads: ConstantLoads = NOTHING_KNOWN
 
     @classmethod
     def nothing(cls, count: int) -> Executed:
         """No opcodes were counted."""
         missing = np.full(count, np.nan)
         return cls({}, {}, missing, missing, missing, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+
+    @property
+    def halves(self) -> Mask:
+        """Launches that executed what looks like half-precision arithmetic."""
+        found: Mask = np.zeros(len(self.gaps), dtype=bool)
+        for one in HALVES:
+            found |= self.work[one].values > 0 if one in self.work else False
+        return found
+
+    def without(self, loads: ConstantLoads) -> Executed:
+        """The same with loads of constants told from arithmetic where that is known, and notes on what is known."""
+        work, fused, constants = dict(self.work), dict(self.fused), self.constants
+        for one in HALVES:
+            if one in work:
+                left, taken = loads.without(work[one], (one,))
+                fused[one] = np.maximum(fused[one] - np.nan_to_num(taken), 0)
+                work[one] = left.with_note(np.isnan(taken), _DOUBT) if one == HALF else left
+                constants = constants & np.isnan(taken) if one == HALF else constants
+        return replace(self, work=work, fused=fused, constants=constants, loads=loads)
 
 
 def executed(
@@ -76,10 +98,9 @@ def executed(
         values = np.array([value for value, _ in found])
         if np.isnan(values).all():
             continue
-        notes = (_NOTES.get(precision.id, ""), _UNPROVEN)
         metric = WARPS if precision.kind == "tensor" else THREADS
         choice = np.array([-1 if math.isnan(value) else int(unproven) for value, unproven in found], dtype=np.int64)
-        work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in notes))
+        work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in ("", _UNPROVEN)))
         if precision.kind == "core":
             fused[precision.id] = np.array([tally.fused(precision) for tally in tallies])
     return Executed(
@@ -206,14 +227,18 @@ def told_apart(counted: Quantity, other: Quantity, label: str, tolerance: float 
         differs = np.abs(ratio - 1) > tolerance
     differs &= np.isfinite(counted.values) & (counted.choice >= 0)
     choice = counted.choice.copy()
-    place = {origin: index for index, origin in enumerate(counted.origins)}
+    origins, place = list(counted.origins), dict[Origin, int]()
     for row in np.flatnonzero(differs):
         origin = counted.origins[counted.choice[row]]
         told = f"{ratio[row]:.2g} of what" if math.isfinite(ratio[row]) else "work where"
         gives = "the counters give" if math.isfinite(ratio[row]) else "the counters give 0"
         note = "; ".join(filter(None, (origin.note, f"{TOLD} {label} is {told} {gives}")))
-        choice[row] = place.setdefault(Origin(origin.source, origin.metrics, note), len(place))
-    return Quantity(counted.values, choice, tuple(place))
+        noted = Origin(origin.source, origin.metrics, note)
+        if noted not in place:
+            place[noted] = len(origins)
+            origins.append(noted)
+        choice[row] = place[noted]
+    return Quantity(counted.values, choice, tuple(origins))
 
 
 def metrics_of(names: Iterable[str]) -> tuple[str, ...]:

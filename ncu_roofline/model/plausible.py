@@ -178,6 +178,9 @@ def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
         origin = "a counter has 64 bits" if bound.most == MOST_COUNT else bound.origin
         return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({origin})"
     who = f"{bound.sms if bound.is_peak else sms:.0f} SMs" if bound.per_sm else "a unit"
+    if bound.longer:
+        count = f"{bound.rate * (sms if bound.per_sm else 1.0) * bound.clock * bound.longer:.3g} {bound.unit}"
+        return f"more than the {count} that {who} could do in {bound.longer:g} s ({bound.origin})"
     if bound.per_cycle:
         per_cycle = f"{limit / bound.headroom:.3g} {bound.unit} per cycle"
         return f"more than {bound.headroom:g} times the {per_cycle} that {who} could do ({bound.origin})"

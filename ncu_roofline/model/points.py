@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ncu_roofline.facts import Spec
 from ncu_roofline.facts.thresholds import CLOCK_WARNING, MATTERS, PCIE
 from ncu_roofline.model.above import with_reasons
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, reports_of
@@ -33,9 +33,11 @@ def points_table(
     bandwidth: Mapping[str, RoofValues],
     select: Selection,
     levels: tuple[str, ...],
+    bounds: Callable[[], TextArray] | None = None,
 ) -> list[Table]:
     """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent.
 
+    ``bounds``: gives for each launch the id of what limits it; asked for only where that decides what is drawn.
     What binds is left open ("") where the tensor pipe did work that nobody counted.
     """
     tables = []
@@ -44,7 +46,7 @@ def points_table(
     for work in works_of(m, spec, compute):
         if not select.wants(work.precision):
             continue
-        work = _if_alone(m, spec, work, select)
+        work = _if_it_counts(m, spec, work, select, bounds)
         rows = [_Rows(m, grouping, work, level, m.traffic[level], bandwidth.get(level)) for level in m.traffic]
         _add_binding(rows, grouping, uncounted)
         for row in rows:
@@ -68,12 +70,14 @@ def _if_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -
         return quantity.scaled(np.where(quantity.values > least, 1.0, np.nan))
 
 
-def _if_alone(m: Measurements, spec: Spec, work: Work, select: Selection) -> Work:
-    """The work of a precision, missing where it is drawn on request only and the launch has other work."""
-    if work.precision in select.precisions or not any(p.id == work.precision and p.on_request for p in spec.precisions):
+def _if_it_counts(m: Measurements, spec: Spec, work: Work, select: Selection, bounds: Callable[[], TextArray] | None) -> Work:
+    """The work of a precision, missing where it is drawn on request only and other work of the launch is not bound by it."""
+    if work.precision in select.precisions or work.precision not in spec.on_request:
         return work
     others = [m.work[p.id].values for p in spec.precisions if not p.on_request and p.id in m.work]
     busy = np.nansum(np.vstack(others), axis=0) > 0 if others else np.zeros(len(m), dtype=bool)
+    if bounds and (busy & (work.quantity.values > 0)).any():
+        busy &= bounds() != work.roof_id
     return replace(work, quantity=work.quantity.scaled(np.where(busy, np.nan, 1.0)))
 
 

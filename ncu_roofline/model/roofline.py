@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -96,6 +96,23 @@ class Computed(Mapping[str, np.ndarray[Any, Any]]):
         return dict, (self._table,)
 
 
+def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
+    """A property of a result: the table that its field ``columns`` holds, as a DataFrame of the same types."""
+
+    def frame(self: Any) -> pd.DataFrame:
+        import pandas as pd
+
+        # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
+        table: Mapping[str, Any] = getattr(self, columns)
+        made: pd.DataFrame = pd.DataFrame(
+            {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
+        )
+        return made
+
+    frame.__doc__ = about
+    return cached_property(frame)
+
+
 @dataclass(frozen=True, repr=False)
 class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
@@ -136,31 +153,9 @@ class Roofline(Displayed):
         kernels = [several(len(set(names)), "kernel")]
         return [*kernels, *([several(launches, "launch", "launches")] * (launches > len(set(names)))), *super()._counts()[1:]]
 
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """One row per launch (or group), precision and level."""
-        return as_frame(self.point_columns)
-
-    @cached_property
-    def roofs(self) -> pd.DataFrame:
-        """One row per roof and origin."""
-        return as_frame(self.roof_columns)
-
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """One row per launch (or group), also for those without any point."""
-        return as_frame(self.kernel_columns)
-
-
-def as_frame(table: Mapping[str, Any]) -> pd.DataFrame:
-    """Equally long columns as a DataFrame of the same types."""
-    import pandas as pd
-
-    # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
-    frame: pd.DataFrame = pd.DataFrame(
-        {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
-    )
-    return frame
+    points = frame_of("point_columns", "One row per launch (or group), precision and level.")
+    roofs = frame_of("roof_columns", "One row per roof and origin.")
+    kernels = frame_of("kernel_columns", "One row per launch (or group), also for those without any point.")
 
 
 def roofline(
@@ -309,14 +304,14 @@ def _build(
     levels = tuple(level.id for level in levels_of(m, spec) if not select.levels or level.id in select.levels)
     roofs = Roofs(m, ceilings, clock)
     grouping = group(m, by)
-    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels)
+    judged = cache(lambda: Verdicts(m, grouping, spec, roofs))
+    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, lambda: judged().bounds())
     points = ordered(tables, columns.POINTS)
     rows = roofs.rows(spec, ShownRoofs(points, spec, select))
 
     def kernels() -> Table:
         with np.errstate(all="ignore"):
-            judged = Verdicts(m, grouping, spec, roofs)
-            return of_columns(kernels_table(m, grouping, spec, levels, judged, everything), columns.KERNELS)
+            return of_columns(kernels_table(m, grouping, spec, levels, judged(), everything), columns.KERNELS)
 
     found = Roofline(
         points,

@@ -79,7 +79,10 @@ class Samples:
 
 
 def samples_of(metrics: Metrics) -> Samples | None:
-    """What was sampled of the metrics that bands are made of, None without any.  Raises RooflineError for damaged bytes."""
+    """What was sampled of the metrics that bands are made of, None without any.  Raises RooflineError for damaged bytes.
+
+    There are no groups where every value is unusable.
+    """
     candidates = _candidates(metrics.names())
     if not candidates:
         return None
@@ -90,7 +93,7 @@ def samples_of(metrics: Metrics) -> Samples | None:
     unusable = sum(bad for _, bad in stamped.values())
     known = {name: samples for name, (samples, _) in stamped.items() if samples}
     groups = tuple(_pass_group(metrics, index, members) for index, members in _grouped(known, listed))
-    return Samples(groups, unusable) if groups else None
+    return Samples(groups, unusable) if groups or unusable else None
 
 
 @lru_cache(maxsize=64)

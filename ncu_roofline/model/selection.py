@@ -14,6 +14,7 @@ from ncu_roofline.patterns import UserPattern
 
 GROUPINGS = ("launch", "kernel", "kernel-report", "application")
 _NUMBER = re.compile(r"\d+")
+_EXCLUDING = ("(?!", "(?<!")  # what such an expression is to keep out may be in the full name and not in a short one
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ def _factorize(keys: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
 class Selection:
     """Filters; the empty one keeps everything.
 
-    ``kernel`` and ``nvtx`` are regular expressions searched in the full or the function name, and in the NVTX range path;
+    ``kernel`` and ``nvtx`` are regular expressions: the first is searched in the full name, the function's and the short one
+    that results have (one that excludes, with "(?!" or "(?<!", in the full name alone), the second in the NVTX range path;
     ``launch`` holds inclusive ranges of positions in the report; ``top`` keeps that many launches or, for ``top_by`` "kernel",
     all launches of that many kernels, largest time first.
     ``precisions`` holds precision ids or their first parts ("tensor" is every tensor type); ``levels`` level ids.
@@ -164,8 +166,7 @@ class Selection:
         """Where these launches are.  Raises RooflineError for an expression that takes longer than `patterns.SECONDS`."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
-            names = [f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)]
-            keep &= _matches(names, UserPattern(self.kernel, "--kernel"))
+            keep &= self._called(m)
         if self.nvtx:
             keep &= _matches(list(m.nvtx), UserPattern(self.nvtx, "--nvtx"))
         if self.launch:
@@ -174,6 +175,15 @@ class Selection:
         if self.top:
             index = index[_longest(m, index, self.top, self.top_by)]
         return index
+
+    def _called(self, m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which launches have a name in which ``kernel`` is found."""
+        pattern = UserPattern(self.kernel, "--kernel")
+        found = _matches([f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)], pattern)
+        if any(sign in self.kernel for sign in _EXCLUDING):
+            return found
+        short = short_names([name or function for name, function in zip(m.name, m.function, strict=True)])
+        return found | _matches(list(m.function), pattern) | _matches(short, pattern)
 
 
 def _matches(texts: list[str], pattern: UserPattern) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ncu_roofline.facts import Level, Spec, load_units
 from ncu_roofline.facts.thresholds import GROUP_LESS, ROOFLESS_SHARE
-from ncu_roofline.facts.verdict import ALL_IDLE, NO_ROOFS, NO_TIME, NOTHING_COLLECTED, UNKNOWN_CHIP, Limit, State, judge, of_mix
+from ncu_roofline.facts.verdict import (
+    ALL_IDLE,
+    LATENCY,
+    NO_ROOFS,
+    NO_TIME,
+    NOTHING_COLLECTED,
+    TENSOR_UNKNOWN,
+    UNKNOWN,
+    UNKNOWN_CHIP,
+    Limit,
+    State,
+    Verdict,
+    judge,
+    of_mix,
+)
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
-from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of
+from ncu_roofline.model.measurements import FloatArray, Measurements, TextArray, levels_of
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping
 from ncu_roofline.model.utilisation import uncounted_tensor, values_of
@@ -54,8 +69,7 @@ class Verdicts:
     def table(self) -> Table:
         """The columns."""
         busiest = self._busiest()
-        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
-        verdicts = [judge(*fact) for fact in facts]
+        verdicts = self._verdicts
         nothing = np.full(self._grouping.count, np.nan)
         level_share = {name: self._level_share(name) for name in LEVELS_WITH_COLUMNS}
         return {
@@ -73,6 +87,17 @@ class Verdicts:
             "tensor_active": self._tensor,
             **self._gauges,
         }
+
+    def bounds(self) -> TextArray:
+        """For each launch the id of what limits its row by the verdict, "" if nothing does."""
+        of_rows = bounds_of((verdict.text, verdict.limit) for verdict in self._verdicts)
+        found: TextArray = np.array(of_rows, dtype=object)[self._grouping.index]
+        return found
+
+    @cached_property
+    def _verdicts(self) -> list[Verdict]:
+        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
+        return [judge(*fact) for fact in facts]
 
     def _mean(self, values: FloatArray) -> FloatArray:
         return self._grouping.mean(values, self._weights)
@@ -207,6 +232,11 @@ class Verdicts:
     def _states(self) -> list[State]:
         gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
         return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
+
+
+def bounds_of(verdicts: Iterable[tuple[str, str]]) -> list[str]:
+    """The id of what limits each row, "" if nothing does, from text and nearest known limit of its verdict."""
+    return ["" if text in (LATENCY, TENSOR_UNKNOWN, UNKNOWN) else limit for text, limit in verdicts]
 
 
 def _of_mix(demand: Demand, slower: float) -> str:

@@ -11,13 +11,13 @@ from ncu_roofline.facts import Binding, Precision, Spec, load_spec
 from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.counters import Counters
+from ncu_roofline.model.halves import BRAIN, HALF
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, precisions_of
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
-HALF = "fp16"
 _MULTIPLY_ADDS = "int32.mad"
 
 
@@ -279,10 +279,11 @@ class _Counted:
             candidate, fused = self._by_opcodes, self._opcodes.fused.get(self._id)
         else:
             candidate = self._counters.count(binding.counters, binding.source, binding.note)
-            candidate = self._without_conversions(candidate, binding)
+            candidate, loads = self._without_loads(self._without_conversions(candidate, binding))
             if binding.includes:  # dense and sparse products in one: opcodes tell them apart
                 candidate = candidate.scaled(np.where(np.isfinite(self._by_opcodes.values), np.nan, 1.0))
             fused = self._counters.count(binding.fused, binding.source, "").values if binding.fused else None
+            fused = fused if fused is None else np.maximum(fused - loads, 0)
         new = np.isnan(self.quantity.values) & ~np.isnan(candidate.values)
         if not new.any():
             return
@@ -297,7 +298,7 @@ class _Counted:
         additions = [name for name, _ in binding.counters.terms if name.endswith("hadd_pred_on")]
         if not additions and "hadd" not in binding.counters.text():
             return candidate
-        conversions, bf16 = self._opcodes.conversions, self._opcodes.work.get("bf16")
+        conversions, bf16 = self._opcodes.conversions, self._opcodes.work.get(BRAIN)
         with np.errstate(invalid="ignore"):
             wrong = (conversions > 0) | (bf16.values > 0 if bf16 else False)
         candidate = candidate.scaled(np.where(wrong, np.nan, 1.0))
@@ -307,6 +308,13 @@ class _Counted:
         with np.errstate(invalid="ignore"):
             doubtful = np.isnan(conversions) & (added > 0)
         return candidate.with_note(doubtful, _CONVERSIONS)
+
+    def _without_loads(self, candidate: Quantity) -> tuple[Quantity, FloatArray]:
+        """Half-precision counters without what they count for loads of constants, and how much that is."""
+        if self._id != HALF:
+            return candidate, np.zeros(len(candidate.values))
+        left, loads = self._opcodes.loads.without(candidate)
+        return left, np.nan_to_num(loads)
 
     def finished(self) -> Quantity:
         """All of it; where opcodes say something else than the counters, a note."""

@@ -189,8 +189,12 @@ class IAction:
         return self._code.files()
 
     def sass_by_pc(self, address: int) -> str:
-        """The opcode at an address, without operands; "" without code."""
-        return self._code.opcode(address)
+        """The instruction at an address, "" without code.
+
+        Its opcode, with those modifiers that decide work and bytes, behind "@P" if it depends on a predicate (any).  Of
+        operands only where a jump or call goes (an address, last), and "-RZ, RZ" where HFMA2 loads constants.
+        """
+        return self._code.text(address)
 
     def ptx_by_pc(self, _address: int) -> str:
         """Always empty: reports hold machine code only."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ncu_roofline.nvrules.telling import BARE, FULL, SENTENCE, TITLE, Told
 
@@ -20,7 +19,7 @@ def within(budget: int, told: Told, printed: Printer) -> str:
     if len(whole) <= budget:
         return whole
     brief, best = told.brief(), -1
-    text = printed(_nothing(told))
+    text = printed(told.bare())
     for detail in (FULL, SENTENCE, TITLE, BARE):
         if detail == BARE and best > 0:
             break
@@ -42,8 +41,3 @@ def _most(budget: int, told: Told, detail: str, printed: Printer) -> int:
         else:
             high = middle - 1
     return low
-
-
-def _nothing(told: Told) -> Told:
-    """Only how much was left out."""
-    return replace(told.brief().first(0, TITLE), sentences={}, reports=())

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from ncu_roofline.report import Kernel
 from ncu_roofline.sass import CodeError
 from ncu_roofline.sass.cubin import Cubin, Function, read_cubin
-from ncu_roofline.sass.instructions import SIZE, decode
+from ncu_roofline.sass.instructions import SIZE, Instruction, decode
 from ncu_roofline.sass.lines import Lines
 
 
@@ -34,6 +34,7 @@ class KernelCode:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._lines: dict[str, Lines] = {}
+        self._instructions: dict[str, tuple[Instruction, ...]] = {}
 
     def source_info(self, address: int) -> ISourceInfo | None:
         """The line that Nsight Compute names for an address, None where it has none."""
@@ -46,15 +47,22 @@ class KernelCode:
         place = self._lines[function.name].first(offset)
         return ISourceInfo(place.file, place.line) if place else None
 
-    def opcode(self, address: int) -> str:
-        """The opcode at an address, "" where there is no code."""
+    def text(self, address: int) -> str:
+        """The instruction at an address, "" where there is no code; of operands see `IAction.sass_by_pc`."""
         found = self._find(address)
         if found is None:
             return ""
         cubin, function, offset = found
-        start = offset - offset % SIZE
-        decoded = decode(function.code[start : start + SIZE], function.capability or cubin.capability)
-        return decoded[0].opcode if decoded else ""
+        if function.name not in self._instructions:
+            self._instructions[function.name] = decode(function.code, function.capability or cubin.capability)
+        instructions = self._instructions[function.name]
+        if offset // SIZE >= len(instructions):
+            return ""
+        one = instructions[offset // SIZE]
+        text = f"@P {one.opcode}" if one.guarded else one.opcode
+        if one.target is not None:
+            return f"{text} {address - offset + one.target:#x}"
+        return f"{text} -RZ, RZ" if one.constant else text
 
     def files(self) -> dict[str, str]:
         """The imported source files by name."""

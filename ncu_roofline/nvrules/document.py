@@ -17,8 +17,8 @@ def as_json(told: Told, *, compact: bool = False) -> str:
 
     The keys: ``schema``, ``schema_version``; ``reports``: each with report and ncu_version; ``gpus``: each with device and
     sentences; ``findings``, what could save most time first; ``without_advice``: each with rule, text and launches (a number);
-    ``notes``; ``left_out``: the numbers of findings that are worth too little (minor), of other findings, and of notes
-    (without_advice counts as notes).
+    ``notes``; ``left_out``: the numbers of findings that are worth too little (minor), of other findings, of notes
+    (without_advice counts as notes), and of texts and sentences that are not there in full.
 
     A finding has: ``id``, 12 hexadecimal digits that stand for its kernel, rule and title without numbers: the same in any
     report, there once per GPU.  ``device``, ``kernel`` (short name), ``name`` (full name), ``rule`` (identifier), ``type``
@@ -36,6 +36,7 @@ def as_json(told: Told, *, compact: bool = False) -> str:
     ``type``, ``title`` and the four numbers only (of several GPUs ``device`` as well).
     """
     most = {FULL: None, BARE: 0}.get(told.detail, 1)
+    silent = told.shortened + told.sentences_left_out + sum(len(said) - len(said[:most]) for said in told.sentences.values())
     document = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -44,7 +45,7 @@ def as_json(told: Told, *, compact: bool = False) -> str:
         "findings": [_finding(told, one, compact) for one in told.found],
         "without_advice": [{"rule": one.rule, "text": one.text, "launches": one.launches} for one in told.silences],
         "notes": [*told.notes, *(f"{count} rules did not run: {reason}" for reason, count in told.skipped.items())],
-        "left_out": {"minor": told.minor, "findings": told.left_out, "notes": told.notes_left_out},
+        "left_out": {"minor": told.minor, "findings": told.left_out, "notes": told.notes_left_out, "texts": silent},
     }
     if compact:
         return json.dumps(document, allow_nan=False, separators=(",", ":"))

@@ -168,7 +168,7 @@ def _found(whole: _Whole, share: float) -> Findings:
             times: dict[str, int] = {}
             for message in outcome.messages:
                 if message.type != SILENT:
-                    title = _without_numbers(message.title or outcome.name)
+                    title = without_numbers(message.title or outcome.name)
                     times[title] = number = times.get(title, -1) + 1
                     groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
                     rules.setdefault(outcome.identifier, outcome)
@@ -250,8 +250,8 @@ def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Who
     kernel, factor = whole.kernels[row], whole.stands_for(row)
     said = sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
     first = min(said, key=lambda one: severity(one.message.type))
-    titled, _ = _spoken([one.message.title or outcome.name for one in said], first.message.title or outcome.name)
-    text, spoken = _spoken([one.message.text for one in said], first.message.text)
+    titled, _ = spoken_of([one.message.title or outcome.name for one in said], first.message.title or outcome.name)
+    text, spoken = spoken_of([one.message.text for one in said], first.message.text)
     seconds = sum(one.seconds for one in said) * factor
     promised = [one.promised for one in said if math.isfinite(one.promised)]
     recoverable = whole.gain(row, said) if rule == VERDICT else sum(promised) * factor if promised else math.nan
@@ -275,7 +275,7 @@ def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Who
 
 
 @lru_cache(maxsize=4096)
-def _without_numbers(title: str) -> str:
+def without_numbers(title: str) -> str:
     """What titles that differ in numbers share."""
     return _NUMBER.sub("#", plain_text(title))
 
@@ -284,7 +284,7 @@ def _identifier(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_ID]
 
 
-def _spoken(texts: Sequence[str], first: str) -> tuple[str, str]:
+def spoken_of(texts: Sequence[str], first: str) -> tuple[str, str]:
     """One text for several, plain, and whose numbers it holds (see `Finding`)."""
     different = list(dict.fromkeys(texts))
     if len(different) == 1:

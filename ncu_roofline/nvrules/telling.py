@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ncu_roofline.model import Measurements
-from ncu_roofline.nvrules.advice import KernelAdvice, plain_text
-from ncu_roofline.nvrules.findings import SILENT, Finding, Findings
+from ncu_roofline.nvrules.advice import KernelAdvice
+from ncu_roofline.nvrules.findings import SILENT, Finding, Findings, spoken_of, without_numbers
 from ncu_roofline.nvrules.loading import RuleProblem
 
 FULL, SENTENCE, TITLE, BARE = "full", "sentence", "title", "bare"
@@ -32,11 +32,12 @@ class ReportAdvice:
 
 @dataclass(frozen=True)
 class Silence:
-    """What a rule could not tell, and of how many launches."""
+    """What a rule could not tell, and of how many launches; ``alone``: of which it told nothing else."""
 
     rule: str
     text: str
     launches: int
+    alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Told:
     ``sentences``: the answer for each GPU, that with most time first.  ``reports``: name and release of Nsight Compute of each
     report.  ``places``: the reports of each GPU.  ``silences``: what rules could not tell of the ``launches`` that they looked
     at.  ``skipped``: rules that did not run, and why.  ``minor``: findings worth too little; ``left_out``: others that are not
-    among the findings; ``notes_left_out``: likewise notes and silences.
+    among the findings; ``notes_left_out``: likewise notes and silences; ``sentences_left_out``: likewise sentences.
     """
 
     found: tuple[Finding, ...]
@@ -60,6 +61,7 @@ class Told:
     minor: int
     left_out: int = 0
     notes_left_out: int = 0
+    sentences_left_out: int = 0
     detail: str = FULL
 
     @classmethod
@@ -94,6 +96,16 @@ class Told:
         findings = self.left_out + self.minor
         return replace(self, notes=(), silences=(), skipped={}, minor=0, left_out=findings, notes_left_out=notes)
 
+    def bare(self) -> Told:
+        """Only how much is left out."""
+        silent = sum(max(1, len(said)) for said in self.sentences.values())  # a GPU without sentences has nothing to say
+        return replace(self.brief().first(0), sentences={}, reports=(), sentences_left_out=self.sentences_left_out + silent)
+
+    @property
+    def shortened(self) -> int:
+        """How many of the findings are told without all of their text."""
+        return sum(self.said_of(one) != one.text for one in self.found)
+
     def said_of(self, finding: Finding) -> str:
         """The text of a finding in the detail asked for."""
         if self.detail == FULL:
@@ -108,14 +120,18 @@ def first_sentence(text: str) -> str:
 
 
 def _silences(advice: Iterable[KernelAdvice]) -> tuple[Silence, ...]:
-    """What rules could not say, once for all launches."""
-    count = Counter(
-        (outcome.identifier, message.text) for one in advice for outcome, message in one.messages() if message.type == SILENT
+    """What rules could not say, once for all launches and whatever numbers are in it."""
+    found: defaultdict[tuple[str, str, bool], Counter[str]] = defaultdict(Counter)
+    for one in advice:
+        for outcome in one.outcomes:
+            alone = all(message.type == SILENT for message in outcome.messages)
+            for message in outcome.messages:
+                if message.type == SILENT:
+                    found[outcome.identifier, without_numbers(message.text), alone][message.text] += 1
+    return tuple(
+        Silence(rule, spoken_of(tuple(texts), next(iter(texts)))[0], texts.total(), alone)
+        for (rule, _, alone), texts in found.items()
     )
-    texts: Counter[tuple[str, str]] = Counter()
-    for (rule, text), times in count.items():
-        texts[rule, plain_text(text)] += times
-    return tuple(Silence(rule, text, times) for (rule, text), times in texts.items())
 
 
 def _skipped(advice: Iterable[KernelAdvice]) -> dict[str, int]:

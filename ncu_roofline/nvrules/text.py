@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from ncu_roofline.facts.verdict import FAR, LITTLE, as_percent
 from ncu_roofline.model.ranking import WORTH
 from ncu_roofline.nvrules.findings import FINE, LONGEST, NOTE, VERDICT, Finding, Kernel
 from ncu_roofline.nvrules.telling import Told, first_sentence
 from ncu_roofline.rendering.table import fitted, wrapped
-from ncu_roofline.texts import listed
+from ncu_roofline.texts import conjoined, listed
 from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
@@ -32,10 +33,11 @@ def as_text(told: Told, width: int, *, whole: bool = False) -> str:
 
 
 def left_out_text(told: Told) -> str:
-    """How many findings and notes a limit left out, "" for none."""
-    counts = ((told.left_out, "finding"), (told.notes_left_out, "note"))
+    """How many findings, notes and texts a limit left out, "" for none."""
+    texts = told.shortened + told.sentences_left_out
+    counts = ((told.left_out, "finding"), (told.notes_left_out, "note"), (texts, "text"))
     parts = [f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count]
-    return f"{' and '.join(parts)} left out." if parts else ""
+    return f"{conjoined(parts)} left out." if parts else ""
 
 
 def _gpu(told: Told, device: str, width: int, whole: bool) -> Iterator[list[str]]:
@@ -126,9 +128,9 @@ def _remarks(told: Told, width: int, whole: bool) -> Iterable[list[str]]:
     """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
     if told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
-        yield ["Without advice:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
-    elif told.silences:
-        yield _lines(f"Without advice: {', '.join(_silent(told))}. --all-findings shows why.", width)
+        yield ["What rules could not tell:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
+    elif silent := _silent(told):
+        yield _lines(f"Without advice: {', '.join(silent)}. --all-findings shows why.", width)
     if told.skipped:
         count = sum(told.skipped.values())
         which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
@@ -144,9 +146,9 @@ def _remarks(told: Told, width: int, whole: bool) -> Iterable[list[str]]:
 
 
 def _silent(told: Told) -> list[str]:
-    """The rules that could not tell something, with the number of launches where it is not all."""
+    """The rules that told nothing, with the number of launches where it is not all."""
     count: Counter[str] = Counter()
-    for one in told.silences:
+    for one in filter(attrgetter("alone"), told.silences):
         count[one.rule] += one.launches
     return [
         rule if times >= told.launches else f"{rule} ({times} of {told.launches} launches)" for rule, times in count.items()

@@ -38,17 +38,30 @@ def _json_values(roofline: Frames, table: str, one: Column) -> list[Any]:
     return [int(value) for value in values] if one.dtype == "int" else [str(value) for value in values]
 
 
+def units_of(frames: Any, tables: Tables) -> dict[str, str]:
+    """Units by column of a result's tables; where rows count other operations than FLOPs, without those that `unit` tells."""
+    units = {one.name: one.unit for declared in tables.values() for one in declared if one.unit}
+    for table, declared in tables.items():
+        by_row = any(one.name == "unit" for one in declared) and "op" in optional(frames, table, "unit", "")
+        for one in declared:
+            if by_row and one.unit.startswith("flop"):
+                units.pop(one.name, None)
+    return units
+
+
 def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     """All tables of a view as strict JSON, one row per line.
 
-    The keys are schema, schema_version, view (but for the ordinary roofline), units ({column: unit}) and the tables: points,
-    roofs and kernels, or what the view has.  Units are keys of
+    The keys are schema, schema_version, view (but for the ordinary roofline), notes (a list, of views that have some beside
+    those of rows), units ({column: unit}) and the tables: points, roofs and kernels, or what the view has.  Units are keys of
     ``ncu_roofline.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
     """
-    units = {one.name: one.unit for table in tables.values() for one in table if one.unit}
+    units = units_of(roofline, tables)
     parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']
     if (view := view_of(roofline)) != "roofline":
         parts.insert(2, f'"view": {json.dumps(view)}')
+    if (notes := getattr(roofline, "notes", None)) is not None:
+        parts.insert(-1, f'"notes": {json.dumps(list(notes))}')
     for table, declared in tables.items():
         names = [column.name for column in declared]
         values = [_json_values(roofline, table, column) for column in declared]

@@ -10,14 +10,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import NamedTuple
 
+from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts.code_limits import CUBIN_BYTES, IMPORTED_BYTES
 from ncu_roofline.report.framing import RawFile, block_at
 from ncu_roofline.report.schema import text
 from ncu_roofline.report.session import Process
 
-_NUMBER_TAG, _CUBIN_TAG = b"\x08", b"\x22"  # of fields 1, a varint, and 4, bytes
-_HEAD_BYTES = 2 * 11  # tags and longest varints
+_ID, _CUBIN, _FILES, _FUNCTIONS, _ENTRY = 1, 4, 8, 9, 1  # numbers of fields in the schema
+_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # how a field is written; those of a fixed size have so many bytes
+_HEAD_BYTES = 2 * 10  # a tag and a length
 _MOST_ENTRIES = 250_000  # functions or files that a record of a module lists; those seen have up to 43
 
 
@@ -49,6 +53,16 @@ class Code:
     cubin: bytes = b""
     files: tuple[ImportedFile, ...] = ()
     functions: tuple[CodeFunction, ...] = ()
+    unread: int = 0
+
+
+class _Field(NamedTuple):
+    """A field of a message: offsets of its tag, of its content, and behind it."""
+
+    number: int
+    tag: int
+    start: int
+    end: int
 
 
 _Places = dict[tuple[Process, int], list[tuple[int, int]]]  # (offset, length) of the records of a module
@@ -91,40 +105,74 @@ class CodeIndex:
         return places
 
     def _number(self, offset: int, length: int) -> int | None:
-        record = self._raw.decode("SourceId", self._without_cubin(offset, length), offset)
+        """The number of a module; its cubin, of megabytes, and its sources are not looked at."""
+        found = b"".join(self._bytes(one.tag, one.end) for one in self._fields(offset, offset + length) if one.number == _ID)
+        record = self._raw.decode("SourceId", found, offset)
         return int(record.id) if record.HasField("id") else None
 
-    def _without_cubin(self, offset: int, length: int) -> bytes:
-        """A record without the megabytes of code that every release writes behind the number; all of it if it is otherwise."""
-        data, end = self._raw.data, offset + length
-        head = data[offset : min(offset + _HEAD_BYTES, end)]
-        number = _varint_end(head, 1) if head.startswith(_NUMBER_TAG) else 0
-        size = _varint_end(head, number + 1) if head.startswith(_CUBIN_TAG, number) else 0
-        behind = offset + size + sum((byte & 0x7F) << 7 * index for index, byte in enumerate(head[number + 1 : size]))
-        return head[:number] + data[behind:end] if 0 < number < size and behind <= end else data[offset:end]
+    def _bytes(self, start: int, end: int) -> bytes:
+        return self._raw.data[start:end]
+
+    def _fields(self, start: int, end: int) -> Iterator[_Field]:
+        """The fields of the message between two offsets."""
+        first, count = start, 0
+        while start < end:
+            count += 1
+            head = self._bytes(start, min(start + _HEAD_BYTES, end))
+            tag, content = _varint(head, 0)
+            kind = tag & 7
+            size = _FIXED.get(kind, 0)
+            if content and kind in (_VARINT, _BYTES):
+                value, content = _varint(head, content)
+                size = value if kind == _BYTES else 0
+            field = _Field(tag >> 3, start, start + content, start + content + size)
+            if not content or field.end > end or kind not in (_VARINT, _BYTES, *_FIXED):
+                raise self._raw.damaged(start, "SourceRecord does not parse")
+            if count > _MOST_ENTRIES:
+                raise self._many(first)
+            yield field
+            start = field.end
 
     def _read(self, places: Iterable[tuple[int, int]]) -> Code:
         cubin = b""
         files: dict[str, str] = {}
         functions: dict[CodeFunction, None] = {}
+        unread, room = 0, IMPORTED_BYTES
         for offset, length in places:
-            record = self._raw.parse("SourceRecord", offset, length)
-            cubin = cubin or record.cubin
-            for file in self._entries("ImportedFile", record.files.files, offset):
+            fields = list(self._fields(offset, offset + length))
+            cubins = [one for one in fields if one.number == _CUBIN]
+            if cubins and not cubin:  # one byte more than is read tells that it is too long
+                cubin = self._bytes(cubins[-1].start, min(cubins[-1].end, cubins[-1].start + CUBIN_BYTES + 1))
+            for entry in self._entries(fields, _FILES, offset):
+                size = entry.end - entry.start
+                if size > room:
+                    unread += 1
+                    continue
+                room -= size
+                file = self._raw.parse("ImportedFile", entry.start, size)
                 if file.HasField("text"):  # ncu lists files, too, that it did not find
                     files.setdefault(text(file.name), text(file.text))
-            for function in self._entries("CodeFunction", record.functions.functions, offset):
+            for entry in self._entries(fields, _FUNCTIONS, offset):
+                function = self._raw.parse("CodeFunction", entry.start, entry.end - entry.start)
                 if function.HasField("name") and function.HasField("address"):
                     symbol = function.symbol if function.HasField("symbol") else None
                     functions[CodeFunction(text(function.name), function.address, symbol)] = None
-        return Code(cubin, tuple(ImportedFile(*item) for item in files.items()), tuple(functions))
+        return Code(cubin, tuple(ImportedFile(*item) for item in files.items()), tuple(functions), unread)
 
-    def _entries(self, name: str, items: Sequence[bytes], offset: int) -> Iterator[Any]:
-        if len(items) > _MOST_ENTRIES:
-            raise self._raw.damaged(offset, f"a module of {len(items):,} entries {name}, which no compiler makes")
-        return (self._raw.decode(name, item, offset) for item in items)
+    def _entries(self, fields: Iterable[_Field], number: int, offset: int) -> Iterator[_Field]:
+        """The entries of the tables that are in the fields of this number."""
+        tables = (self._fields(one.start, one.end) for one in fields if one.number == number)
+        entries = (one for one in chain.from_iterable(tables) if one.number == _ENTRY)
+        for count, entry in enumerate(entries, 1):
+            if count > _MOST_ENTRIES:
+                raise self._many(offset)
+            yield entry
+
+    def _many(self, offset: int) -> RooflineError:
+        return self._raw.damaged(offset, f"a module of more than {_MOST_ENTRIES:,} entries, which no compiler makes")
 
 
-def _varint_end(data: bytes, start: int) -> int:
-    """Behind the varint that begins at ``start``; 0 if it has no end."""
-    return next((index + 1 for index in range(start, len(data)) if data[index] < 0x80), 0)
+def _varint(data: bytes, start: int) -> tuple[int, int]:
+    """The varint that begins at ``start``, and where it ends; 0 if it has no end."""
+    end = next((index + 1 for index in range(start, len(data)) if data[index] < 0x80), 0)
+    return sum((byte & 0x7F) << 7 * index for index, byte in enumerate(data[start:end])), end

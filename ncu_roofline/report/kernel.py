@@ -194,10 +194,19 @@ class Kernel:
 
         Read when asked for; kept is the one that was asked for last in the report.
         """
+        module = self.module
+        return self._source.code.find(self.process, module) if module is not None else None
+
+    @property
+    def module(self) -> int | None:
+        """The number of its module, which with `process` tells modules apart; None if it refers to none.
+
+        The report need not have the module's `code`.
+        """
         if self.kind != "kernel":
             return None  # only these refer to one
         source = self._parse("KernelSource").source
-        return self._source.code.find(self.process, source.reference) if source.HasField("reference") else None
+        return int(source.reference) if source.HasField("reference") else None
 
     def base_address(self) -> int | None:
         """The address of its first instruction in bytes, to which those of `Metrics.by_address` are relative; None if unknown.

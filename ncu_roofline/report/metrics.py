@@ -224,5 +224,9 @@ class Metrics(Mapping[str, Value]):
         """
         return decode_by_address(self._raw, self._record, name)
 
+    def instance_count(self, name: str) -> int:
+        """How many instances there are, with or without address and value.  Raises KeyError as `instances`."""
+        return len(self._raw.decode("InstanceBytes", self._item(name), self._record.offset).instances)
+
     def _item(self, name: str) -> bytes:
         return self._record.items[self._record.layout.index[name]]

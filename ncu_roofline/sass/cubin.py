@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+from ncu_roofline.facts.code_limits import NOTE_BYTES
 from ncu_roofline.sass import CodeError
-from ncu_roofline.sass.elf import NO_BITS, Elf, Relocation, Symbol
+from ncu_roofline.sass.elf import NO_BITS, Elf, Relocation, Section, Symbol
 from ncu_roofline.sass.instructions import SIZE
 from ncu_roofline.sass.jump_tables import jump_tables
 from ncu_roofline.sass.line_program import LineTable, Rows
@@ -48,6 +49,7 @@ class Cubin:
 
     def __init__(self, elf: Elf) -> None:
         self._elf = elf
+        self._notes_left = NOTE_BYTES
         self.capability = _capability(elf)
         self.sections: Mapping[str, int] = MappingProxyType(_named(elf))
         self._names = {number: name for name, number in self.sections.items()}
@@ -110,9 +112,15 @@ class Cubin:
         return Lines(pieces)
 
     def jump_tables(self, name: str) -> dict[int, tuple[int, ...]]:
-        """Where indirect jumps of a function go, by their offsets; KeyError for a name that isn't among the functions."""
-        section = self._elf.sections[self.sections[name]].name
-        return jump_tables(self._bytes(_NOTES + section[len(_TEXT) :]))
+        """Where indirect jumps of a function go, by their offsets.
+
+        Raises KeyError for a name that isn't among the functions, CodeError for more notes than compilers write.
+        """
+        notes = self._bytes(_notes_of(self._elf.sections[self.sections[name]]))
+        self._notes_left -= len(notes)
+        if self._notes_left < 0:
+            raise CodeError(f"the notes on its functions are longer than {NOTE_BYTES:,} bytes")
+        return jump_tables(notes)
 
     @cached_property
     def _line_table(self) -> LineTable:
@@ -157,9 +165,16 @@ def _named(elf: Elf) -> dict[str, int]:
     return numbers
 
 
+def _notes_of(section: Section) -> str:
+    """The name of the section with what the compiler notes on the function in this one."""
+    return _NOTES + section.name[len(_TEXT) :]
+
+
 def _check_apart(elf: Elf, numbers: Iterable[int]) -> None:
-    """That code and relocations are no larger than the file: sections may claim the same bytes a million times."""
-    sections = [each for number in numbers for each in (elf.sections[number], *elf.relocating.get(number, ()))]
+    """That code, relocations and notes are no larger than the file: sections may claim the same bytes a million times."""
+    used = set(numbers)
+    used |= {notes for number in used if (notes := elf.number(_notes_of(elf.sections[number]))) is not None}
+    sections = [each for number in used for each in (elf.sections[number], *elf.relocating.get(number, ()))]
     claimed = sum(each.size for each in sections if each.type != NO_BITS)
     if claimed > len(elf.data):
         raise CodeError("its sections lie outside the file or on each other")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from ncu_roofline.facts.code_limits import CUBIN_BYTES, TABLE_ROWS
 from ncu_roofline.sass import CodeError
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -62,6 +63,8 @@ class Elf:
             raise CodeError("it doesn't begin like an ELF file")
         if len(data) < _HEADER.size:
             raise CodeError("its ELF header is cut off")
+        if len(data) > CUBIN_BYTES:
+            raise CodeError(f"it has more than {CUBIN_BYTES:,} bytes")
         self.data = data
         ident, _, self.machine, _, _, _, table, self.flags, _, _, _, width, count, names = _HEADER.unpack_from(data)
         self.abi, self.abi_version = ident[7], ident[8]
@@ -95,6 +98,7 @@ class Elf:
             return ()
         if tables[0].link >= len(self.sections):
             raise CodeError("its symbols have no names")
+        _check_rows("symbols", tables[0].size // _SYMBOL.size)
         strings = self.sections[tables[0].link]
         start, end = strings.offset, strings.offset + strings.size
         return tuple(
@@ -104,7 +108,12 @@ class Elf:
 
     def number(self, name: str) -> int | None:
         """The number of the first section of a name, None if there is none."""
-        return next((number for number, section in enumerate(self.sections) if section.name == name), None)
+        return self._numbers.get(name)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        last = len(self.sections) - 1
+        return {section.name: last - place for place, section in enumerate(reversed(self.sections))}
 
     def content(self, section: Section) -> memoryview:
         """The bytes of a section; of one that holds none in the file, none."""
@@ -132,6 +141,8 @@ class Elf:
         for section in self.sections:
             if section.type in _RELOCATION:
                 found.setdefault(section.info, []).append(section)
+        rows = sum(each.size // _RELOCATION[each.type].size for each in self.sections if each.type in _RELOCATION)
+        _check_rows("relocations", rows)
         return found
 
     def _whole(self, section: Section, width: int) -> memoryview:
@@ -139,6 +150,11 @@ class Elf:
         if len(content) % width:
             raise CodeError("one of its tables is cut off")
         return content
+
+
+def _check_rows(what: str, count: int) -> None:
+    if count > TABLE_ROWS:
+        raise CodeError(f"it has {count:,} {what}, and no more than {TABLE_ROWS:,} are read")
 
 
 class Texts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from ncu_roofline.facts.fields import Capability
@@ -15,12 +15,12 @@ SIZE = 16
 _NUMBER = 0x1FF
 _UNGUARDED = 7
 """The predicate that is always true (PT), not negated."""
-_FUSED_HALVES, _IMMEDIATE_ADDED = "HFMA2", 2
+FUSED_HALVES, _IMMEDIATE_ADDED = "HFMA2", 2
 _ZERO = 255
 """The register that is always zero (RZ)."""
 _BRANCH, _RELATIVE_CALL = 0x147, 0x144
 _UNKNOWN = "op {:#05x}"
-_FLOWS = {
+FLOWS = {
     "BRA": "branch",
     "BRX": "indirect",
     "BRXU": "indirect",
@@ -33,6 +33,7 @@ _FLOWS = {
     "EXIT": "exit",
     "KILL": "exit",
 }
+"""What changes where control goes next, by name: see `Instruction.flow`."""
 
 
 class Instruction(NamedTuple):
@@ -54,17 +55,22 @@ class Instruction(NamedTuple):
     constant: bool = False
 
 
-def decode(code: bytes, capability: Capability | None) -> tuple[Instruction, ...]:
-    """The instructions of a function's code, in order.
+def decode(code: bytes, capability: Capability | None, names: Container[str] | None = None) -> tuple[Instruction, ...]:
+    """The instructions of a function's code, in order; with ``names`` only those, jumps, and those that are not known.
 
     Any bytes can be decoded; what does not fill an instruction at the end is no instruction.
     """
     encodings = load_sass().encodings(capability)
+    wanted = [
+        names is None or one is None or not one.name or one.name in names or one.name in FLOWS for one in encodings.by_number
+    ]
     opcode_of = _opcodes(encodings.by_number)
     distance_of = _distances(encodings.target)
     whole = len(code) - len(code) % SIZE
     found = []
     for index, (low, high) in enumerate(struct.iter_unpack("<QQ", memoryview(code)[:whole])):
+        if not wanted[low & _NUMBER]:
+            continue
         name, opcode, flow = opcode_of(low, high)
         guarded = low >> 12 & 15 != _UNGUARDED
         target = None
@@ -73,7 +79,7 @@ def decode(code: bytes, capability: Capability | None) -> tuple[Instruction, ...
             if _has_target(low, high):
                 target = (index + 1) * SIZE + distance_of(low | high << 64)
         inside = target is not None and 0 <= target < whole and target % SIZE == 0
-        constant = name == _FUSED_HALVES and low >> 9 & 7 == _IMMEDIATE_ADDED and low >> 24 & 0xFF == high & 0xFF == _ZERO
+        constant = name == FUSED_HALVES and low >> 9 & 7 == _IMMEDIATE_ADDED and low >> 24 & 0xFF == high & 0xFF == _ZERO
         found.append(Instruction(index * SIZE, name, opcode, guarded, flow, target if inside else None, constant))
     return tuple(found)
 
@@ -90,7 +96,7 @@ def _opcodes(by_number: tuple[Encoding | None, ...]) -> Callable[[int, int], tup
         if found is None:
             opcode = _opcode(by_number[number], key) or _UNKNOWN.format(number)
             name = opcode.partition(".")[0]
-            found = seen[key] = name, opcode, _FLOWS.get(name, "")
+            found = seen[key] = name, opcode, FLOWS.get(name, "")
         return found
 
     return opcode_of

@@ -13,6 +13,7 @@ import struct
 from array import array
 from dataclasses import dataclass, field
 
+from ncu_roofline.facts.code_limits import LINE_BYTES
 from ncu_roofline.sass import CodeError
 from ncu_roofline.sass.elf import Texts
 
@@ -49,6 +50,10 @@ class Rows:
     def function(self, row: int) -> str:
         """The name of the inlined function that a row belongs to, "" if it isn't known."""
         return self.names.at(self.functions[row]) if self.names else ""
+
+    def levels(self, row: int) -> int:
+        """How many lines there are over each other at a row, itself among them."""
+        return self.depths[row] + 1
 
     def close(self, end: int) -> None:
         """Where the code of the last row ends."""
@@ -93,6 +98,7 @@ class LineTable:
     def __init__(self, data: bytes, names: bytes) -> None:
         self._data = data
         self._budget = 64 * len(data) + (1 << 24)  # characters of paths: a long folder can be that of a million files
+        self._left = LINE_BYTES
         self._starts, self._ends = _programs(data)
         # nvlink puts the names of all files behind each other and leaves the numbers that say where they begin as they were.
         self._names = Texts(names) if len(self._starts) == 1 else None
@@ -111,7 +117,9 @@ class LineTable:
         start = place - 3  # 0 (extended), length, opcode
         if start < unit.start or self._data[start:place] != bytes((0, 9, _SET_ADDRESS)):
             raise CodeError(DAMAGED)
-        return _Machine(self._data, unit, Rows(unit.files, self._names), size, base, addend).run(start)
+        rows, end = _Machine(self._data, unit, Rows(unit.files, self._names), size, base, addend).run(start, start + self._left)
+        self._left -= end - start
+        return rows, end
 
     def _unit(self, index: int) -> _Unit:
         if index not in self._units:
@@ -176,11 +184,11 @@ class _Machine:
         self._address, self._file, self._line = 0, 1, 1
         self._inlined_at = self._function = 0
 
-    def run(self, place: int) -> tuple[Rows, int]:
-        """The rows from ``place`` to the sequence's end, and where that is."""
+    def run(self, place: int, most: int) -> tuple[Rows, int]:
+        """The rows from ``place`` to the sequence's end, and where that is, before ``most``."""
         unit, data = self._unit, self._data
         first_special = len(unit.operands) + 1
-        while place < unit.end:
+        while place < min(unit.end, most):
             opcode = data[place]
             place += 1
             if opcode >= first_special:
@@ -199,7 +207,7 @@ class _Machine:
                     return self._rows, place + length
                 self._extended(data[place], place + 1, place + length)
                 place += length
-        raise CodeError(_CUT)
+        raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
 
     def _standard(self, opcode: int, place: int) -> int:
         data, unit = self._data, self._unit

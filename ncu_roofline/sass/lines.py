@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from ncu_roofline.sass import CodeError
 from ncu_roofline.sass.line_program import DAMAGED, Rows
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A line of source; ``function`` is the inlined function (mangled) that it belongs to.
 
     It is "" for what isn't inlined, and in cubins linked from several files, whose names NVIDIA's linker mixes up.
@@ -32,6 +31,7 @@ class Lines:
             raise CodeError(DAMAGED)
         self._begins = [piece.offsets[0] for piece in self._pieces]
         self._known: dict[tuple[int, int], tuple[Place, ...]] = {}
+        self._made: dict[tuple[int, int], Place] = {}
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
@@ -42,8 +42,13 @@ class Lines:
         if found is None:
             return ()
         if found not in self._known:
-            self._known[found] = _chain(self._pieces[found[0]], found[1])
+            self._known[found] = tuple(self._places(*found))
         return self._known[found]
+
+    def levels(self, offset: int) -> int:
+        """How many lines `at` gives, or more."""
+        found = self._row(offset)
+        return 0 if found is None else self._pieces[found[0]].levels(found[1])
 
     def first(self, offset: int) -> Place | None:
         """The line that Nsight Compute tells its rules, None if the table has none.
@@ -54,8 +59,7 @@ class Lines:
         if found is None:
             return None
         piece = self._pieces[found[0]]
-        places = _chain(piece, bisect.bisect_left(piece.offsets, piece.offsets[found[1]]))
-        return places[0] if places else None
+        return next(self._places(found[0], bisect.bisect_left(piece.offsets, piece.offsets[found[1]])), None)
 
     def _row(self, offset: int) -> tuple[int, int] | None:
         """The piece and the row in it that an instruction belongs to: of the rows of one address the last."""
@@ -64,12 +68,12 @@ class Lines:
             return None
         return number, bisect.bisect_right(self._pieces[number].offsets, offset) - 1
 
-
-def _chain(piece: Rows, row: int) -> tuple[Place, ...]:
-    places: list[Place] = []
-    while row >= 0 and piece.lines[row]:
-        caller = piece.callers[row]
-        function = piece.function(row) if caller >= 0 else ""
-        places.append(Place(piece.files[piece.file_numbers[row] - 1], piece.lines[row], function))
-        row = caller
-    return tuple(places)
+    def _places(self, number: int, row: int) -> Iterator[Place]:
+        """The line of a row, then those it is inlined at, each made once."""
+        piece = self._pieces[number]
+        while row >= 0 and piece.lines[row]:
+            if (number, row) not in self._made:
+                function = piece.function(row) if piece.callers[row] >= 0 else ""
+                self._made[number, row] = Place(piece.files[piece.file_numbers[row] - 1], piece.lines[row], function)
+            yield self._made[number, row]
+            row = piece.callers[row]

@@ -97,6 +97,7 @@ def _instruction(place: int, offset: int) -> Row:
         "stall": stall, "share_stall": 0.8 if samples else math.nan,
     }  # fmt: skip
     row["work_fp32"] = row["work"] = threads * weight
+    row["work_int32"] = threads * (opcode == "IMAD")
     return row
 
 
@@ -120,8 +121,10 @@ def _summed(rows: Sequence[Row], total: Mapping[str, float]) -> Row:
 
 def _shares(row: Mapping[str, float], total: Mapping[str, float]) -> Row:
     shares: Row = {f"share_{name}": _ratio(row[name], total[name]) for name in ("samples", "work", "requested")}
+    shares["share_int32"] = _ratio(row["work_int32"], total["work_int32"])
     shares["share_excess"] = _ratio(row["requested"] - row["ideal"], total["requested"])
     shares["intensity"] = _ratio(row["work"], row["requested"] + row["local"])
+    shares["intensity_int32"] = _ratio(row["work_int32"], row["requested"] + row["local"])
     return shares | {"lanes": _ratio(row["active"], row["executed"])}
 
 
@@ -165,7 +168,8 @@ def _loops(instructions: Sequence[Row], total: Mapping[str, float]) -> list[Row]
     }  # fmt: skip
     rows = []
     for loop, inside in members.items():
-        row = {"loop": loop, "unit": "flop", "depth": 0, "instructions": len(inside), **said[loop], **_summed(inside, total)}
+        row = {"loop": loop, "depth": 0, "instructions": len(inside), **said[loop], **_summed(inside, total)}
+        row |= {"performance_of": "work", "unit": "flop"}
         row["performance_least"] = row["work"] / SECONDS
         if row["share_samples"] >= 0.5:
             row["performance"] = row["work"] / (row["share_samples"] * SECONDS)
@@ -218,7 +222,7 @@ def _findings(lines: Sequence[Row]) -> list[Row]:
     hot = next(one for one in lines if (one["file"], one["line"]) == ("smooth.cu", 13))
     where = {"file": "smooth.cu", "line": 13, "function": KERNEL, "loop": 1}
     return [
-        {**where, "finding": "excess", "offset": 0x70, "share": hot["share_requested"], "of": "requested bytes",
+        {**where, "finding": "excess", "offset": 0x70, "share": hot["share_requested"], "of": "traffic of global memory at L1",
          "message": "Line 13: 4.0 of 32 B of each sector are used: 99 % of the kernel's L1 traffic.",
          "advice": "Let neighbouring threads read neighbouring addresses."},
         {**where, "finding": "stall", "offset": 0x80, "share": hot["share_samples"], "of": "samples",

@@ -115,9 +115,13 @@ def counts(function: Function, trips: int) -> tuple[Walk, dict[str, list[float]]
 
 
 def made_report(
-    path: Path, chip: str, mangled: str, *, trips: int = 5, name: str = "linked", code: Code | None = None, **extra: Any
-) -> Path:
-    """A report of one launch of a kernel, of a millisecond; ``extra``: instances that replace others, None for none."""
+    path: Path, chip: str, mangled: str, *, trips: int = 5, name: str = "linked", code: Code | None = None, samples: float = 0,
+    **extra: Any,
+) -> Path:  # fmt: skip
+    """A report of one launch of a kernel, of a millisecond; ``extra``: instances that replace others, None for none.
+
+    ``samples``: what its counter of samples says, unless that is the sum of those that are not replaced.
+    """
     function = functions(chip, name)[mangled]
     _, metrics = counts(function, trips)
     listed: dict[str, Any] = factory.by_address(BASE, **metrics)
@@ -132,7 +136,7 @@ def made_report(
         "l1tex__t_bytes.sum": 32 * sum(metrics["memory_l2_theoretical_sectors_global"]),
         "memory_l2_theoretical_sectors_local": 0,  # counted, and nowhere
         "smsp__inst_executed.sum": sum(metrics["inst_executed"]),
-        "smsp__pcsamp_sample_count": int(sum(metrics["smsp__pcsamp_sample_count"])),
+        "smsp__pcsamp_sample_count": int(samples or sum(metrics["smsp__pcsamp_sample_count"])),
         "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": sum(metrics["memory_l2_theoretical_sectors_global"]),
     }
     launch = factory.kernel(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix, mix_factor
+from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix
 from ncu_roofline.report import ReportData, write_report
 from tests import published
 from tests.factory import A100, NO_WORK, complete, flops, kernel
@@ -29,17 +29,6 @@ def test_published_mix_of_gpp() -> None:
     last = frame.iloc[-1]
     assert last["performance"] / last["compute_roof"] == pytest.approx(0.66, abs=0.005)
     assert last["fraction"] == pytest.approx(0.66 / 0.8, abs=0.01)
-
-
-@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.5), (0.6, 0.8), (1.0, 1.0)])
-def test_mix_factor(alpha: float, beta: float) -> None:
-    assert mix_factor(alpha) == pytest.approx(beta)
-
-
-@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_no_factor_outside_of_shares(alpha: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        mix_factor(alpha)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_too_few_samples(tmp_path: Path) -> None:
     found = phases(tmp_path, Made(tuple(replace(one, step=4e-4) for one in TWO_PHASES)))
     assert only(found)["status"] == "too-few-samples"
     assert "--pm-sampling-interval" in only(found)["notes"]
-    assert "1 launch with too few samples." in text_table(found)
+    assert "1 launch with too few samples (fewer than 4 samples in a pass group" in text_table(found)
 
 
 def test_without_samples(tmp_path: Path) -> None:
@@ -179,6 +179,24 @@ def test_without_samples(tmp_path: Path) -> None:
         if form != "parquet":
             assert render(found, form)
     assert "ncu --section PmSampling" in text_table(found)
+
+
+def test_values_left_out_are_told_where_nothing_can_be_drawn(tmp_path: Path) -> None:
+    """All but those that are 0, before the launch and behind it; or all."""
+    samples = {name: values for index, one in enumerate(TWO_PHASES) for name, values in one.samples(index).items()}
+    negative = phases(tmp_path, **{DRAM: [(time, -value) for time, value in samples[DRAM]]})
+    assert only(negative)["status"] == "too-few-samples"
+    nothing = phases(tmp_path, **{name: [(time, math.nan) for time, _ in values] for name, values in samples.items()})
+    assert only(nothing)["status"] == "no-samples"
+    for found, count in ((negative, sum(value > 0 for _, value in samples[DRAM])), (nothing, sum(map(len, samples.values())))):
+        assert f"{count:,} values that no sampler can have given were left out" in " ".join(text_table(found).split())
+
+
+def test_a_band_without_samples_during_the_launch_says_why(tmp_path: Path) -> None:
+    later = [(time + 10**7, value) for time, value in TWO_PHASES[1].samples(1)[L2]]
+    found = phases(tmp_path, **{L2: later})
+    assert np.isnan(band(found, "l2")).tolist() == [True] * only(found)["slices"]
+    assert "Less than half of each slice was sampled of L2." in text_table(found)
 
 
 NAN, LATER = math.nan, 2**61

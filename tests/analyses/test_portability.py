@@ -6,6 +6,8 @@ import csv
 import dataclasses
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,12 +16,14 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.frames import Choices, Portability, efficiency, performance_portability, portability
 from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
-from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table
+from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table, table_roofs
+from ncu_roofline.analyses.portability.text import render_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.plain_table import plain_rows
 from ncu_roofline.report import read_report
 from tests import published, published_report
 from tests.analyses import published_portability as paper
+from tests.factory import A100, NO_WORK, flops, kernel, opcodes, report, timing, traffic
 
 PLATFORMS = ("KNL", "V100")
 STEPS = [(name, i) for name, sweep in paper.SWEEPS.items() for i in range(len(sweep.values))]
@@ -221,6 +225,16 @@ def test_what_is_missing_is_named(choices: Choices, message: str) -> None:
         portability(runs_of("P"), choices)
 
 
+def test_levels_keep_their_order() -> None:
+    """Of several that bind alike the first is named, in every run."""
+    levels = ("l1", "dram", "shared", "l2", "pcie", "system", "l3", "nvlink")
+    row: Any = SimpleNamespace(roofs=(), traffic=dict.fromkeys(levels[:4], 1.0), intensity=dict.fromkeys(levels, 1.0))
+    ceilings: Any = SimpleNamespace(
+        by_id={}, status="measured", compute=lambda _: None, bandwidth=lambda _: SimpleNamespace(value=1e12)
+    )
+    assert tuple(table_roofs(row, ceilings, "fp64")[1]) == levels
+
+
 def test_one_canonical_count_for_several_variants_is_refused() -> None:
     runs = [PlatformRun(**{**run.__dict__, "variant": name}) for name in "ab" for run in runs_of("P")]
     with pytest.raises(RooflineError, match=r"can't hold for 2 variants. Give one for each, as a=1e12"):
@@ -284,6 +298,30 @@ def test_runs_of_a_roofline(tmp_path: Path) -> None:
     assert [100 * row["efficiency"] for row in portability(runs).platform_rows] == pytest.approx(
         published.EFFICIENCY, abs=paper.TOLERANCE
     )
+
+
+def test_integer_work_of_every_launch(tmp_path: Path) -> None:
+    """Also of those with other work, which is what counts unless integers are asked for; what lacks counts is told."""
+    metrics = {**A100, **timing(seconds=1e-3), **NO_WORK, **traffic(10**8, 10**6, 10**7)}
+    several = [
+        kernel(metrics, name="alone", instances=opcodes(IMAD=1e6)),
+        kernel({**metrics, **flops("f", fma=10**8)}, name="both", instances=opcodes(IMAD=3e6, FFMA=1e6)),
+    ]
+    runs, said = read_runs([report(tmp_path / "a.ncu-rep", *several)], reading=Reading(precision="int32"))
+    result = portability(runs)
+    (row,) = result.platform_rows
+    assert (row["unit"], row["work"], row["seconds"], said) == ("op", 32 * 4e6, 2e-3, [])
+    text = render_text(result).decode()
+    told = ("64 GOP/s", "6.4 OP/B", "P: performance [OP/s]", "Executed OPs under the ceiling of INT32")
+    assert [one for one in told if one not in text] == []
+    assert "FLOP" not in text
+    assert "64 GOP/s" in repr(result)
+    runs, said = read_runs([report(tmp_path / "b.ncu-rep", *several, kernel(metrics))], reading=Reading(precision="int32"))
+    assert runs[0].work == 32 * 4e6
+    assert "launches with 33.3 % of the time are left out, as they lack metrics" in said[0]
+    full = kernel({**metrics, **flops("f", fma=10**6)}, instances=opcodes(IMAD=0.9 * 64 * 108 * 1.41e9 * 1e-3 / 32, FFMA=1e4))
+    (run,), _ = read_runs([report(tmp_path / "c.ncu-rep", full)])
+    assert run.precision == "fp32"
 
 
 def test_an_open_report_is_no_run() -> None:

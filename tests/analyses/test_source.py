@@ -160,7 +160,7 @@ def test_no_dot_above_a_roof(tmp_path: Path) -> None:
     outside = [sum(inside) * 0.9 if row == 0 else 0.0 for row in range(len(inside))]
     samples = [a + b for a, b in zip(inside, outside, strict=True)]
     listed = factory.by_address(BASE, smsp__pcsamp_sample_count=samples)
-    path = made_report(tmp_path / "fast.ncu-rep", chip, GEMM, trips=50, **listed)
+    path = made_report(tmp_path / "fast.ncu-rep", chip, GEMM, trips=50, samples=sum(samples), **listed)
     slow = source_roofline(path).loops.iloc[0]
     assert 0.5 < slow["share_samples"] < 0.53
     assert slow["performance"] > slow["performance_least"]
@@ -210,6 +210,19 @@ def test_what_nobody_counted_is_missing_everywhere(tmp_path: Path, missing: str)
     if column == "samples":
         assert (found.lines["stall"] == "").all()
         assert found.loops["performance"].isna().all()
+
+
+def test_lanes_are_those_with_a_true_predicate_where_active_ones_were_not_counted(tmp_path: Path) -> None:
+    """As of 2021.2: the frames have a number of lanes, and a note says which."""
+    executed = counts(functions("80")[GEMM], 5)[1]["inst_executed"]
+    true = factory.by_address(BASE, true=[8 * number for number in executed])["true"]
+    found = made(tmp_path, "80", GEMM, thread_inst_executed=None, thread_inst_executed_true=true)
+    assert (found.instructions.query("executed > 0")["lanes"] == 8).all()
+    assert found.loops.query("loop == 0")["lanes"].tolist() == [8]
+    assert any(note.startswith("lanes are those whose predicate is true") for note in found.notes)
+    messages = found.findings.query("finding == 'divergence'")["message"]
+    assert any("8.0 of 32 lanes" in message or "begin with 8.0" in message for message in messages)
+    assert not any("lanes are those" in note for note in made(tmp_path, "80", GEMM).notes)
 
 
 def _stalls() -> list[str]:
@@ -392,6 +405,6 @@ def test_sources_in_folders(tmp_path: Path) -> None:
 
 def test_text_of_instructions(tmp_path: Path) -> None:
     path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
-    found = source_roofline(path, disassemble=lambda code, capability: {0: f"{len(code)} {capability}"})
+    found = source_roofline(path, disassemble=lambda codes, capability: [{0: f"{len(code)} {capability}"} for code in codes])
     assert found.instructions["sass"].iloc[0] == f"{len(functions('80')[GEMM].code)} (8, 0)"
     assert (found.instructions["sass"].iloc[1:] == "").all()

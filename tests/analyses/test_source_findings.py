@@ -12,10 +12,11 @@ import pytest
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, WORKS
 from ncu_roofline.analyses.source.findings import findings
-from ncu_roofline.analyses.source.library_findings import Called
-from ncu_roofline.analyses.source.sites import About
+from ncu_roofline.analyses.source.findings.examined import About
+from ncu_roofline.analyses.source.findings.library import Called
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import kind_of, load_stalls
+from ncu_roofline.facts import kind_of
+from ncu_roofline.facts.circumstances import circumstances
 
 WEIGHTS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2, "HMMA": 4096 / 32}
 Row = dict[str, Any]
@@ -97,11 +98,11 @@ def test_a_sector_per_lane() -> None:
     said = only("excess", row("LDG.E", 42, sectors=32, ideal=4), row("STG.E", 43, sectors=4, ideal=4), FFMA)
     assert (said["file"], said["line"], said["offset"], said["loop"]) == ("/src/k.cu", 42, 0, 0)
     assert said["share"] == pytest.approx(32 / 36)
-    assert said["of"] == "requested bytes"
+    assert said["of"] == "traffic of global memory at L1"
     assert said["message"] == (
         "k.cu:42 in loop 0 (k.cu:1-99): each lane asks for a sector of its own (strides of 32 bytes or more), 32 per warp "
         "where 4 would do; 4.0 of the 32 bytes of a sector are needed. These loads make 89 % of the kernel's traffic of "
-        "global memory at L1, and 78 % of it would be saved."
+        "global memory at L1; of all that traffic 78 % would be saved."
     )
 
 
@@ -121,10 +122,28 @@ def test_what_sectors_per_warp_tell(opcode: str, sectors: int, ideal: int, text:
     assert text in only("excess", row(opcode, 42, sectors=sectors, ideal=ideal), FFMA)["message"]
 
 
-def test_few_lanes_leave_gaps() -> None:
-    said = only("excess", row("LDG.E.64", 42, sectors=8, ideal=4, lanes=16), FFMA)["message"]
-    assert "Only 16.0 of 32 lanes take part, and gaps between them count as well." in said
-    assert "per warp" not in said
+def test_gaps_between_few_lanes_are_no_scattered_addresses() -> None:
+    """16 lanes that read 8 bytes touch up to 8 sectors where neighbours read neighbouring addresses; each load by itself."""
+    few = row("LDG.E.64", 42, sectors=6, ideal=4, lanes=16), row("LDG.E.64", 42, sectors=1.5, ideal=1.2, lanes=16)
+    said = only("gaps", FFMA, *few)
+    assert said["message"] == (
+        "k.cu:42 in loop 0 (k.cu:1-99): 21.3 of the 32 bytes of a sector are needed, as 16.0 of 32 lanes take part: whole "
+        "warps that access neighbouring addresses have no such gaps. These 2 loads make 100 % of the kernel's traffic of "
+        "global memory at L1; gaps are up to 31 % of all that traffic."
+    )
+    assert said["advice"] == only("divergence", FFMA, *few)["advice"]
+    assert "excess" not in kinds(FFMA, *few)
+
+
+def test_what_gaps_can_not_explain_is_scattered() -> None:
+    """A sector for each of 16 lanes: 8 at most are explained by gaps.  Lanes whose predicate is false take no part."""
+    few = row("LDG.E.64", 42, sectors=16, ideal=4, lanes=16)
+    unknown = {"threads": math.nan}
+    for rows in ((FFMA, few), (FFMA, few | {"active": 32e6}), (FFMA | unknown, few | unknown)):
+        scattered, gaps = (only(kind, *rows)["message"] for kind in ("excess", "gaps"))
+        assert "8.0 of the 32 bytes of a sector are needed. These loads make 100 % of" in scattered
+        assert "of all that traffic 50 % would be saved" in scattered
+        assert "gaps are up to 25 % of all that traffic" in gaps
 
 
 def test_excess_is_not_claimed_without_ideal_nor_where_it_is_little() -> None:
@@ -160,7 +179,7 @@ def test_one_line_in_two_loops_is_one_finding() -> None:
 
 def test_code_without_lines_is_named_by_its_instruction() -> None:
     said = only("excess", row("LDG.E", -1, file="", sectors=32, ideal=4), row("FFMA", -1, file=""))
-    assert said["message"].startswith("Loop 0 (0x10-0x40), most at LDG.E at offset 0x0: ")
+    assert said["message"].startswith("Loop 0 (0x10-0x30), most at LDG.E at offset 0x0: ")
     said = only("excess", FFMA, row("LDG.E", -1, -1, file="", sectors=32, ideal=4))
     assert said["message"].startswith("LDG.E at offset 0x10: ")
     loads = (row("LDG.E", -1, -1, file="", sectors=sectors, ideal=4) for sectors in (31, 32))
@@ -217,6 +236,7 @@ def test_bank_conflicts_that_cost_little_are_none() -> None:
 def test_spills() -> None:
     said = only("spill", row("LDL", 42, spilled=128), row("LDG.E", 43, sectors=12, ideal=12), FFMA)
     assert said["share"] == pytest.approx(128 / (128 + 12 * 32))
+    assert said["of"] == "bytes asked of L1"  # requested ones are of global memory alone
     assert "loads and stores of local memory are 25 % of the bytes" in said["message"]
 
 
@@ -236,7 +256,8 @@ def test_divergence_where_only_lanes_with_a_true_predicate_were_counted() -> Non
     rows = [row("MOV", 1, 0), row("IADD3", 42, 0, threads=0.0), row("IMAD", 50, 1, lanes=8), row("MOV", 51, 1, lanes=2)]
     said = only("divergence", *(one | {"active": math.nan} for one in rows))
     assert said["line"] == 50
-    assert "8.0 of 32 lanes are active in 50 %" in said["message"]
+    working = "8.0 of 32 lanes work (their predicate is true; which are active was not counted by instruction) in 50 %"
+    assert working in said["message"]
 
 
 def test_blocks_that_are_no_whole_warps_are_no_divergence() -> None:
@@ -255,6 +276,9 @@ def test_unfused() -> None:
     assert "unfused" not in kinds(row("FMUL", 42), row("FADD", 43))  # on lines of their own
     assert "unfused" not in kinds(row("FMUL", 42), row("FADD", 42), row("FFMA", 42))  # the compiler fuses
     assert "unfused" not in kinds(row("FMUL", 42), row("DADD", 42))
+    half = {"work_fp16": 64e6, "work": 64e6}
+    assert "unfused" in kinds(row("HMUL2", 42, **half), row("HADD2", 42, **half))
+    assert "unfused" not in kinds(row("HMUL2", 42, **half), row("HADD2.F32", 42))  # it converts
     no_lines = [row(name, -1, file="", block=block) for name, block in (("DMUL", 0), ("DADD", 0), ("DADD", 1))]
     assert only("unfused", *no_lines)["share"] == pytest.approx(2 / 3)
 
@@ -284,7 +308,9 @@ def test_integer_arithmetic_of_loops() -> None:
     rows = [row("IMAD", 42), row("IADD3", 43), row("FFMA", 44), row("FFMA", 45)]
     said = only("address", *rows)
     assert said["share"] == pytest.approx(0.5)
-    assert "50 % of the loop's warp instructions are integer arithmetic" in said["message"]
+    assert "50 % of the loop's own warp instructions (loops inside left out) are integer arithmetic" in said["message"]
+    nest = [*rows, *(row("FFMA", 50, 1, parent=0) for _ in range(9))]
+    assert "50 % of the loop's own" in only("address", *nest)["message"]
     assert "address" not in kinds(*(one | {"loop": -1} for one in rows))
     assert "address" not in kinds(
         *(one | {"work": 0.0} for one in rows)
@@ -310,7 +336,80 @@ def test_hot_stalls() -> None:
         "k.cu:42 in loop 0 (k.cu:1-99): in 30 % of the kernel's samples warps wait here for data of earlier loads"
         in said["message"]
     )
-    assert said["advice"] == load_stalls()["long_scoreboard"].advice
+    assert said["advice"] == (
+        "Start loads earlier and more of them (unroll, prefetch into registers), and keep in registers or shared memory what "
+        "is read again."
+    )
+
+
+def test_what_the_counts_show_decides_what_is_said() -> None:
+    """Nothing of what the kernel has not: spills, bank conflicts, special functions, bandwidth or warps to spare."""
+
+    def advice(reason: str, *rows: Row, **amounts: float) -> str:
+        stalls = {0: {"selected": 700.0}, len(rows): {reason: 300.0}}
+        told = found(FFMA, *rows, stalls=stalls, about=About((8, 0), {}, amounts))
+        return " ".join(one["advice"] for one in told if one["finding"] == "stall")
+
+    wide = row("STG.E.128", 43, sectors=16, ideal=16)
+    assert advice("lg_throttle", wide) == "Put independent arithmetic between them."
+    assert "up to 16 bytes at once" in advice("lg_throttle", row("STG.E", 43, sectors=4, ideal=4))
+    assert "neighbouring addresses" in advice("lg_throttle", row("LDG.E.128", 43, sectors=32, ideal=16))
+    assert "Avoid local memory" in advice("lg_throttle", row("LDL.128", 43, spilled=512))
+    assert advice("short_scoreboard", row("S2R", 43)).startswith("Let a thread handle several elements")
+    assert "bank conflicts" not in advice("short_scoreboard", row("LDS", 43, wavefronts=1, needed=1))
+    assert "Remove bank conflicts." in advice("short_scoreboard", row("LDS", 43, wavefronts=2, needed=1))
+    assert "special functions" in advice("short_scoreboard", row("MUFU.RCP", 43))
+    assert "special functions" not in advice("short_scoreboard", row("MUFU.RCP", 43, executed=1e3), row("SHFL.BFLY", 44))
+    assert advice("drain", row("STG.E", 43, sectors=4, ideal=4), dram=0.96).startswith("Store fewer bytes")
+    assert "neighbouring" not in advice("drain", row("LDG.E", 43, sectors=32, ideal=4))
+    assert "neighbouring" in advice("drain", row("STG.E", 43, sectors=32, ideal=4))
+    assert not advice("short_scoreboard", row("S2R", 43), dram=0.96)  # and so nothing is told
+    assert not advice("wait", wide, dram=0.96)
+    assert advice("lg_throttle", row("STG.E", 43, sectors=4, ideal=4), dram=0.75).startswith("Move fewer bytes")
+    assert advice("long_scoreboard", wide, dram=0.75).startswith("Move fewer bytes")
+    room = {"warps": 0.2, "warps_possible": 0.5, "waves": 0.3}
+    room |= {"limit_registers": 4.0, "limit_shared": 16.0, "limit_blocks": 16.0, "limit_warps": 8.0}
+    assert "An SM holds 20 % of the warps that it can, as the grid has too few blocks" in advice("wait", wide, **room)
+    assert "An SM holds 20 % of the warps that it can: more of them" in advice("wait", wide, **room | {"waves": 9.0})
+    assert "By registers an SM has room for 50 %" in advice("wait", wide, **room | {"warps": 0.49})
+    assert "An SM" not in advice("wait", wide, **room | {"warps": 0.9, "warps_possible": 1.0})
+    assert "Let one launch do more" in advice("no_instructions", wide, seconds=5e-6)
+    assert "Unroll less" not in advice("no_instructions", wide, seconds=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("waves", "warps", "more", "word"),
+    [
+        (1.19, 0.62, {}, "last_wave"),  # 864 of 1,024 blocks fit, and equal ones would hold 59 %
+        (1.19, 0.40, {}, "few_warps"),  # far less than these
+        (1.005, 0.58, {}, "few_warps"),  # few SMs have blocks of the last wave
+        (512.0, 0.70, {}, "few_warps"),
+        (1.0, 0.58, {}, "few_warps"),
+        (0.4, 0.39, {}, "few_blocks"),
+        (0.9, 0.4, {}, "few_warps"),  # were they to take equally long SMs would hold enough
+        (0.5, 0.7, {"limit_warps": 1.0}, "few_warps"),  # half of the SMs have all that they have room for
+        (0.003, 0.06, {}, "few_blocks"),
+        (1.19, 0.62, {"limit_warps": None}, "few_warps"),
+        (None, 0.62, {}, "few_warps"),
+    ],
+)
+def test_why_an_sm_holds_few_warps(waves: float | None, warps: float, more: dict[str, float | None], word: str) -> None:
+    """The words of A100, A40 and GTX 1660 Ti reports: a cause is named only where waves and blocks bear it out."""
+    amounts = {"waves": waves, "warps": warps, "warps_possible": 1.0, "limit_registers": 8.0, "limit_shared": 32.0}
+    known = amounts | {"limit_blocks": 32.0, "limit_warps": 8.0} | more
+    words, filled = circumstances({}, {name: value for name, value in known.items() if value is not None}, False)
+    assert words & {"few_blocks", "last_wave", "few_warps", "capped"} == {word}
+    assert waves is None or filled["waves"] == f"{waves:.3g}"
+
+
+def test_the_size_of_blocks_may_be_what_keeps_warps_from_an_sm() -> None:
+    """Of 1,024 threads one block fits on an SM of 1,536, whatever registers allow."""
+    limits = {"limit_registers": 2.0, "limit_shared": 8.0, "limit_blocks": 16.0, "limit_warps": 1.0}
+    words, filled = circumstances({}, {"warps": 0.66, "warps_possible": 0.667, "waves": 9.0} | limits, False)
+    assert (words, filled["limits"]) == ({"capped"}, "the size of blocks")
+    assert circumstances({}, {"warps": 0.5, "warps_possible": 0.5} | dict.fromkeys(limits, 3.0), False)[1]["limits"] == (
+        "registers, shared memory and the size of blocks"
+    )
 
 
 WAITS = {0: {"selected": 700.0}, 1: {"long_scoreboard": 300.0}}
@@ -319,7 +418,10 @@ WAITS = {0: {"selected": 700.0}, 1: {"long_scoreboard": 300.0}}
 @pytest.mark.parametrize(("capability", "known"), [((7, 0), False), ((7, 5), False), ((8, 0), True), ((9, 0), True)])
 def test_no_chip_is_told_to_copy_by_what_it_lacks(capability: tuple[int, int], known: bool) -> None:
     about = About(capability)
-    assert ("cp.async" in only("stall", FFMA, row("FFMA", 42), stalls=WAITS, about=about)["advice"]) is known
+    assert ("cp.async" in only("stall", FFMA, row("FFMA", 42), row("LDS", 43), stalls=WAITS, about=about)["advice"]) is known
+    assert "cp.async" not in only("stall", FFMA, row("FFMA", 42), stalls=WAITS, about=about)["advice"]  # no shared memory
+    copies = row("LDS", 43), row("LDGSTS.E.128", 44)
+    assert "cp.async" not in only("stall", FFMA, row("FFMA", 42), *copies, stalls=WAITS, about=about)["advice"]
     rows = row("LDG.E.64", 42, sectors=16, ideal=8), row("HMMA.16816.F32", 50)
     advice = only("tensor-feed", *rows, about=about)["advice"]
     assert ("cp.async" in advice, "TMA" in advice) == (known, capability >= (9, 0))
@@ -342,6 +444,8 @@ def test_hit_rates_that_can_be() -> None:
     assert About.of((8, 0), values) == About((8, 0), {"L1": 0.945, "L2": 1.0})
     assert About.of((8, 0), {names["L1"]: math.nan, names["L2"]: 250.0}) == About((8, 0))
     assert About.of((8, 0), {}) == About((8, 0))
+    busy = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 50.0, "launch__waves_per_multiprocessor": 2}
+    assert About.of((8, 0), busy, 1e-3) == About((8, 0), {}, {"dram": 0.5, "waves": 2.0, "seconds": 1e-3})
 
 
 @pytest.mark.parametrize(
@@ -356,6 +460,54 @@ def test_hit_rates_that_can_be() -> None:
 )
 def test_what_is_no_hot_stall(stalls: dict[int, dict[str, float]]) -> None:
     assert "stall" not in kinds(row("LDG.E", 41), row("FFMA", 42), stalls=stalls)
+
+
+def test_integer_arithmetic_that_limits_a_kernel() -> None:
+    """In its loops and, where no loop holds it, on its lines; without that verdict nothing is said."""
+    rows = (
+        row("LOP3", 41),
+        row("IADD3", 41),
+        row("IMAD", 42),
+        row("HMMA.16816.F32", 43),
+        row("SHF", 60, -1),
+        row("ISETP", 90, 1, executed=1e5),
+    )
+    said = [one for one in found(*rows, about=About((8, 0), bound="int32")) if one["finding"] == "integer"]
+    assert [(one["line"], one["loop"]) for one in said] == [(41, 0), (60, -1)]
+    assert said[0]["share"] == pytest.approx(3 / 5.1)
+    assert said[0]["message"] == (
+        "k.cu:41 and 1 more line of loop 0 (k.cu:1-99): 59 % of the kernel's warp instructions are integer arithmetic here "
+        "(LOP3 33 %, IADD3 33 %, IMAD 33 %), which limits the kernel: 67 % of it on the ALU pipe and 33 % of it on the FMA "
+        "pipe."
+    )
+    assert said[1]["message"].startswith("k.cu:60: 20 % of")
+    assert not {"integer", "address"} & kinds(*rows[:2], row("HMMA.16816.F32", 43), row("FFMA", 43), row("FFMA", 44))
+    threads = [one | {"executed": math.nan} for one in rows]
+    assert "kernel's thread instructions" in only("integer", *threads[:4], about=About((8, 0), bound="alu"))["message"]
+    unknown = only("integer", *rows[:4], about=About((12, 0), bound="int32"))["message"]
+    assert unknown.endswith("which limits the kernel.")
+
+
+def test_indices_are_not_told_twice() -> None:
+    rows = row("IADD3", 41), row("IMAD", 41), row("FFMA", 42)
+    assert {"address"} == {one["finding"] for one in found(*rows)}
+    assert {"integer"} == {one["finding"] for one in found(*rows, about=About((8, 0), bound="int32"))}
+
+
+def test_waiting_for_arithmetic_is_told_by_unit() -> None:
+    """Each with the place where its own instructions are; together they are as many as a reason must have."""
+    busy = {0: 150.0, 1: 120.0, 2: 30.0}
+    stalls = {place: {"math_pipe_throttle": samples} for place, samples in busy.items()} | {3: {"selected": 700.0}}
+    rows = row("IMMA.16832.S8.S8", 41), row("LOP3.LUT", 42), row("IMAD", 43), FFMA
+    said = [one for one in found(*rows, stalls=stalls, about=About((8, 6))) if one["finding"] == "stall"]
+    assert [(one["line"], one["share"]) for one in said] == [(41, 0.15), (42, 0.12)]
+    assert "warps wait here since the tensor pipe is busy (math_pipe_throttle)" in said[0]["message"]
+    assert "warps wait here since the ALU pipe is busy" in said[1]["message"]
+    few = {**stalls, 3: {"selected": 1700.0}}
+    assert "stall" not in kinds(*rows, stalls=few)
+    (other,) = (one for one in found(*rows, stalls=stalls, about=About((12, 0))) if one["finding"] == "stall")
+    assert other["share"] == pytest.approx(0.3)
+    assert "since the arithmetic unit it needs is busy" in other["message"]
 
 
 def test_most_first() -> None:

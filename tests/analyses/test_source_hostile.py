@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,18 @@ import pytest
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
 from ncu_roofline.analyses.source.findings import findings
+from ncu_roofline.analyses.source.findings.examined import About
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.sites import About
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.inputs.source_text import find_source
 from ncu_roofline.rendering.data import render_json
+from ncu_roofline.report import CodeFunction
+from ncu_roofline.texts import shorten
 from tests import factory
-from tests.analyses.source_made import BASE, counts, functions, made_report
+from tests.analyses.source_made import BASE, code_of, counts, functions, made_report
 
 GEMM = "_Z4gemmPKfS0_Pfi"
+OTHERS = [name for name in counts(functions("80")[GEMM], 5)[1] if name != "inst_executed"]
 
 
 def made(path: Path, chip: str, mangled: str, **options: object) -> SourceRoofline:
@@ -65,6 +69,62 @@ def test_samples_by_reason_are_no_more_than_all(tmp_path: Path) -> None:
     assert set(found.instructions["stall"]) == {""}
     assert len(found.stalls) == 0
     assert any("by stall reason" in note for note in found.notes)
+
+
+SAMPLES = "smsp__pcsamp_sample_count"
+
+
+def listed(name: str) -> list[tuple[int, float]]:
+    """What a made-up report has of a metric."""
+    pairs: list[tuple[int, float]] = factory.by_address(BASE, **counts(functions("80")[GEMM], 5)[1])[name]
+    return pairs
+
+
+@pytest.mark.parametrize("times", [0.5, 2.0])
+def test_samples_that_are_not_those_of_the_counter_tell_no_performance(tmp_path: Path, times: float) -> None:
+    lost = {name: None for name in counts(functions("80")[GEMM], 5)[1] if STALL in name}
+    found = made(tmp_path, "80", GEMM, **lost, **{SAMPLES: [(at, times * value) for at, value in listed(SAMPLES)]})
+    assert [note for note in found.notes if f"are {times:.3g} times those of the kernel's counter" in note] == [*found.notes]
+    hottest = found.loops.sort_values("share_samples").iloc[-1]
+    assert hottest["share_samples"] > 0.5
+    assert (math.isnan(hottest["performance"]), hottest["notes"]) == (True, "samples don't fit the kernel's counter of them")
+    assert found.totals.set_index("quantity")["notes"]["samples"]
+
+
+@pytest.mark.parametrize("broken", [(None, 1.0), ("here", 1.0), (BASE, "many")])
+def test_metrics_with_values_that_stand_nowhere_are_left_out_whole(tmp_path: Path, broken: tuple[object, object]) -> None:
+    found = made(tmp_path, "80", GEMM, inst_executed=[*listed("inst_executed")[:-1], broken])
+    assert found.instructions["executed"].isna().all()
+    assert found.instructions["threads"].sum() > 0
+    assert [note.partition(": ")[2] for note in found.notes] == ["inst_executed"]
+
+
+def test_a_launch_whose_counts_have_no_address_is_not_called_uncounted(tmp_path: Path) -> None:
+    nowhere = dict.fromkeys(counts(functions("80")[GEMM], 5)[1]) | {"inst_executed": [(None, 1.0)]}
+    with pytest.raises(RooflineError, match=r"inst_executed can be no counts: .* or without address"):
+        made(tmp_path, "80", GEMM, **nowhere)
+
+
+def test_a_function_at_two_addresses_is_told(tmp_path: Path) -> None:
+    """Counts at the address that is not shown are told; that with none is not the one that is shown."""
+    name = next(one for one in functions("80") if one != GEMM)
+    places = [CodeFunction(GEMM, BASE), *(CodeFunction(name, BASE + offset) for offset in (1 << 20, 1 << 21))]
+    executed = [*listed("inst_executed"), (BASE + (1 << 20), 1.0), (BASE + (1 << 21), 2.0)]
+    code = replace(code_of("80", GEMM), functions=tuple(places))
+    found = made(tmp_path, "80", GEMM, code=code, **dict.fromkeys(OTHERS), inst_executed=executed)
+    assert [note.partition(": ")[2] for note in found.notes] == [shorten(name)]
+    once = made(tmp_path, "80", GEMM, code=code, **dict.fromkeys(OTHERS), inst_executed=executed[:-1])
+    assert once.notes == ()
+    assert set(once.functions["function"]) == {GEMM, name}
+
+
+def test_options_that_no_launch_could_fit_are_wrong(tmp_path: Path) -> None:
+    path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
+    for top in (0, -1):
+        with pytest.raises(ValueError, match="top must be 1 or more"):
+            source_roofline(path, top=top)
+    with pytest.raises(TypeError, match=r"disassemble must give the texts .* not None"):
+        source_roofline(path, disassemble=lambda *_: None)  # type: ignore[arg-type, return-value]
 
 
 STALL = "smsp__pcsamp_warps_issue_stalled_"

@@ -10,14 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
-from tests.cli.test_bad_input import BAD, HOSTILE
+from tests.cli.test_bad_input import BAD
+from tests.cli.test_odd_values import HOSTILE
 from tests.factory import A100, complete, kernel, report
 from tests.report.frames import packed, zstd
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture

@@ -24,11 +24,6 @@ MEASURED = ROOT / "tests" / "bench" / "measured_h100" / "ceilings.json"
 _STANDS = re.compile(r"^(?P<label>.+?) runs at .*?, (?P<share>[\d.]+ %) of (?P<roof>.*?)\. Share", re.DOTALL)
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def check(source: Path, target: Path, given: Ceilings | None) -> int:
     """Every precision that advice places: its share is that of the written metrics, and that of the model."""
     annotated(source, target, [given] if given else [])

@@ -1,6 +1,6 @@
 """Attack the commands with reports that nobody should have made.
 
-    python -m tests.attack --reports 500 --seed 1 [--jobs 2]      # what continuous integration runs
+    python -m tests.attack --reports 500 --seed 1 [--jobs 2]      # what is run before a release
     python -m tests.attack --seconds 3600 [--real]                # another seed each time; --real: real reports, too
     python -m tests.attack --replay SEED:NUMBER                   # one report again, with what was found
 

@@ -33,6 +33,7 @@ show --json --keep-going {b} {r}
 explain {r}
 explain --json {r}
 explain --view instruction {r}
+explain --view phases {r}
 explain --precision tensor --level l2 {r}
 explain --keep-going --gpu 9.0 --kernel . --nvtx s --launch 0 --top 1 {r} {b}
 advise {r}
@@ -65,6 +66,7 @@ portability {r}
 portability A={b} B={r} --json --ceiling mix --precision fp64
 portability {b} B={r} -o {o}.csv --force --ceiling nofma --level binding --by kernel --kernel . --launch 0 --nvtx s --top 1
 portability A={b} B={r} -o {o}.md --title T --flops canonical --canonical-flops 1e9 --clock max
+portability --keep-going {r} B={b} --json
 portability {r} --format json --ceilings auto --label nvtx --application app --platforms X -o {o}.json
 render {r} -o {o}.csv
 render {r} -o {o}.csv --table roofs

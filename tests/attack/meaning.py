@@ -212,10 +212,13 @@ def renamed(data: bytes, rng: random.Random) -> tuple[bytes, str, Promise]:
     document = Document.of(data)
     called, text = rng.choice(list(HOSTILE.items()))
     encoded = text.encode("utf-8", "replace")
+    has_code = any(kind == "sources" for part in document.parts for kind, _ in part.records)
     for part in document.parts:
         for kind, record in part.records:
             if kind == "kernels":
-                record.demangled = record.function = record.mangled = encoded
+                record.demangled = record.function = encoded
+                if not has_code:  # there the mangled name is that of the function in it
+                    record.mangled = encoded
                 for rule in range(len(record.rules)):
                     record.rules[rule] = _rule_saying(record.rules[rule], encoded)
             if kind in MESSAGES:

@@ -36,9 +36,9 @@ def found_by(campaign: Campaign, numbers: Sequence[int]) -> list[str]:
     return [f"--replay {campaign.seed}:{n} {one.what[:99]}: {line.text}: {f.kind}: {f.why[-800:]}" for n, one, line, f in found]
 
 
-@pytest.mark.parametrize("first", range(0, 40, _EACH))
+@pytest.mark.parametrize("first", range(0, 20, _EACH))
 def test_attacked_reports_end_right_or_explained(tmp_path: Path, first: int) -> None:
-    """Of the 500 that continuous integration makes (`python -m tests.attack`) the first."""
+    """Of the 500 that are made before a release (`python -m tests.attack`) the first; continuous integration makes 200."""
     assert found_by(Campaign(SEED, tmp_path, made()), range(first, first + _EACH)) == []
 
 

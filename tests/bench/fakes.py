@@ -183,6 +183,7 @@ class FakeTelemetry:
     facts: dict[str, Any] = field(default_factory=dict)
     available: bool = True
     looks: int = 0
+    reads: int = 0
 
     def identity(self) -> dict[str, Any]:
         """What the test says."""
@@ -190,6 +191,7 @@ class FakeTelemetry:
 
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         """The reasons of the run that is on."""
+        self.reads += 1
         reasons = self.reasons[min(max(self.looks - 1, 0) // 2, len(self.reasons) - 1)]
         return Reading(sm_clock=1.98e9, memory_clock=3.201e9, power=600.0, temperature=55.0, reasons=reasons)
 

@@ -33,6 +33,7 @@ def run(*words: str) -> int:
     return main(["bench", *words])
 
 
+@pytest.mark.exhaustive
 def test_a_cpu_is_measured(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "cpu.json"
     code = run("run", "--device", "cpu", *QUICK, "--runner", str(program), "-o", str(file))

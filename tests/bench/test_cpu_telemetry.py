@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,15 +89,22 @@ def test_what_vanishes_or_turns_odd_is_left_out(sysfs: Path) -> None:
 
 
 def test_a_watch_reads_it(sysfs: Path) -> None:
-    telemetry = open_cpu_telemetry(sysfs)
-    with Watch(telemetry, period=0.001) as watch:
-        begin = time.monotonic()
-        for step in range(1, 9):  # 0.1 J each 20 ms
-            write(sysfs / "class/powercap/intel-rapl:0", energy_uj=1_000_000 + 100_000 * step)
-            time.sleep(0.02)
-        seconds = time.monotonic() - begin
-        energy = watch.seen_in([(begin, begin + seconds)]).energy
-    assert energy == pytest.approx(0.1 / 0.02 * seconds, rel=0.5)
+    milliseconds, over = 0, threading.Event()
+
+    def clock() -> float:
+        """A millisecond later at each look, at 5 W."""
+        nonlocal milliseconds
+        if milliseconds < 300:
+            milliseconds += 1
+            write(sysfs / "class/powercap/intel-rapl:0", energy_uj=1_000_000 + 5_000 * milliseconds)
+        else:
+            over.set()
+        return milliseconds / 1_000
+
+    with Watch(open_cpu_telemetry(sysfs), period=0.0, clock=clock) as watch:
+        assert over.wait(60)
+        energy = watch.seen_in([(0.1, 0.2)]).energy
+    assert energy == pytest.approx(5 * 0.1, rel=0.02)
 
 
 def test_this_machine_raises_nothing() -> None:

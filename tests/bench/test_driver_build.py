@@ -160,6 +160,7 @@ class TestOtherUsers:
             0o700
         ] * 3
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
     @pytest.mark.parametrize("place", ["cache", "bench", "folder", "program", "build-info.json"])
     def test_who_may_write_there_could_have_planted_it(self, toolkit: Toolkit, place: str, mode: int) -> None:

@@ -32,11 +32,6 @@ NO_DRIVER = "cudaErrorInsufficientDriver: CUDA driver version is insufficient fo
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The fake program, NVML, no waiting, no launcher around, and an empty current folder."""
     for name in (*LOCAL_RANKS, *RANK_COUNTS):

@@ -14,11 +14,6 @@ from tests.bench.made_files import Change, write
 from tests.cli.command import Command, assert_refused
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def changed(**by_id: dict[str, Any]) -> Change:
     """Changes entries: ``fp64_fma={...}``."""
 
@@ -209,6 +204,7 @@ def test_threads_and_cores_of_a_cpu_are_conditions(run: Command, tmp_path: Path)
     assert "CPU cores differ: A 16, B 12" in out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", ["compare", "merge"])
 def test_many_ceilings_take_no_time(run: Command, tmp_path: Path, command: str) -> None:
     def many(content: dict[str, Any]) -> None:

@@ -36,11 +36,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return make_machine(tmp_path, monkeypatch.setenv)
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def test_a_whole_run_is_kept(run: Command, machine: Machine, tmp_path: Path) -> None:
     outcome = run("bench", "run", "--runner", machine.program, *WHOLE, "-o", tmp_path / "x.json")
     assert outcome.code == 0, outcome.err

@@ -19,11 +19,6 @@ from tests.cli.command import Command, assert_refused
 IDS = ("dram.read", "fp64.fma", "launch.stream")
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 Change = Callable[[dict[str, Any]], None]
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +53,29 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[_Process]:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """After each test: no thread more than before, no child that runs or that nobody asked for its end, no open file."""
-    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    """After each test: no thread, no open file and no child more than before, which may be those of other tests."""
+    gc.collect()
+    threads, files, others = threading.active_count(), open_files(), children()
     yield
     gc.collect()
-    assert threading.active_count() == threads
-    if files:
-        assert len(os.listdir("/proc/self/fd")) == files
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert threading.active_count() <= threads
+    assert open_files() <= files
+    assert children() <= others
+
+
+def open_files() -> int:
+    """How many this process has, where the system tells."""
+    return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+
+
+def children() -> set[int]:
+    """The processes that this one started and that run, or that nobody asked for their end; where the system tells."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            if int(path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(path.parent.name))
+    return found
 
 
 @pytest.fixture
@@ -132,18 +147,25 @@ def test_what_breaks_the_program_costs_one_job(machine: Machine, session: Sessio
     assert len(run(session, "dram.read")) == 3
     begin = time.monotonic()
     with pytest.raises(RunnerFailed, match=reason):
-        run(session, timeout=0.5 if call["mode"] == "hang" else 10.0)
-    assert time.monotonic() - begin < 8
+        run(session, timeout=0.5 if call["mode"] == "hang" else 60.0)
+    assert time.monotonic() - begin < 30
     assert len(run(session)) == 3
     assert len(run(session, "dram.read")) == 3
     assert processes(machine) == [0, 0, 1, 1]
 
 
-def test_a_slow_start_is_no_hang(machine: Machine, session: Session) -> None:
-    machine.play({**scenario(fp64_fma={"calls": [{}, {"mode": "hang"}]}), "start": 0.6})
-    assert len(run(session, timeout=0.3)) == 3
-    with pytest.raises(RunnerFailed, match=r"it said nothing for 0\.3 s"):
-        run(session, timeout=0.3)
+def test_a_slow_start_is_no_hang(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    granted: list[float] = []
+    line = _Process.line
+
+    def noted(self: _Process, timeout: float) -> Any:
+        granted.append(timeout)
+        return line(self, timeout)
+
+    monkeypatch.setattr(_Process, "line", noted)
+    for _ in range(2):
+        assert len(run(session, timeout=20.0)) == 3
+    assert granted == [30.0, *[20.0] * 7]  # of two jobs with three trials and an end each
 
 
 def test_a_start_that_never_ends_is_one(machine: Machine) -> None:
@@ -154,19 +176,19 @@ def test_a_start_that_never_ends_is_one(machine: Machine) -> None:
 
 def test_who_stops_listening_ends_the_process(machine: Machine, session: Session, started: list[_Process]) -> None:
     """What reads the trials was interrupted: the process may be in the middle of a kernel."""
-    machine.play(scenario(fp64_fma={"calls": [{"pause": 5.0}, {}]}))
+    machine.play(scenario(fp64_fma={"calls": [{"pause": 60.0}, {}]}))
     trials = session.run(job(), Launch(), 10.0)
     next(trials)
     begin = time.monotonic()
     trials.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 30
     assert started[0]._process.returncode == -9
     assert len(run(session)) == 3
     assert processes(machine) == [0, 1]
 
 
 def test_an_interruption_ends_the_process(machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine.play(scenario(fp64_fma={"calls": [{"pause": 5.0}, {}]}))
+    machine.play(scenario(fp64_fma={"calls": [{"pause": 60.0}, {}]}))
 
     line = _Process.line
 
@@ -230,11 +252,13 @@ def program(machine: Machine, text: str) -> Runner:
 
 
 ROW = json.dumps({"ceiling": "fp64.fma", "variant": "a", "unit": "FLOP/s"})
-LEFT = "subprocess.Popen(['sleep', '30'])\n"
+TRIAL = '{"trial": 0, "seconds": 1, "work": 1, "sm_mhz": 1, "begin": 1, "end": 2}'
+LEFT = "subprocess.Popen(['sleep', '90'])\n"
 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "os.close(1)"])
-def test_what_it_started_does_not_keep_its_pipes_open(machine: Machine, end: str) -> None:
+def test_what_it_started_does_not_keep_its_pipes_open(machine: Machine, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr(runner_module, "_GRACE", 60.0)
     runner = program(machine, f"{LEFT}print({ROW!r}, flush=True)\n{end}")
     begin = time.monotonic()
     if end == "sys.exit(3)":
@@ -242,17 +266,17 @@ def test_what_it_started_does_not_keep_its_pipes_open(machine: Machine, end: str
             runner.variants()
     else:
         assert [one.ceiling for one in runner.variants()] == ["fp64.fma"]
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < 30
 
 
 def test_what_it_started_ends_with_it(machine: Machine) -> None:
     place = machine.folder / "child"
-    text = f"child = subprocess.Popen(['sleep', '30'])\nprint(child.pid, file=open({str(place)!r}, 'w'), flush=True)"
-    runner = program(machine, f"{text}\ntime.sleep(30)")
+    text = f"child = subprocess.Popen(['sleep', '90'])\nprint(child.pid, file=open({str(place)!r}, 'w'), flush=True)"
+    runner = program(machine, f"{text}\nprint({TRIAL!r}, flush=True)\ntime.sleep(90)")
     with pytest.raises(RunnerFailed, match="it said nothing"):
-        run(Session(runner, 0, start=0.0), timeout=1.5)
+        run(Session(runner, 0), timeout=0.5)
     child = int(place.read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while alive(child):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -269,16 +293,16 @@ def alive(process: int) -> bool:
 def test_what_leaves_its_group_delays_little(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner_module, "_GRACE", 0.3)
     runner = program(
-        machine, f"print(subprocess.Popen(['sleep', '30'], start_new_session=True).pid, flush=True)\nprint({ROW!r})"
+        machine, f"print(subprocess.Popen(['sleep', '90'], start_new_session=True).pid, flush=True)\nprint({ROW!r})"
     )
     process = _Process(runner.path, [])
+    left = int(process._lines.get(timeout=60.0) or b"")
     begin = time.monotonic()
-    left = int(process._lines.get(timeout=10.0) or b"")
     try:
         assert process.line(10.0) == json.loads(ROW)
         assert process.line(10.0) is None
         process.end()
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 30
     finally:
         os.kill(left, signal.SIGKILL)
         for reader in process._readers:
@@ -311,16 +335,17 @@ def test_an_answer_has_to_end(machine: Machine, monkeypatch: pytest.MonkeyPatch,
     begin = time.monotonic()
     with pytest.raises(RunnerFailed, match="it said nothing for"):
         program(machine, text).devices()
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 30
 
 
-@pytest.mark.parametrize("line", ['{"x": 1}', '{"trial": 0, "seconds": 1, "work": 1, "sm_mhz": 1, "begin": 1, "end": 2}'])
+@pytest.mark.parametrize("line", ['{"x": 1}', TRIAL])
 def test_more_than_was_asked_for(machine: Machine, line: str) -> None:
     runner = program(machine, f"while True: print({line!r}, flush=True)")
     with pytest.raises(RunnerFailed, match="it printed more than 4 times the trials that were asked for"):
         run(Session(runner, 0))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", ["1e400", "NaN", "1" + "0" * 400, '"7"', "true", "[]", "1e200"])
 @pytest.mark.parametrize("key", ["seconds", "work", "begin", "end"])
 def test_numbers_that_are_none(machine: Machine, number: str, key: str) -> None:

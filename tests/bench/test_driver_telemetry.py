@@ -241,8 +241,10 @@ def test_what_is_slow_to_tell_or_to_change_is_asked_for_seldom() -> None:
 
 def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
     before = time.monotonic()
-    with Watch(FakeTelemetry(), period=0.002) as watch:
-        time.sleep(0.05)
+    telemetry = FakeTelemetry()
+    with Watch(telemetry, period=0.002) as watch:
+        while telemetry.reads < 3:
+            time.sleep(0.002)
         seen = watch.seen_in([(before, time.monotonic())])
         assert watch._thread is None
     assert seen.samples >= 2

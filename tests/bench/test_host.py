@@ -230,8 +230,10 @@ def test_threads_that_openmp_refuses_are_told(program: Path, facts: dict[str, An
 
 def test_a_cpu_that_others_use_is_told(program: Path) -> None:
     first = {min(os.sched_getaffinity(0))}
-    with subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {first})\nwhile True: pass"]) as other:
-        time.sleep(0.2)
+    busy = f"import os\nos.sched_setaffinity(0, {first})\nprint(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as other:
+        assert other.stdout
+        assert other.stdout.readline()
         words = words_of("fp64.nofma", "wide_c8", 2, 50)
         done = ask(program, *words, preexec_fn=lambda: os.sched_setaffinity(0, first))[1][-1]
         other.kill()
@@ -242,11 +244,16 @@ def test_a_cpu_that_others_use_is_told(program: Path) -> None:
 def test_memory_agrees_with_a_copy_by_numpy(program: Path) -> None:
     """Bytes and seconds are right to a factor: another program's copy, with plain stores and one thread, moves as many."""
     words = [*words_of("dram.triad", "plain_u8", 5, 20), "--threads", "1"]
-    own = max(trial["work"] / trial["seconds"] for trial in ask(program, *words)[1][:-1])
     source = np.ones(2**25)
     target = np.zeros_like(source)
-    seconds = min(_seconds(lambda: np.copyto(target, source)) for _ in range(5))
-    assert 1 / 3 < own / (2 * source.nbytes / seconds) < 3
+
+    def ratio() -> float:
+        own = max(trial["work"] / trial["seconds"] for trial in ask(program, *words)[1][:-1])
+        seconds = min(_seconds(lambda: np.copyto(target, source)) for _ in range(5))
+        return float(own / (2 * source.nbytes / seconds))
+
+    # Once is enough: a machine that others use may be busy for one of the two only.
+    assert any(1 / 3 < ratio() < 3 for _ in range(5))
 
 
 def _seconds(call: Callable[[], None]) -> float:

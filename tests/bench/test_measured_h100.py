@@ -26,6 +26,7 @@ FOLDER = Path(__file__).parent / "measured_h100"
 PROMISES: dict[str, dict[str, Any]] = json.loads((FOLDER / "promises.json").read_text(encoding="utf-8"))
 MEASURED: dict[str, Any] = json.loads((FOLDER / "ceilings.json").read_text(encoding="utf-8"))
 SMS = 132
+LOADS_CONSTANTS = {"Mixed precisions", "FP16 FMA mix", "FP64 at 65 % of its DRAM roof"}
 APPS = [*(f"gpp-nw{nw}" for nw in range(1, 7)), "gsrb", "lecture-a", "lecture-c"]
 
 
@@ -183,7 +184,11 @@ def test_rules_inside_ncu_said_what_advise_says_now(name: str, reports: Path) ->
     # Offline some say more: what only the whole report tells.  One sentence has two words more by now.
     said = {(section, title, text.replace("can reach, which is ", "can reach, ")) for section, title, text in offline}
     missing = [one for one in inside if not any(other[:2] == one[:2] and other[2].startswith(one[2]) for other in said)]
-    assert missing == []
+    if name == "lecture-c":  # a rule in ncu takes its one load of a constant by HFMA2 for FP16 work: it sees no machine code
+        assert {title for _, title, _ in missing} == LOADS_CONSTANTS
+        assert not [text for _, _, text in offline if "FP16" in text]
+    else:
+        assert missing == []
 
 
 def test_multiply_adds_of_integers_fill_their_pipe_at_half_of_the_issue_limit(reports: Path) -> None:

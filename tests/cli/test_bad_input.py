@@ -1,15 +1,11 @@
-"""Whatever the input, every command ends in its result or in one sentence: never a traceback, never half a file."""
+"""Whatever the file, every command ends in its result or in one sentence: never a traceback, never half a file."""
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import random
-import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,93 +15,10 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import FocusMetric, RuleMessage, RuleResult, read_report
 from ncu_roofline.report.framing import check_file_header, file_start, frame, open_raw, scan
 from ncu_roofline.report.schema import MAGIC, message
-from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
-from tests.factory import A100, H100, NO_WORK, by_address, complete, kernel, report, timing, traffic
+from tests.cli.command import Command, Outcome, assert_refused
+from tests.cli.every_command import ALL, EVERY_COMMAND, READING, SOME_COMMANDS, SOURCE, SOURCE_TOO, check_harmless, execute
+from tests.factory import complete, kernel, report
 from tests.report.frames import SKIPPABLE, by_hand, packed
-
-READING = {
-    "show": ("show",),
-    "show --json": ("show", "--json"),
-    "show --by application": ("show", "--by", "application"),
-    "show --view time": ("show", "--view", "time", "--launch-latency", "4us"),
-    "show --source embedded": ("show", "--source", "embedded"),
-    "show --view instruction": ("show", "--view", "instruction"),
-    "show --view phases": ("show", "--view", "phases"),
-    "explain": ("explain",),
-    "explain --json": ("explain", "--json"),
-    "explain --view instruction": ("explain", "--view", "instruction"),
-    "advise": ("advise",),
-    "advise --json": ("advise", "--json"),
-    "portability": ("portability",),
-    "portability --json": ("portability", "--json"),
-    "ranks": ("ranks",),
-    "ranks --json": ("ranks", "--json"),
-    "compare": ("compare", "--fail-if", "time > 1.05 * baseline"),
-    "compare --json": ("compare", "--json"),
-    "compare csv": ("compare", "-o", "-", "--format", "csv"),
-    "compare md": ("compare", "-o", "-", "--format", "md"),
-}
-SUFFIXES = ("html", "png", "svg", "pdf", "csv", "json", "md", "txt", "parquet")
-COMMANDS = {**READING, **{f"render {suffix}": ("render", suffix) for suffix in SUFFIXES}}
-# These refuse reports without counts by instruction, damaged or not.
-SOURCE = {
-    "source": ("source",),
-    "source --by instruction": ("source", "--by", "instruction"),
-    "source --json": ("source", "--json"),
-    "source csv": ("source", "-o", "-", "--format", "csv"),
-    "source html": ("source", "-o", "-", "--format", "html"),
-}
-ALL = COMMANDS | SOURCE
-# All commands share the readers: by default some of each kind run, every one in the exhaustive run.
-SOME_COMMANDS = pytest.mark.sampled("show", "show --json", "explain", "advise", "ranks", "* md", "* csv", "* html", "* svg")
-EVERY_COMMAND = pytest.mark.parametrize("name", COMMANDS)
-SOURCE_TOO = pytest.mark.parametrize("name", ALL)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A report of three launches on two chips, one of them without floating-point work, one with counts by instruction."""
-    path = tmp_path_factory.mktemp("whole") / "whole.ncu-rep"
-    idle = {**A100, **timing(), **NO_WORK, **traffic(1, 1, 1)}
-    counted = by_address(0x7F0000000000, inst_executed=[1.0] * 8, smsp__pcsamp_sample_count=[2.0] * 8)
-    launches = [
-        kernel(complete(), nvtx=("outer", "inner"), instances=counted),
-        kernel(complete(H100), "void second(float *)"),
-        kernel(idle),
-    ]
-    return report(path, *launches).read_bytes()
-
-
-def sources(name: str, source: Path) -> tuple[Path, ...]:
-    """What a command reads: ``source``, and where it needs two, that once more."""
-    return (source, source) if name.startswith("compare") else (source,)
-
-
-def execute(run: Command, name: str, source: Path, folder: Path) -> tuple[Outcome, bytes]:
-    """The outcome of one of COMMANDS on ``source``, and what it printed or wrote."""
-    if not name.startswith("render"):
-        outcome = run(*ALL[name], *sources(name, source))
-        return outcome, outcome.out.encode()
-    if name == "render parquet":
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    target = folder / f"out.{COMMANDS[name][1]}"
-    outcome = run("render", source, "-o", target)
-    assert target.exists() == (outcome.code == 0)
-    assert_no_leftovers(folder, *([target.name] if target.exists() else []))
-    return outcome, target.read_bytes() if target.exists() else b""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """An empty folder for results."""
-    result = tmp_path / "results"
-    result.mkdir()
-    return result
 
 
 def first_result(data: bytes, path: Path) -> tuple[int, int, int]:
@@ -266,204 +179,6 @@ def test_unknown_fields_and_enums_are_accepted(run: Command, tmp_path: Path, fol
     assert outcome.code == 0, outcome
 
 
-TEMPLATE = "void " + "ns::functor<" * 300 + "float" + ">" * 300 + "(T1 *, T2 const &)"
-HOSTILE = {
-    "4 kB of templates": TEMPLATE,
-    "100 kB of brackets": "<" * 100_000,
-    "control characters": "".join(map(chr, range(32))) + "\x7f\x80\x9b31m\u202e\u2028kernel(int)",
-    "terminal escapes": "\x1b[2J\x1b]0;title\x07\x1b[31mkernel(int)",
-    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&</script>",
-    "json in html": "</script><!--<script>{{7*7}}{% raw %}",
-    "markdown": "| a | b |\n# head\n[x](javascript:alert(1)) `code` **bold** <b>",
-    "csv formula": '=cmd|" /C calc"!A0',
-    "csv separators": 'a,"b"\nc;d\te',
-    "math text": "$\\frac{ _x^ $ %d {0} \\",
-    "nothing": "",
-    "blanks": "   ",
-    "emoji and others": "\U0001f525\u00fc\u4e2d\u6587\u0301 k\u200dernel",
-    "not text": "\ufffe\uffff\x00kernel",
-}
-
-
-PICTURED = ("4 kB of templates", "control characters", "math text", "emoji and others", "nothing")
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize(
-    ("name", "hostile"),
-    [(name, one) for name in COMMANDS for one in HOSTILE if name not in ("render png", "render pdf") or one in PICTURED],
-)
-def test_hostile_kernel_names(run: Command, tmp_path: Path, folder: Path, name: str, hostile: str) -> None:
-    text = HOSTILE[hostile]
-    device = {**A100, "device__attribute_display_name": f"GPU {text}"}
-    launch = kernel(complete(device), nvtx=(text,))
-    path = report(tmp_path / "hostile.ncu-rep", launch.__class__(**{**vars(launch), "name": text, "function_name": text}))
-    outcome, data = execute(run, name, path, folder)
-    assert outcome.code == 0, outcome
-    check_harmless(name, data, outcome)
-
-
-def check_harmless(name: str, data: bytes, outcome: Outcome) -> None:
-    """What came from the report reaches no terminal, browser, spreadsheet or parser as anything but text."""
-    assert outcome.err.replace("\n", "").isprintable()
-    if name.endswith(("png", "pdf", "parquet")):
-        return
-    text = data.decode("utf-8")
-    if name.endswith("json"):
-        strict(text)
-    elif name.endswith("html"):
-        for forbidden in ("<script>alert", "<img src=x", "<!--<script>", "\x1b"):
-            assert forbidden not in text
-    elif name.endswith("svg"):
-        root = ElementTree.fromstring(data)  # as it is ours, and a hostile one would be the finding
-        assert not [one for one in root.iter() if one.tag.endswith("script")]
-    elif name.endswith("csv"):
-        assert not any(cell.startswith(("=", "+", "@")) for line in text.splitlines() for cell in line.split(","))
-    else:
-        assert all(line.isprintable() for line in text.split("\n"))
-
-
-def strict(text: str) -> object:
-    """``text`` as JSON without NaN and Infinity, which JSON does not have."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0, 1e308, 5e-324, 2.0**64])
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("render svg", "render pdf")])
-def test_metrics_that_are_no_counts(run: Command, tmp_path: Path, folder: Path, name: str, value: float) -> None:
-    everything = {key: value for key, metric in complete().items() if not isinstance(metric, str)}
-    counters = {key: item for key, item in everything.items() if "attribute" not in key}
-    traffic_only = {key: item for key, item in everything.items() if "bytes" in key or "sectors" in key}
-    launches = [kernel({**complete(), **change}) for change in (everything, counters, traffic_only, {})]
-    outcome, data = execute(run, name, report(tmp_path / "odd.ncu-rep", *launches), folder)
-    assert outcome.code == 0, outcome
-    check_harmless(name, data, outcome)
-    if name.startswith("show") and "--json" not in name:
-        assert "nan" not in outcome.out.lower()
-
-
-@SOME_COMMANDS
-@EVERY_COMMAND
-def test_text_where_numbers_belong(run: Command, tmp_path: Path, folder: Path, name: str) -> None:
-    metrics = dict.fromkeys(complete(), "many")
-    launches = [kernel(metrics), kernel(complete()), kernel({**complete(), "dram__bytes.sum": "n/a"})]
-    outcome, data = execute(run, name, report(tmp_path / "text.ncu-rep", *launches), folder)
-    assert outcome.code == 0, outcome
-    check_harmless(name, data, outcome)
-
-
-@SOME_COMMANDS
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
-@EVERY_COMMAND
-def test_file_names_that_are_no_text(run: Command, tmp_path: Path, folder: Path, whole: bytes, name: str) -> None:
-    path = tmp_path / os.fsdecode(b"r\xff\x1b[31m<b>\n.ncu-rep")
-    path.write_bytes(whole)
-    outcome, data = execute(run, name, path, folder)
-    assert outcome.code == 0, outcome
-    check_harmless(name, data, outcome)
-
-
-@pytest.mark.sampled("csv", "html", "svg")
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_places_that_cannot_be_written(run: Command, tmp_path: Path, whole: bytes, suffix: str) -> None:
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    source = tmp_path / "r.ncu-rep"
-    source.write_bytes(whole)
-    (tmp_path / f"folder.{suffix}").mkdir()
-    for place in (f"nowhere/out.{suffix}", f"r.ncu-rep/out.{suffix}", f"folder.{suffix}", f"{'x' * 300}.{suffix}"):
-        target = tmp_path / place
-        assert_refused(run("render", source, "-o", target), target)
-        assert_refused(run("render", source, "-o", target, "--force"), target)
-    assert_no_leftovers(tmp_path, "r.ncu-rep", f"folder.{suffix}")
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="the user may write everywhere")
-def test_a_folder_without_permission(run: Command, tmp_path: Path, folder: Path, whole: bytes) -> None:
-    source = tmp_path / "r.ncu-rep"
-    source.write_bytes(whole)
-    folder.chmod(0o500)
-    assert_refused(run("render", source, "-o", folder / "out.csv"), folder / "out.csv")
-    folder.chmod(0o700)
-    assert_no_leftovers(folder)
-
-
-@pytest.mark.sampled("csv", "html", "svg")
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_existing_file_needs_force(run: Command, tmp_path: Path, folder: Path, whole: bytes, suffix: str) -> None:
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    source, target = tmp_path / "r.ncu-rep", folder / f"out.{suffix}"
-    source.write_bytes(whole)
-    target.write_text("precious")
-    outcome = run("render", source, "-o", target)
-    assert_refused(outcome, target)
-    assert "--force" in outcome.err
-    assert target.read_text() == "precious"
-    assert run("render", source, "-o", target, "--force").code == 0
-    assert b"precious" not in target.read_bytes()
-    assert_no_leftovers(folder, target.name)
-
-
-def test_a_refused_report_leaves_an_existing_result_alone(run: Command, tmp_path: Path, folder: Path) -> None:
-    bad, target = tmp_path / "bad.ncu-rep", folder / "out.csv"
-    bad.write_bytes(b"text")
-    target.write_text("precious")
-    assert_refused(run("render", bad, "-o", target, "--force"), bad)
-    assert target.read_text() == "precious"
-    assert_no_leftovers(folder, "out.csv")
-
-
-def test_a_disk_that_fills_up(
-    run: Command, tmp_path: Path, folder: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = tmp_path / "r.ncu-rep", folder / "out.csv"
-    source.write_bytes(whole)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ncu_roofline.files.os.link", full)
-    outcome = run("render", source, "-o", target)
-    assert_refused(outcome, target)
-    assert "No space left on device" in outcome.err
-    assert_no_leftovers(folder)
-
-
-CEILINGS = {
-    "missing": None,
-    "folder": None,
-    "empty": b"",
-    "no JSON": b"{",
-    "not UTF-8": b"\xff\xfe\x00{",
-    "another JSON": b"[]",
-    "deep": b"[" * 100_000,
-    "huge number": b"1" * 10_000,
-    "report": MAGIC,
-}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("bad", CEILINGS)
-@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.startswith("explain") and "embedded" not in name])
-def test_ceilings_that_are_none(run: Command, tmp_path: Path, folder: Path, whole: bytes, name: str, bad: str) -> None:
-    source, ceilings = tmp_path / "r.ncu-rep", tmp_path / "c.json"
-    source.write_bytes(whole)
-    content = CEILINGS[bad]
-    if content is not None:
-        ceilings.write_bytes(content)
-    elif bad == "folder":
-        ceilings.mkdir()
-    words = COMMANDS[name] if not name.startswith("render") else ("render", "-o", folder / f"out.{COMMANDS[name][1]}")
-    assert_refused(run(*words, *sources(name, source), "--ceilings", ceilings), ceilings)
-    assert_no_leftovers(folder)
-
-
 @pytest.mark.sampled("words0")
 @pytest.mark.parametrize("words", [("show",), ("explain",), ("render", "-o", "-", "--format", "csv")])
 def test_the_same_from_outside(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -473,46 +188,6 @@ def test_the_same_from_outside(tmp_path: Path, words: tuple[str, ...]) -> None:
         [sys.executable, "-m", "ncu_roofline", *words, str(bad)], capture_output=True, text=True, check=False, timeout=60
     )
     assert_refused(Outcome(done.returncode, done.stdout, done.stderr), bad)
-
-
-@pytest.mark.sampled("words0")
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
-@pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("explain",), ("render", "-o", "-", "--format", "csv")])
-def test_standard_output_that_is_full_or_closed(tmp_path: Path, whole: bytes, words: tuple[str, ...]) -> None:
-    source = tmp_path / "r.ncu-rep"
-    source.write_bytes(whole)
-    shell = shutil.which("sh")
-    assert shell
-    for redirection, reason in ((">/dev/full", "No space left"), (">&-", "closed")):
-        line = f'"$0" -m ncu_roofline "$@" {redirection}'
-        command = [shell, "-c", line, sys.executable, *words, str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert_refused(Outcome(done.returncode, done.stdout, done.stderr), "standard output")
-        assert reason in done.stderr
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
-@pytest.mark.parametrize("words", [("--version",), ("--help",), ("show", "--help")])
-def test_standard_output_that_is_full_of_what_the_parser_prints(words: tuple[str, ...]) -> None:
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "ncu_roofline", *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    assert_refused(Outcome(done.returncode, "", done.stderr), "standard output")
-
-
-def test_a_number_of_too_many_digits(tmp_path: Path, run: Command) -> None:
-    ceilings = tmp_path / "c.json"
-    ceilings.write_text('{"schema": "ncu-roofline-ceilings", "schema_version": ' + "9" * 5000 + "}")
-    outcome = run("bench", "merge", ceilings)
-    assert_refused(outcome, ceilings)
-    assert "too many digits" in outcome.err
-    assert "sys." not in outcome.err
 
 
 def test_a_dash_is_told_how_to_read_standard_input() -> None:

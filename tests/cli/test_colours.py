@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from pathlib import Path
 
 import pytest
@@ -66,8 +65,9 @@ def test_colours_where_nobody_looks(
 @pytest.mark.parametrize(("term", "bar"), [("xterm", True), ("dumb", False)])
 def test_a_terminal_without_a_cursor_has_no_bars(monkeypatch: pytest.MonkeyPatch, term: str, bar: bool) -> None:
     monkeypatch.setenv("TERM", term)
-    error = Terminal()
+    error, now = Terminal(), 0.0
     monkeypatch.setattr("sys.stderr", error)
-    for number in progress(range(2), "reading reports", 2):
-        time.sleep(0.0 if number else 1.2)
+    monkeypatch.setattr("tqdm.std.time", lambda: now)
+    for _ in progress(range(2), "reading reports", 2):
+        now += 1.2
     assert ("reading reports" in error.getvalue()) == bar

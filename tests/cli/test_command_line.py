@@ -16,11 +16,6 @@ OTHER = "void sort_keys(int)"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> Path:
     return report(tmp_path / "r.ncu-rep", kernel(complete(), "void compute_tendencies_x(int)"), kernel(complete(), OTHER))
 
@@ -139,6 +134,6 @@ def test_show_writes_no_file_and_says_what_does(run: Command, source: Path, tmp_
 def test_thousands_of_long_names_take_no_time(run: Command, tmp_path: Path) -> None:
     kernels = [kernel(complete(), f"void {'ab' * 2_000}_{number}(int)") for number in range(1_500)]
     many = report(tmp_path / "many.ncu-rep", *kernels)
-    begun = time.monotonic()
+    begun = time.process_time()
     assert run("show", many, "--kernel", "ba" * 5_000 + "c").code == 1
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20

@@ -14,13 +14,8 @@ import pytest
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.expressions import QUANTITIES
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
-from tests.cli.test_bad_input import HOSTILE
+from tests.cli.test_odd_values import HOSTILE
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture

@@ -26,11 +26,6 @@ BUNDLED = Path(ncu_roofline.__file__).parent / "data" / "demo"
 FILES = [name for one in GALLERY.values() for name in one.files]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     """A folder where the demo has run, and what it said."""

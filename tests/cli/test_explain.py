@@ -18,7 +18,7 @@ from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.sectionfile.schema import messages
 from tests.cli.command import Command
-from tests.factory import A100, H100, Metrics, complete, kernel, timing
+from tests.factory import A100, H100, Metrics, complete, kernel, opcodes, timing
 
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 TURING: Metrics = {
@@ -28,11 +28,6 @@ TURING: Metrics = {
     "device__attribute_compute_capability_minor": 5,
 }
 CHIPS = [(one, name) for one in load_spec().architectures for name in one.chips]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 def made(path: Path, *kernels: KernelData, version: str = "2024.1.0.0", line: str = "ncu -o out ./app", **session: str) -> Path:
@@ -249,6 +244,15 @@ class TestSets:
     def test_nothing_missing(self, run: Command, tmp_path: Path) -> None:
         path = made(tmp_path / "r.ncu-rep", kernel(complete()))
         assert explained(run, path)["sets"]["other"] == ""
+
+    def test_integer_work_that_nobody_asked_for(self, run: Command, tmp_path: Path) -> None:
+        counted = kernel(complete(), instances=opcodes(IMAD=1e6))
+        path = made(tmp_path / "r.ncu-rep", counted, kernel(complete()))
+        document = explained(run, path)
+        assert {one["id"]: one["launches"] for one in document["precisions"]}["int32"] == 1
+        assert "int32" not in (*document["missing"], *document["added"])
+        assert "work    INT32        1 of 2 launches" in run("explain", path).out
+        assert "int32" not in {one["id"] for one in explained(run, path, "--precision", "fp64")["precisions"]}
 
     @pytest.mark.reports
     def test_real_reports(self, run: Command, real_reports: dict[str, Path]) -> None:

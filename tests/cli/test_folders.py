@@ -49,11 +49,6 @@ def write(path: Path, *kernels: KernelData) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def before(tmp_path: Path) -> Path:
     return write(tmp_path / "telltale-old" / "before.ncu-rep", kernel(complete(), "void solve()"), kernel({**A100, **timing()}))
 

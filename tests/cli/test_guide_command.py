@@ -16,11 +16,6 @@ PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (Path(ncu_roofl
 TOPICS = sorted(set(PAGES) - {"README"})
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def test_without_a_topic_all_are_listed(run: Command) -> None:
     done = run("guide")
     assert done.code == 0

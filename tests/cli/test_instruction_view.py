@@ -18,11 +18,6 @@ TABLE = {"inst": 3, "inst.global_ld": 1, "inst.shared": 1}  # dots of the comple
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def report(tmp_path: Path) -> Path:
     """A kernel with every counter, and one with none of instructions."""
     counts = accesses(global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 2 * 10**6), shared_st=(10**6, 2 * 10**6))

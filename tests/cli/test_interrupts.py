@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from ncu_roofline import cli
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = str(DEMO / "gpp-v100.ncu-rep"), str(DEMO / "gpp-v100-ceilings.json")
@@ -61,6 +64,23 @@ def test_any_moment(tmp_path: Path, name: str, milliseconds: int) -> None:
     for path in place.iterdir():
         assert path.name in WORDS[name]
         assert path.read_bytes().rstrip(b"\n").endswith(ENDS.get(path.suffix, b""))
+
+
+def test_an_import_that_makes_another_error_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As that of numpy, whose extension modules forget what kept them from being loaded."""
+
+    def load(*_: object) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("numpy C-extensions failed")
+
+    monkeypatch.setattr(cli, "parse", load)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert (cli.main(["show", REPORT]), signal.getsignal(signal.SIGINT)) == (130, signal.default_int_handler)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr() == ("", "ncu-roofline: interrupted\n")
 
 
 def test_the_first_moment() -> None:

@@ -15,11 +15,6 @@ from tests.factory import complete, kernel, report
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def sampled(tmp_path: Path) -> Path:
     return report(tmp_path / "phases.ncu-rep", Made().kernel(), kernel(complete(), "void plain(int *)"))
 
@@ -39,6 +34,19 @@ def test_show(sampled: Path, run: Command) -> None:
     assert [line.split()[0] for line in table[:4]] == ["SM", "FP64", "L2", "DRAM"]
     assert any("1 launch without samples over time" in line for line in lines)
     assert all(len(line) <= 100 for line in lines)
+
+
+def test_launches_without_samples_are_told(sampled: Path, tmp_path: Path, run: Command) -> None:
+    """Beside a picture or a page, which may be empty, and where a report is explained."""
+    made = run("render", sampled, "--view", "phases", "-o", tmp_path / "x.html")
+    assert made.code == 0
+    assert "1 launch without samples over time" in made.err
+    assert "--section PmSampling" in made.err
+    said = " ".join(run("explain", sampled, "--view", "phases").out.split())
+    assert "note 1 launch without samples over time" in said
+    assert "note all launches have samples over their time" in " ".join(
+        run("explain", sampled, "--view", "phases", "--launch", "0").out.split()
+    )
 
 
 def test_json(sampled: Path, run: Command) -> None:

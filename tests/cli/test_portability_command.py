@@ -6,19 +6,16 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ncu_roofline.analyses.portability import platforms
 from tests import published_report
 from tests.analyses import published_portability as paper
 from tests.analyses.test_portability import sweep_table
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.inputs.test_roofline_data import GPP
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture
@@ -170,6 +167,60 @@ def test_refusals(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100
     assert_refused(run("portability", f"V100={v100}", "--precision", "fp32", "--kernel", "none"), v100)
     assert_refused(run("portability", knl_roofs), knl_roofs)  # roofs and no points
     assert_no_leftovers(tmp_path, *folder)
+
+
+def test_keep_going(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    """What can't be read is told and left out, also of the platforms that count: nobody knows whether it ran there."""
+    bad = tmp_path / "bad.csv"
+    bad.write_text("just words")
+    ceilings = ("--ceilings", f"KNL={knl_roofs}", "--ceilings", f"MI250={v100}", "--json")
+    assert_refused(run("portability", knl, f"MI250={bad}", *ceilings), bad)
+    outcome = run("portability", f"MI250={bad}", knl, *ceilings, "--keep-going", "--platforms", "KNL,MI250")
+    alone = run("portability", knl, *ceilings[:2], "--json")
+    assert (outcome.code, alone.code) == (1, 0)
+    assert f"ncu-roofline: Cannot read {bad}: " in outcome.err
+    assert portabilities(outcome.out) == portabilities(alone.out)
+    assert "MI250 nw=1: no input that could be read has it, so it is left out of the set of platforms" in outcome.err
+    document = json.loads(outcome.out)
+    assert {row["status"] for row in document["platforms"]} == {"yes", "unread"}
+    assert {row["not_run"] for row in document["summary"]} == {"MI250"}
+    text = run("portability", bad, knl, *ceilings[:-1], "--keep-going", "--platforms", "KNL,MI250")
+    assert "unread" in text.out
+    target = tmp_path / "out.csv"
+    written = run("portability", bad, knl, *ceilings[:2], "--keep-going", "-o", target)
+    assert written.code == 1
+    assert len(target.read_text().splitlines()) == 1 + len(portabilities(alone.out))
+
+
+def test_keep_going_with_nothing_good(run: Command, tmp_path: Path, knl_roofs: Path) -> None:
+    words = ("portability", tmp_path / "a", tmp_path / "b", "--keep-going", "--ceilings", f"KNL={knl_roofs}")
+    outcome = run(*words, "-o", tmp_path / "out.csv")
+    assert (outcome.code, outcome.out) == (1, "")
+    first, second, last = outcome.err.splitlines()
+    assert str(tmp_path / "a") in first
+    assert str(tmp_path / "b") in second
+    assert last.endswith("none of the reports could be read. See the messages above.")
+    assert_no_leftovers(tmp_path, knl_roofs.name)
+
+
+def test_an_error_that_nobody_foresaw_costs_its_input(
+    run: Command, knl: Path, knl_roofs: Path, v100: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = platforms._read
+
+    def broken(source: platforms.Platform, *rest: Any) -> Any:
+        if source.path == str(v100):
+            raise OverflowError("too large")
+        return read(source, *rest)
+
+    monkeypatch.setattr(platforms, "_read", broken)
+    words = ("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}")
+    assert_refused(run(*words), v100)
+    outcome = run(*words, "--keep-going")
+    assert outcome.code == 1
+    assert "KNL" in outcome.out
+    assert f"Cannot read {v100}: " in outcome.err
+    assert "This is a bug" in outcome.err
 
 
 @pytest.mark.parametrize(

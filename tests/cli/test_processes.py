@@ -38,11 +38,6 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def paths(tmp_path: Path) -> list[str]:
     return [str(report(tmp_path / f"{number}.ncu-rep", kernel(complete()))) for number in range(7)]
 

@@ -20,11 +20,6 @@ MANY = 40
 FAULTS = Faults(slow={3}, uneven={5}, skipping={7, 8, 9, 11})
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty ranks."""

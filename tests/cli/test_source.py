@@ -8,7 +8,6 @@ import json
 import os
 import random
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from ncu_roofline import render, source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
 from ncu_roofline.analyses.source.text import BY
 from ncu_roofline.cli import source
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import disassembly
 from ncu_roofline.rendering.table import columns_wide
 from ncu_roofline.report import read_report
 from ncu_roofline.units import UNITS
@@ -29,12 +26,6 @@ from tests.made_up_code import NAME, SWEEPS, WIDTH, executed, smooth
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REAL = Path(os.environ.get("NCU_ROOFLINE_REPORTS", "absent"))
-OWN = "Opcodes are named by our own table"
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture
@@ -103,6 +94,34 @@ def test_json_has_all_tables_and_their_units(plain: Command, path: Path) -> None
     assert sum(row["executed"] for row in document["instructions"]) == sum(executed().values())
     assert [(row["depth"], row["trips"]) for row in document["loops"] if row["loop"] >= 0] == [(1, SWEEPS), (2, WIDTH)]
     assert {row["report"] for row in document["lines"]} == {"smooth.ncu-rep"}
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Path:
+    """A report whose only kernel lost half of its samples."""
+    whole = smooth()
+    kept = {name: values for name, values in whole.instances.items() if "_stalled_" not in name}
+    kept |= {"smsp__pcsamp_sample_count": kept["smsp__pcsamp_sample_count"][::2]}
+    return report(tmp_path / "noted.ncu-rep", replace(whole, instances=kept))
+
+
+LOST = "amples by instruction are "
+
+
+def test_notes_are_told_whatever_is_written(plain: Command, noted: Path, tmp_path: Path) -> None:
+    assert LOST in shown(plain(noted))
+    printed = plain(noted, "--json")
+    assert ([LOST in note for note in json.loads(printed.out)["notes"]], printed.err) == ([True], "")
+    for suffix in ("csv", "html", "md", "svg"):
+        target = tmp_path / f"x.{suffix}"
+        told, *rest = reversed(plain(noted, "-o", target).err.splitlines())
+        assert told == f"Wrote {target}"
+        assert [LOST in line for line in rest] == [True] * (suffix == "csv")
+        assert (LOST in target.read_text()) == (suffix != "csv")
+
+
+def test_what_has_no_notes_says_so(plain: Command, path: Path) -> None:
+    assert json.loads(plain(path, "--json").out)["notes"] == []
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -269,52 +288,11 @@ class TestChoosing:
         }
 
 
-class TestCode:
-    def test_without_nvdisasm_opcodes_are_named_by_our_own_table(
-        self, run: Command, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
-        outcome = run("source", path, "--by", "instruction", "--width", 200)
-        assert OWN in outcome.out
-        assert "pip install 'ncu-roofline[sass]'" in outcome.out
-        alone = run("source", path, "--by", "instruction", "--width", 200, "--no-disassembly").out
-        assert OWN in alone
-        assert outcome.out.startswith(alone.rstrip())
-        assert "pip install" not in alone
-
-    def test_no_nvdisasm_is_recommended_where_there_is_none(
-        self, run: Command, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
-        monkeypatch.setattr(source.sys, "platform", "darwin")
-        assert "pip install" not in run("source", path, "--by", "instruction").out
-        monkeypatch.setattr(source.sys, "platform", "linux")
-        assert "pip install" in run("source", path, "--by", "instruction").out
-        monkeypatch.setattr(source, "_DISASSEMBLED", (9, 0))  # a chip that it does not know
-        assert "pip install" not in run("source", path, "--by", "instruction").out
-
-    def test_with_it_instructions_are_whole(self, run: Command, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: Path("nvdisasm"))
-        monkeypatch.setattr(disassembly, "disassemble", lambda *_: {0x190: "LDG.E R8, [R8.64]", 0x1A0: "\33[2J; DMUL"})
-        text = shown(run("source", path, "--by", "instruction", "--width", 200))
-        assert "LDG.E R8, [R8.64]" in text
-        assert OWN not in text
-
-    def test_where_it_fails_that_is_told_once(self, run: Command, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fails(*_: object) -> Mapping[int, str]:
-            raise RooflineError("Cannot disassemble with", "nvdisasm", "it knows no such chip", "Update it.")
-
-        monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: Path("nvdisasm"))
-        monkeypatch.setattr(disassembly, "disassemble", fails)
-        outcome = run("source", path, "--by", "instruction")
-        assert (outcome.code, outcome.err.count("it knows no such chip")) == (0, 1)
-        assert OWN in outcome.out
-        assert "pip install" not in outcome.out
-
+class TestWhatIsMissing:
     @pytest.mark.parametrize(
         ("code", "text", "sampled", "says"),
         [
-            (False, True, True, "no code in the report"),
+            (False, True, True, "code unknown; no source lines; 19,306 samples"),
             (True, False, True, "whose text the report lacks"),
             (True, True, False, "no samples"),
         ],
@@ -334,6 +312,10 @@ class TestCode:
         text = shown(plain(lacking, "--source-folder", tmp_path / "sources"))
         assert "here; it is" in text
         assert "whose text the report lacks" not in text
+        (tmp_path / "empty").mkdir()
+        without = plain(lacking, "--source-folder", tmp_path / "empty")
+        assert without.code == 0
+        assert "1 of 1 source files are in no --source-folder: smooth.cu." in without.err
 
 
 @pytest.mark.sampled("0", "1", "2", "3")
@@ -364,16 +346,19 @@ def test_show_says_that_there_is_more(run: Command, path: Path, tmp_path: Path) 
     bare = report(tmp_path / "bare.ncu-rep", kernel(complete()))
     command = f"`ncu-roofline source {path}`"
     assert command in shown(run("show", bare, path))
+    assert "lines of code that was compiled with -lineinfo" in shown(run("show", path))
     assert "ncu-roofline source" not in shown(run("show", bare))
+    assert "1 of 1 launches have counts by instruction" in shown(run("explain", path))
+    assert "--section SourceCounters collects" in shown(run("explain", bare))
     assert "ncu-roofline source" not in run("show", path, "--json").out
 
 
 def test_the_choices_of_the_help_are_those_of_the_text() -> None:
     """The help names them without loading what numpy is needed for."""
-    from ncu_roofline.analyses.source.shown import MEASURES
+    from ncu_roofline.analyses.source.launches import RANKED
 
     choices = {item.name: item.metadata.get("choices") for item in source.Rows.__dataclass_fields__.values()}
-    assert (choices["by"], choices["sort"]) == (BY, tuple(MEASURES))
+    assert (choices["by"], choices["sort"]) == (BY, RANKED)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no real reports (NCU_ROOFLINE_REPORTS)")
@@ -399,8 +384,8 @@ def test_real_reports(plain: Command, real: Path) -> None:
         return
     for words in ((), *(("--by", by) for by in BY)):
         for width in (60, 80, 120, 200):
-            started = time.perf_counter()
+            started = time.process_time()
             outcome = plain(real, *words, "--width", width)
             assert outcome.code == 0, outcome.err
-            assert time.perf_counter() - started < 20
+            assert time.process_time() - started < 20
             assert [line for line in outcome.out.splitlines() if columns_wide(line) > width] == []

@@ -16,11 +16,6 @@ DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> Path:
     """Three launches of one kernel, and a copy."""
     copy = {**A100, **timing(), **NO_WORK, **traffic(10**6, 10**4, 10**6)}

@@ -16,11 +16,6 @@ from tests.model.test_trajectories import NW, gpp_sweep
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100.ncu-rep"
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def sweep_of(run: Command, *words: object) -> list[tuple[Any, ...]]:
     """(label, step, intensity at DRAM) that `show --json` gives."""
     outcome = run("show", "--json", *words)

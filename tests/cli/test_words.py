@@ -11,11 +11,6 @@ from tests.cli.command import Command
 from tests.factory import complete, kernel, report
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.mark.parametrize(
     ("words", "meant"),
     [("help", "--help"), ("help show", "show --help"), ("help bench run", "bench run --help"), ("version", "--version")],

@@ -38,20 +38,23 @@ ON_PURPOSE = {
     "generate/lower.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared"},  # wavefronts and asynchronous copies
-    "model/opcodes.py": {"fp16", "fp32"},  # HFMA2 loads constants; accumulators
-    "model/work.py": {"fp16", "bf16"},  # HADD2 converts, and counts BF16
+    "model/opcodes.py": {"fp16", "fp32"},  # accumulators
+    "model/halves.py": {"fp16", "bf16"},  # HFMA2 loads constants, HADD2 converts, and both counts BF16
     "generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
     # What --help shows, which reads no data files.
     "cli/generate.py": {"fp16"},
+    "cli/source.py": {"int32"},
     # The columns of a public frame, fixed when it is imported.
     "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
-    "analyses/source/columns.py": {"shared", "fp64", "fp32", "fp16", "bf16"},
+    "analyses/source/columns.py": {"shared", "fp64", "fp32", "fp16", "bf16", "int32"},
     "analyses/source/counts.py": {"shared"},
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
     # Kinds of instructions.
-    "analyses/source/memory_findings.py": {"shared"},
-    "analyses/source/work_findings.py": {"fp64"},
+    "analyses/source/findings/memory.py": {"shared"},
+    "analyses/source/findings/time.py": {"shared"},
+    "analyses/source/findings/work.py": {"fp64"},
+    "generate/arithmetic.py": {"fp64", "fp32"},
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},
     # What must stand on a known GPU, and what a profiler must count of it.

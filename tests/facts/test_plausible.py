@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,7 @@ def test_a_limit_is_of_sms_cycles_and_time() -> None:
     assert peak.limit(1, 2.0) == peak.limit(100, 1.0) == headroom * 960 * 4096
     patched = limits.bound("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
     assert patched is not None
-    assert patched.rate == math.inf
+    assert patched.limit(100, 2.0) == 128 * 100 * patched.clock * (2.0 + limits.patched_seconds)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +87,7 @@ def test_a_limit_is_of_sms_cycles_and_time() -> None:
         ('origin = "one per cycle"', 'origin = "one; per cycle"', "origin"),
         ('id = "slices"', 'id = "sms"', "quantity"),
         ("headroom = 5", "headroom = 0", "headroom"),
+        ("patched_seconds = 600", 'patched_seconds = "long"', "patched_seconds"),
         ("least = 1e3", "least = -1", "drawn.least"),
         ("seconds = 3.2e9", "minutes = 1", "imported.seconds"),
         ("signed = true", "sign = true", "sign"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
@@ -15,8 +16,21 @@ def test_what_they_say_fits_a_sentence() -> None:
     for name, stall in load_stalls().items():
         assert name.islower()
         assert not stall.waits.endswith("."), name
-        assert all(text.endswith(".") and text[0].isupper() for text in (stall.cause, stall.advice) if text), name
+        assert all(one.text.endswith(".") and one.text[0].isupper() for one in (*stall.cause, *stall.advice)), name
         assert f"{stall}".isascii(), name
+
+
+def test_what_sentences_are_filled_with_is_known_where_they_are_said() -> None:
+    """Of words that ask for it, and of no others."""
+    words = {"dram": ("dram", "no_dram"), "warps": ("few_blocks", "last_wave", "few_warps"), "slow": ("slow",)}
+    words |= {"warps_possible": ("capped",), "limits": ("capped",), "waves": ("last_wave",)}
+    for name, stall in load_stalls().items():
+        for one in (*stall.cause, *stall.advice):
+            for _, field, _, _ in Formatter().parse(one.text):
+                assert field is None or set(words[field]) & set(one.where), (name, one.text)
+
+
+def test_whoever_waits_without_reason_to_act() -> None:
     idle = {name for name, stall in load_stalls().items() if not stall.advice}
     assert idle == {"selected", "not_selected", "misc"}
 
@@ -36,10 +50,11 @@ def test_every_reason_of_real_reports_is_known(real_reports: dict[str, Path]) ->
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = "C."\n' * 2, "a stands there twice"),
+        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C." }]\n' * 2, "a stands there twice"),
         ('[[stalls]]\nid = "a"\nwaits = "b"\n', "cause"),
-        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = "C."\nmore = 1', "more"),
+        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C." }]\nmore = 1', "more"),
         ("none = 1", "stalls"),
+        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C.", where = ["unheard"] }]', "unheard is none of shared, "),
     ],
 )
 def test_a_wrong_file_is_refused(text: str, reason: str, tmp_path: Path) -> None:

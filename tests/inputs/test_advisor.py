@@ -41,11 +41,6 @@ TRIAD = {"name": "[loop in triad at a.c:7]", "time": "7.5s", "elapsed": "2.000s"
 }
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path

@@ -17,11 +17,6 @@ from tests.inputs import intel_output as intel
 from tests.inputs import test_advisor
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path

@@ -99,7 +99,7 @@ def written(path: Path, data: bytes) -> Path:
     return path
 
 
-ROUNDS = pytest.mark.parametrize("rounds", [range(10), pytest.param(range(10, 20), marks=pytest.mark.exhaustive)], ids=str)
+ROUNDS = pytest.mark.parametrize("rounds", [range(3), pytest.param(range(3, 20), marks=pytest.mark.exhaustive)], ids=str)
 # Whose thread is missing can't be told.
 UNTOLD = {("likwid", "a column missing")}
 

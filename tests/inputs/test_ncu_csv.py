@@ -40,11 +40,6 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def opened(tmp_path: Path, text: str) -> MetricTable:
     path = tmp_path / "x.csv"
     path.write_text(text, encoding="utf-8", newline="")

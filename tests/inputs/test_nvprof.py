@@ -17,11 +17,6 @@ from tests.cli.command import Command, assert_refused
 from tests.inputs import nvprof_logs as logs
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path

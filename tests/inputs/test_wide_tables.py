@@ -56,6 +56,7 @@ def seconds(path: Path, text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", WIDE)
 def test_ten_times_the_columns_take_ten_times_as_long(tmp_path: Path, name: str) -> None:
     few, many = (seconds(tmp_path / "table.csv", WIDE[name](count)) for count in (FEW, MANY))
@@ -68,6 +69,7 @@ def _platforms(count: int) -> str:
     return "\n".join(["platform,application,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs", *rows, ""])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "words",
     [("show",), ("show", "--view", "time"), ("portability",), *(("render", "-o", "-", "--format", name) for name in FORMATS)],

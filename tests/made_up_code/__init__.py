@@ -1,6 +1,8 @@
 """A report with source counters whose code is real and whose counts are made up: `smooth.cu`, compiled in /made-up by
 
 nvcc -arch=sm_80 -lineinfo -cubin smooth.cu -o smooth-sm80.cubin
+
+Beside it kernels with arithmetic that could be cheaper, for tests: `arithmetic.cu`, compiled so with -fmad=false.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ncu_roofline import roofline
+from ncu_roofline import compare, roofline
 from ncu_roofline.model import Selection
 from tests.factory import A100, NO_WORK, Metrics, flops, kernel, opcodes, report, timing, traffic
 
@@ -204,3 +204,23 @@ def test_how_full_integer_pipes_are(tmp_path: Path, device: Metrics, executed: d
     kernels = roofline(file, select=Selection(precisions=("int32",))).kernels
     assert kernels["limit"].iloc[0] == "int32"
     assert kernels["limit_fraction"].iloc[0] == pytest.approx(share, rel=0.01)
+
+
+INTEGER_BOUND = opcodes(IMAD=0.9 * 64 * 108 * 1.41e9 * 1e-3 / 32, FFMA=1e6)
+"""Counts by which multiply-adds of integers fill 90 % of their pipe of an A100 in 1 ms, beside some FP32."""
+
+
+@pytest.mark.parametrize("by", ["launch", "kernel"])
+def test_integers_that_limit_a_kernel_are_drawn_beside_its_other_work(tmp_path: Path, by: str) -> None:
+    both = {**A100, **timing(seconds=1e-3), **BYTES}
+    other = opcodes(IMAD=1e6, FFMA=1e6)
+    file = report(
+        tmp_path / "r.ncu-rep", kernel(both, name="full", instances=INTEGER_BOUND), kernel(both, name="other", instances=other)
+    )
+    found = roofline(file, by=by)
+    assert found.kernels["verdict"].iloc[0] == "compute: INT32"
+    drawn_of = {name: set(rows["precision"]) for name, rows in found.points.groupby("kernel")}
+    assert drawn_of == {"full": {"fp32", "int32"}, "other": {"fp32"}}
+    assert "INT32" in set(found.roofs["label"])
+    assert set(roofline(file, by=by, select=Selection(precisions=("fp32",))).points["precision"]) == {"fp32"}
+    assert set(compare(file, file).kernels["precision"]) == {"fp32"}  # which stands for a kernel doesn't hang on its verdict

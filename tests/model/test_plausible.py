@@ -41,13 +41,9 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "infinite bytes": (DRAM, math.inf, "is inf, more than"),
     "negative bytes": (DRAM, -1.0, "less than 0"),
     "clock": (CLOCK, 1e308, "more than 1.55e+10 Hz"),
+    "count that wrapped": (DFMA, 2**64 - 1, "more than the 1.29e+17 thread instructions that 108 SMs could do in 600 s"),
     "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "more than 1.55e+07 kHz"),
 }
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 def without(metrics: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -109,10 +105,31 @@ def test_not_a_number_is_what_ncu_writes_for_nothing(tmp_path: Path) -> None:
     assert DRAM in PlausibleMetrics({DRAM: math.nan})
 
 
+def test_rules_do_not_advise_on_what_cannot_be(tmp_path: Path, run: Command) -> None:
+    """An amount that another launch could have done, and this one not in its time."""
+    path = report(tmp_path / "r.ncu-rep", kernel({**complete(), **flops("d", fma=10**15)}))
+    outcome = run("advise", path, "--all-findings")
+    assert "which can't be" in " ".join(outcome.out.split())
+    assert "To go faster" not in outcome.out
+
+
 def test_instruction_patching_may_take_another_time(tmp_path: Path) -> None:
     """Recorded: by application replay 160,000 times as many instructions as the hardware saw in its time."""
     file = report(tmp_path / "r.ncu-rep", kernel({**complete(), "inst_executed": 7.95e10, **flops("d", fma=10**15)}))
     assert left_out(measurements_of(file)) == ()
+
+
+def test_counts_of_instruction_patching_are_bounded_in_every_form() -> None:
+    """By an execution of ten minutes more than the launch; a peak by what SMs are."""
+    launch, most = {SMS: 108, TIME: 1e6}, 128 * 108 * 5 * 3.1e9 * (600 + 1e-3)
+    name = DFMA.removesuffix(".sum")
+    for form, bound in ((".sum", most), (".sum.per_cycle_elapsed", most), (".sum.per_second", 1e3 * most), (".avg", most)):
+        bound = min(bound, 2.0**64)
+        assert name + form in PlausibleMetrics({**launch, name + form: bound})
+        assert name + form not in PlausibleMetrics({**launch, name + form: bound * 1.001})
+    timeless = {SMS: 108, "inst_executed": 2**63}
+    assert "inst_executed" in PlausibleMetrics(timeless)  # a year
+    assert "inst_executed" not in PlausibleMetrics({**timeless, TIME: 1e6})
 
 
 @pytest.mark.parametrize("which", WRONG)

@@ -45,6 +45,30 @@ def test_sectors_per_request_by_instruction_patching(tmp_path: Path) -> None:
     assert said.focus[0].name == "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second"
 
 
+@pytest.mark.parametrize(("ideal", "kind"), [(50_000, "warning"), (99_000, "ok")])
+def test_nothing_is_fine_where_source_counters_say_otherwise(tmp_path: Path, ideal: int, kind: str) -> None:
+    """Requests of 14.6 sectors may be of 16 bytes a lane, unless less would do."""
+    asked = "memory_l2_theoretical_sectors_global"
+    counted: Metrics = {
+        LOADS.format("sectors"): 14_600,
+        LOADS.format("requests"): 1000,
+        asked: 100_000,
+        asked + "_ideal": ideal,
+    }
+    said = only(tmp_path, {**complete(), **counted}, "AccessPattern")
+    assert (said.title, said.type) == ("Global loads", kind)
+    assert ("Of the sectors of all accesses to global memory 50 % are more than their bytes need." in said.text) is (
+        kind != "ok"
+    )
+
+
+def test_a_quarter_of_idle_lanes_is_divergence(tmp_path: Path) -> None:
+    """As the rule on hot spots has it, which names the places."""
+    name = "smsp__thread_inst_executed_per_inst_executed.ratio"
+    assert only(tmp_path, {**complete(), name: 23.7}, "AccessPattern").title == "Lanes without work"
+    assert only(tmp_path, {**complete(), name: 24.3}, "AccessPattern").title == "Lanes"
+
+
 def test_bank_conflicts_and_lanes(tmp_path: Path) -> None:
     metrics: Metrics = {
         **complete(),

@@ -10,8 +10,10 @@ import pytest
 import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.model import measurements_of
-from ncu_roofline.nvrules import advice_rows, advise, findings, most_telling
-from ncu_roofline.report import read_report
+from ncu_roofline.nvrules import KernelAdvice, RuleOutcome, advice_rows, advise, findings, most_telling
+from ncu_roofline.nvrules.telling import ReportAdvice, Silence, Told
+from ncu_roofline.nvrules.text import as_text
+from ncu_roofline.report import RuleMessage, read_report
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, complete, kernel, report
 from tests.nvrules.running import our_rules
@@ -27,11 +29,6 @@ def apply(handle):
     print("noise")
     fe.message(NvRules.IFrontend.MsgType_MSG_WARNING, "see @section:X:that@ \\x1b[31m", "My title")
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 @pytest.fixture
@@ -276,6 +273,23 @@ def test_numbers_are_the_models_also_where_one_launch_tells_less(run: Command, t
     found = json.loads(run("advise", path, "--json", "--all-findings").out)["findings"]
     mine = {one["rule"]: one for one in found if one["kernel"] == "short"}
     verdict = mine["NcuRooflineVerdict"]
-    assert (verdict["title"], verdict["text"].split(". ")[0].lower()) == (row["verdict"], row["reason"].lower())
+    assert (verdict["title"], verdict["text"].split(". ")[0].rstrip(".").lower()) == (row["verdict"], row["reason"].lower())
     peak = 108 * 64 * 1.2e9
     assert f"{1e14 / peak:.0%}".replace("%", " %") in mine["NcuRooflineBoundDouble"]["text"]
+
+
+def test_a_rule_that_spoke_is_not_without_advice(source: Path) -> None:
+    """What it could not tell besides is told in full once, whatever numbers are in it."""
+    advice = []
+    for launch, number in enumerate((2, 3, 7)):
+        unknown = RuleMessage("none", f"Collect {number} metrics")
+        speaking = RuleOutcome("A", "A", "S", "", messages=(unknown, RuleMessage("ok", "Fine")))
+        outcomes = (speaking, RuleOutcome("B", "B", "S", "", messages=(unknown,)))
+        advice.append(KernelAdvice("r", launch, "k", "k", "1", "1", 1.0, outcomes))
+    with read_report(source) as opened:
+        launches = measurements_of(opened)
+    told = Told.of([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings([], launches), {})
+    text = "Collect 2\N{EN DASH}7 metrics"
+    assert told.silences == (Silence("A", text, 3, alone=False), Silence("B", text, 3))
+    assert as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")
+    assert f"A (3 of 3 launches): {text}" in as_text(told, 100, whole=True)

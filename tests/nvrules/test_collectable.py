@@ -21,11 +21,6 @@ OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
 WHY = " Operations of tensor cores are counted from Nsight Compute 2023.3 on, not by 2022.3."
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def report(path: Path, version: str, device: Metrics = A100) -> Path:
     write_report(path, ReportData((kernel({**device, **timing(), **BUSY}),), Session(ncu_version=version)), overwrite=True)
     return path

@@ -60,7 +60,7 @@ DOCUMENT = record(
     ),
     without_advice=listing(rule=TEXT, text=TEXT, launches=COUNT),
     notes={"type": "array", "items": TEXT},
-    left_out=record(minor=COUNT, findings=COUNT, notes=COUNT),
+    left_out=record(minor=COUNT, findings=COUNT, notes=COUNT, texts=COUNT),
 )
 SHORT = json.loads(json.dumps(DOCUMENT))
 SHORT["properties"]["findings"]["items"]["required"].remove("name")
@@ -79,11 +79,6 @@ def apply(handle):
     message = fe.message(NvRules.IFrontend.MsgType_MSG_OPTIMIZATION, "Took %.3g s." % seconds, "Promise of 90 %")
     fe.speedup(message, NvRules.IFrontend.SpeedupType_GLOBAL, 90.0)
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
 
 
 def promising(folder: Path) -> Path:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,20 @@ STALLED = "smsp__pcsamp_warps_issue_stalled_"
 SECTORS = "memory_l2_theoretical_sectors_global"
 WAVEFRONTS = "memory_l1_wavefronts_shared"
 BLOCK = "launch__block_size"
+OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
+ACTIVE, THREADS = "thread_inst_executed", "thread_inst_executed_true"
+REASON = re.compile(r" \(([a-z_]+)\)\. ")
 LOCAL = "memory_l2_theoretical_sectors_local"
 
 
-def hot_spots(folder: Path, beside: Metrics | None = None, **counts: Sequence[float]) -> RuleOutcome:
-    """What the rule says of instructions with these counts, without code."""
-    instances = by_address(BASE, **counts)
+def hot_spots(
+    folder: Path, beside: Metrics | None = None, opcodes: Sequence[str] = (), **counts: Sequence[float]
+) -> RuleOutcome:
+    """What the rule says of instructions with these counts, without code; each of the ``opcodes`` was executed 100 times."""
+    instances: dict[str, Any] = by_address(BASE, **counts)
+    if opcodes:
+        counts[OPCODES] = [100.0] * len(opcodes)
+        instances[OPCODES] = [(opcode, 100) for opcode in opcodes]
     metrics: Metrics = {**complete(), **{name: sum(values) for name, values in counts.items()}, **(beside or {})}
     outcome = outcomes(folder, metrics, instances=instances)[RULE]
     assert outcome.status == "done", outcome
@@ -52,6 +61,21 @@ def test_excess_sectors(tmp_path: Path) -> None:
     )
     assert [(focus.name, focus.value) for focus in said.focus] == [(SECTORS, 3600)]
     assert outcome.markers == 1  # the instruction; it has no line
+
+
+def test_gaps_between_few_lanes_are_no_scattered_addresses(tmp_path: Path) -> None:
+    """16 lanes of 8 bytes: up to 8 sectors for a warp are those that a whole one takes."""
+    counts = {"inst_executed": [100, 100], THREADS: [1600, 3200], SECTORS: [1200, 0], f"{SECTORS}_ideal": [400, 0]}
+    scattered, gaps = hot_spots(tmp_path, **counts).messages
+    assert scattered.text.startswith(
+        "33 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring"
+    )
+    assert gaps.text.startswith(
+        "Up to 33 % of the sectors that global memory accesses ask of L1 are for gaps between lanes, as few take part: offset "
+        "0x0 33 %. Sort or compact work"
+    )
+    (only,) = hot_spots(tmp_path, **{**counts, SECTORS: [600, 0]}).messages
+    assert only.title == "Lines that ask for parts of sectors"
 
 
 def test_bank_conflicts(tmp_path: Path) -> None:
@@ -82,6 +106,17 @@ def test_inactive_lanes_of_instructions_that_follow_each_other(tmp_path: Path) -
     )
     assert [(focus.name, focus.value) for focus in said.focus] == [("thread_inst_executed", sum(active))]
     assert outcome.markers == 3
+
+
+def test_inactive_lanes_where_only_true_predicates_were_counted(tmp_path: Path) -> None:
+    """Of instructions that are executed equally often, that with most lanes tells how many are active at least."""
+    executed, true = [100, 200, 200, 100], [3200, 1600, 0, 3200]
+    (said,) = hot_spots(tmp_path, {BLOCK: 256}, inst_executed=executed, **{THREADS: true}).messages
+    assert said.text.startswith(
+        "Offset 0x10 to 0x20: 8.0 of 32 lanes work (their predicate is true; which are active was not counted by instruction) "
+        "in 67 % of the"
+    )
+    assert [(focus.name, focus.value) for focus in said.focus] == [(THREADS, sum(true))]
 
 
 def test_functions_end_what_follows_each_other(tmp_path: Path) -> None:
@@ -136,9 +171,10 @@ def test_inactive_lanes_of_a_line_are_told_alike_by_rule_and_view(tmp_path: Path
 def test_what_helps_is_what_the_chip_has(tmp_path: Path) -> None:
     counts = {f"{STALLED}long_scoreboard": [0, 300], f"{STALLED}selected": [700, 0]}
     rates: Metrics = {"l1tex__t_sector_hit_rate.pct": 94.5, "lts__t_sector_hit_rate.pct": 100.1}
-    (new,) = hot_spots(tmp_path, rates, **counts).messages
-    (old,) = hot_spots(tmp_path, {**V100}, **counts).messages
-    assert ("cp.async" in new.text, "cp.async" in old.text) == (True, False)
+    (new,) = hot_spots(tmp_path, rates, ["LDS.64", "FFMA"], **counts).messages
+    (old,) = hot_spots(tmp_path, {**V100}, ["LDS.64", "FFMA"], **counts).messages
+    (without,) = hot_spots(tmp_path, opcodes=["LDG.E", "FFMA"], **counts).messages
+    assert ["cp.async" in one.text for one in (new, old, without)] == [True, False, False]
     assert "The kernel's hit rates: 94 % in L1, 100 % in L2." in new.text
     assert "hit rates" not in old.text
 
@@ -159,7 +195,7 @@ def test_what_helps_is_what_the_chip_has(tmp_path: Path) -> None:
         {"inst_executed": [100], "thread_inst_executed": [2400]},  # three quarters
         {"inst_executed": [9700, 300], "thread_inst_executed": [9700 * 32, 1600]},  # lanes of half of 3 %
         {"inst_executed": [100, 100], "thread_inst_executed": [3201, 800]},  # more lanes than there are
-        {"inst_executed": [100], "thread_inst_executed_true": [800]},  # predicates that are false are in it
+        {"inst_executed": [100, 100], "thread_inst_executed_true": [800, 3200]},  # predicates that are false are in it
         {"inst_executed": [0], "thread_inst_executed": [0]},
     ],
 )
@@ -171,6 +207,58 @@ def test_nothing_is_said_of_lanes_where_the_size_of_blocks_is_not_known(tmp_path
     assert hot_spots(tmp_path, inst_executed=[100], thread_inst_executed=[800]).messages == ()
 
 
+@pytest.mark.parametrize(
+    ("reason", "opcodes", "beside", "said", "unsaid"),
+    [
+        ("lg_throttle", ["STG.E.128"], {}, "Put independent arithmetic between them.", "pills|16 bytes|neighbouring"),
+        ("lg_throttle", ["STG.E"], {}, "up to 16 bytes at once", "pills|neighbouring"),
+        ("short_scoreboard", ["S2R"], {}, "reads of threadIdx and blockIdx, which answer", "special functions:|bank conflicts"),
+        ("drain", ["STG.E"], {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 96}, "DRAM is at 96 %", "neighbouring"),
+    ],
+)
+def test_what_the_counts_show_decides_what_is_said(
+    reason: str, opcodes: list[str], beside: Metrics, said: str, unsaid: str, tmp_path: Path
+) -> None:
+    counts = {f"{STALLED}{reason}": [0, 300], f"{STALLED}selected": [700, 0]}
+    (message,) = hot_spots(tmp_path, beside, opcodes, **counts).messages
+    assert said in message.text
+    assert not re.search(unsaid, message.text)
+
+
+@pytest.mark.parametrize("launch", [0, 1, 2])
+def test_stalls_are_told_alike_by_rule_and_view(launch: int, real_reports: dict[str, Path]) -> None:
+    """Causes and advice come from one place, and from the same counts."""
+    path = real_reports.get("v100-ncu2022.2-full-2.ncu-rep")
+    if path is None:
+        pytest.skip("other reports")
+    columns = source_roofline(path, select=Selection(launch=((launch, launch),))).finding_columns
+    rows = zip(columns["finding"], columns["message"], columns["advice"], strict=True)
+    told = {REASON.findall(message)[0]: f"{message} {advice}" for kind, message, advice in rows if kind == "stall"}
+    with read_report(path) as opened:
+        (outcome,) = (found for found in our_rules().run(opened.kernels[launch]) if found.identifier == RULE)
+    texts = [said.text for said in outcome.messages if said.title.startswith("Where warps wait")]
+    both = [text for text in texts if REASON.findall(text)[0] in told]
+    assert both
+    for text in both:
+        reason = REASON.findall(text)[0]
+        assert text.partition(f"({reason}). ")[2] == told[reason].partition(f"({reason}). ")[2]
+
+
+def test_called_functions_without_lines(real_reports: dict[str, Path]) -> None:
+    """The slow path of divisions and a power, with the shares that the view tells, which knows their names."""
+    path = real_reports.get("v100-ncu2022.2-full-1.ncu-rep")
+    if path is None:
+        pytest.skip("other reports")
+    columns = source_roofline(path, select=Selection(launch=((2, 2),))).finding_columns
+    shares = [share for share, kind in zip(columns["share"], columns["finding"], strict=True) if kind == "called-library"]
+    with read_report(path) as opened:
+        (outcome,) = (found for found in our_rules().run(opened.kernels[2]) if found.identifier == RULE)
+        (other,) = (found for found in our_rules().run(opened.kernels[0]) if found.identifier == RULE)
+    (said,) = (said for said in outcome.messages if said.title == "Called functions without lines")
+    assert re.findall(r"(\S+ %) of the kernel's samples in that at 0x", said.text) == [as_percent(share) for share in shares]
+    assert "Called functions without lines" not in [said.title for said in other.messages]
+
+
 def test_where_warps_wait(tmp_path: Path) -> None:
     (said,) = hot_spots(tmp_path, **{f"{STALLED}barrier": [0, 300], f"{STALLED}selected": [700, 0]}).messages
     assert said.title == "Where warps wait: barrier"
@@ -178,6 +266,20 @@ def test_where_warps_wait(tmp_path: Path) -> None:
         "Offset 0x10: in 30 % of the kernel's samples warps wait here at a barrier for the other warps of the block (barrier). "
         "Usual where warps of a block arrive at different times"
     )
+
+
+def test_warps_wait_for_one_unit_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As the view has it: a fifth of the samples in all, and a tenth at a place for one unit."""
+    texts = ["IMMA.16832.S8.S8", "@P LOP3.LUT", "MUFU.RCP", "IADD3"]
+    monkeypatch.setattr(IAction, "sass_by_pc", lambda _, address: texts[(address - BASE) // 16])
+    waits = {f"{STALLED}math_pipe_throttle": [150, 120, 40, 0], f"{STALLED}selected": [0, 0, 0, 690]}
+    said = [one.text.partition(" (math")[0] for one in hot_spots(tmp_path, **waits).messages]
+    assert said == [
+        "Offset 0x0: in 15 % of the kernel's samples warps wait here since the tensor pipe is busy",
+        "Offset 0x10: in 12 % of the kernel's samples warps wait here since the ALU pipe is busy",
+    ]
+    waits[f"{STALLED}selected"][3] = 1690  # 15 % of all
+    assert not hot_spots(tmp_path, **waits).messages
 
 
 def test_lines_of_a_report_with_code() -> None:
@@ -225,7 +327,7 @@ def test_a_place_with_a_share_of_its_own_is_told_alike_by_rule_and_view(real_rep
     stalls = frames.finding_columns["message"][frames.finding_columns["finding"] == "stall"]
     (place, share), *_ = re.findall(r"(\S+:\d+)\b.*?: in (\S+ %) of", stalls[0])
     with read_report(path) as opened:
-        assert spoken(opened.kernels[2]) == [f"{place}: in {share}"]
+        assert spoken(opened.kernels[2])[1:] == [f"{place}: in {share}"]
 
 
 def test_inactive_lanes_have_the_share_that_the_view_tells(real_reports: dict[str, Path]) -> None:

@@ -93,7 +93,7 @@ def test_it_imports_what_it_uses_and_no_more(name: str) -> None:
     imported = {alias.name for one in tree.body if isinstance(one, (ast.Import, ast.ImportFrom)) for alias in one.names}
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     assert imported <= read
-    assert imported <= defined(TEXTS[f"{HELPER}.py"]) | {"math", "namedtuple"}
+    assert imported <= defined(TEXTS[f"{HELPER}.py"]) | {"math", "re", "namedtuple"}
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     assert read <= imported | own | defined(text) | set(dir(builtins))

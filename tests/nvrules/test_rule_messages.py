@@ -101,6 +101,14 @@ def test_verdict_issue_slots(tmp_path: Path) -> None:
     )
 
 
+def test_integer_arithmetic_is_sent_to_no_other_precision(tmp_path: Path) -> None:
+    """LOP3 and SHF have none."""
+    said = only(tmp_path, {**complete(), "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed": 88.0}, "Verdict")
+    assert said.title == "compute: ALU pipe"
+    assert "To go faster, compute less: keep what is computed again" in said.text
+    assert "precision" not in said.text
+
+
 def test_verdict_tensor_work_unknown(tmp_path: Path) -> None:
     said = only(tmp_path, {**complete(), TENSOR_BUSY: 40.0}, "Verdict")
     assert (said.type, said.title) == ("warning", "tensor work unknown")
@@ -489,7 +497,10 @@ def test_numbers_of_launch_size(tmp_path: Path) -> None:
     assert tail.text.startswith("1.25 waves: in the last one 75 % of the GPU idles, up to 38 % of the run time")
     assert tail.speedup == pytest.approx(37.5)
     few = only(tmp_path, {**complete(), "launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 54}, "LaunchSize")
-    assert few.text.startswith("54 blocks leave 50 % of the 108 SMs without work.")
+    assert few.text.startswith("54 blocks leave 50 % of the 108 SMs without work. Use smaller blocks or")
+    alone: Metrics = {"launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 1, "launch__block_size": 1}
+    one = only(tmp_path, {**complete(), **alone}, "LaunchSize")
+    assert one.text.startswith("One block leaves 99 % of the 108 SMs without work. Split the problem further.")
     copy = only(tmp_path, {**complete(), **NO_WORK}, "LaunchSize")
     assert "By its bytes it is nearest to DRAM: 250 GB/s, 16 % of that roof." in copy.text
     assert copy.speedup is None

@@ -221,6 +221,7 @@ def test_hollow_is_before_and_filled_is_after(tmp_path: Path) -> None:
     assert made.findobj(lambda one: one.get_gid() == "arrow")
 
 
+@pytest.mark.sampled("svg")
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_pictures_are_the_same_every_time(tmp_path: Path, suffix: str) -> None:
     result = ordinary(tmp_path)

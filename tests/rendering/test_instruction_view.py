@@ -13,7 +13,7 @@ from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instru
 from ncu_roofline.rendering.picture import settings
 from tests import factory
 from tests.instruction_factory import accesses, executed
-from tests.rendering.test_page_browser import Open, until
+from tests.rendering.browser import Open, until
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.rendering import layout
@@ -69,7 +69,6 @@ def test_turned_boxes() -> None:
 boxes = st.builds(Box, *[st.floats(-50, 50)] * 2, *[st.floats(0.5, 40)] * 2, st.floats(-90, 90))
 
 
-@settings(deadline=None)
 @given(boxes, boxes)
 def test_overlap_is_symmetric_and_within_bounds(a: Box, b: Box) -> None:
     assert overlap(a, b) == overlap(b, a)

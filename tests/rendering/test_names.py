@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.model.demangled import matching_brackets, parse, split_arguments
@@ -110,7 +110,6 @@ def test_functors_tell_template_kernels_apart() -> None:
     assert ["MulFunctor" in names[0], "DivFunctor" in names[1]] == [True, True]
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.text(max_size=80) | st.text(alphabet=string.ascii_letters + "<>()[]{}:,*& _1", max_size=120), max_size=12))
 def test_any_names(full: list[str]) -> None:
     short = short_names(full)

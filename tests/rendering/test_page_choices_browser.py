@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rendering.browser import Open, dots, faded, place, until
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, dots, faded, place, until
 
 pytestmark = pytest.mark.browser
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rendering.browser import Open, until
 from tests.rendering.frames import FakeRoofline, make_roofline
-from tests.rendering.test_page_browser import Open, until
 
 pytestmark = pytest.mark.browser
 
@@ -75,10 +75,8 @@ def test_a_typed_filter_is_kept(open_page: Open) -> None:
             document.querySelector("[data-level=l2]").click();
         }"""
     )
-    page.wait_for_timeout(200)
+    until(page, "state.query === 'gpp' && location.hash.includes('q=gpp')")
     assert page.input_value("#query") == "gpp"
-    assert page.evaluate("state.query") == "gpp"
-    assert "q=gpp" in page.url
     page.evaluate(
         """() => {
             const box = document.getElementById("query");

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rendering.browser import Open, table, until
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, table, until
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +80,7 @@ CROWDING = """() => {
 }"""  # noqa: E501
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 390])
 def test_nothing_overlaps_or_overflows(open_page: Open, width: int, theme: str) -> None:

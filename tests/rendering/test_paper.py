@@ -164,6 +164,7 @@ def test_dots_that_are_too_many_are_refused_before_there_are_any(view: str, monk
     assert 0 < max(canvases) < 1e6
 
 
+@pytest.mark.exhaustive
 def test_papers_of_many_inches_and_no_dots() -> None:
     assert b'width="4320pt" height="14400pt"' in render(make_roofline(1), "svg", width="60in", height="200in", font=72)
 

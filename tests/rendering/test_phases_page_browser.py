@@ -10,8 +10,8 @@ import pytest
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from tests.analyses.phases_made import DRAM, SM, TWO_PHASES, Group, Made, steps
 from tests.factory import report
+from tests.rendering.browser import Open
 from tests.rendering.test_page import HOSTILE
-from tests.rendering.test_page_browser import Open
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ncu_roofline.analyses.source import page_data, page_texts
 from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.chart import chart_of
+from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
+from ncu_roofline.analyses.source.launches import HEATED, launches
+from ncu_roofline.analyses.source.page import data as page_data
+from ncu_roofline.analyses.source.page import files as page_files
 from ncu_roofline.analyses.source.page import render_html
-from ncu_roofline.analyses.source.page_chart import chart_of
+from ncu_roofline.analyses.source.text_cells import share_text
+from ncu_roofline.analyses.source.text_tables import How, loop_rows, loop_table
 from ncu_roofline.errors import RooflineError
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames
+from tests.analyses.time_frames import ordinary, point
 from tests.rendering.test_page import HOSTILE, Markup
 
 TABLES = ("line", "outer_line", "loop", "function", "instruction", "stall", "total", "finding")
@@ -36,6 +43,15 @@ def longer(frames: SourceRoofline, times: int, *, counted: bool = True) -> Sourc
         for name in ("executed", "samples"):
             made[name][count:] = 0.0
     return replace(frames, instruction_columns=made)
+
+
+def with_local(frames: SourceRoofline) -> SourceRoofline:
+    """The frames with as many bytes of local memory as of global memory."""
+    made = {}
+    for name in ("instruction", "line", "loop", "function"):
+        table = getattr(frames, f"{name}_columns")
+        made[f"{name}_columns"] = {**table, "local": table["requested"]}
+    return replace(frames, **made)
 
 
 def extreme(frames: SourceRoofline) -> SourceRoofline:
@@ -75,7 +91,7 @@ def test_data_of_the_page_are_the_frames() -> None:
         sass or opcode for sass, opcode in zip(given["sass"], given["opcode"], strict=True)
     ]
     assert rows["executed"] == pytest.approx(given["executed"].tolist())
-    shares = dict(zip((name for name, *_ in page_data.MEASURES), rows["shares"], strict=True))
+    shares = dict(zip(HEATED, rows["shares"], strict=True))
     assert shares["samples"] == pytest.approx(given["share_samples"].tolist(), rel=6e-6)
     assert sum(shares["executed"]) == pytest.approx(1, rel=1e-5)
     labels = [file["label"] for file in data["files"]]
@@ -86,6 +102,33 @@ def test_data_of_the_page_are_the_frames() -> None:
     loops = {loop["loop"]: loop for loop in launch["loops"]}
     for loop, performance in zip(frames.loop_columns["loop"], frames.loop_columns["performance"], strict=True):
         assert loops[loop]["performance"] == (None if np.isnan(performance) else pytest.approx(performance, rel=6e-6))
+
+
+def test_shares_are_those_of_the_text_under_the_same_names() -> None:
+    """Bytes of L1 and of local memory are both of all bytes, in the terminal and on the page."""
+    frames = with_local(source_frames())
+    data = data_of(frames)
+    (launch,) = launches(frames)
+    table = loop_table(launch, How(rows=0))
+    told = {column.header.lower(): column.cells for column in table.columns}
+    names = [one["label"].lower() for one in data["measures"]]
+    loops = {row["loop"]: dict(zip(names, row["shares"], strict=True)) for row in data["launches"][0]["loops"]}
+    shown = loop_rows(launch, How(rows=0))
+    assert {"samples", "work", "l1 bytes", "local bytes", "excess"} <= told.keys() & set(names)
+    for name in told.keys() & set(names):
+        assert told[name] == [share_text(loops[row["loop"]][name]) for row in shown], name
+    assert 0 < loops[0]["local bytes"] == pytest.approx(loops[0]["l1 bytes"] / 2, rel=1e-5)
+
+
+def test_callers_stand_in_the_order_of_their_chain() -> None:
+    """Not in one that changes from run to run."""
+    frames = source_frames()
+    table = frames.instruction_columns
+    chain = [("smooth.cu", line) for line in range(1_000, 1_008)]
+    inlined = np.where(table["inlined"] == "", "", WITHIN.join(f"{file}:{line}" for file, line in chain))
+    data = data_of(replace(frames, instruction_columns={**table, "inlined": inlined.astype(object)}))
+    (launch,) = data["launches"]
+    assert [caller["line"] for caller in launch["callers"]] == [line for _, line in chain]
 
 
 def test_code_inlined_at_a_line_is_told_there() -> None:
@@ -109,13 +152,13 @@ def test_sources_are_whole_where_there_is_room(monkeypatch: pytest.MonkeyPatch) 
     files = {file["label"]: file for file in data_of(source_frames())["files"]}
     assert files["smooth.cu"]["parts"] == [[1, SOURCE.splitlines()]]
     assert files["smooth.cu"]["whole"]
-    monkeypatch.setattr(page_texts, "_MOST", 10)
-    monkeypatch.setattr(page_texts, "_AROUND", 0)
+    monkeypatch.setattr(page_files, "_MOST", 10)
+    monkeypatch.setattr(page_files, "_AROUND", 0)
     files = {file["label"]: file for file in data_of(source_frames())["files"]}
     assert [(first, len(texts)) for first, texts in files["smooth.cu"]["parts"]] == [(5, 2), (10, 4), (15, 1), (17, 1)]
     assert not files["smooth.cu"]["whole"]
     assert files["weights.cuh"]["whole"]
-    monkeypatch.setattr(page_texts, "_ROOM", 30)
+    monkeypatch.setattr(page_files, "_ROOM", 30)
     parts = [file["parts"] for file in data_of(source_frames())["files"]]
     assert sum(len(text) for part in parts for _, texts in part for text in texts) <= 30
     assert not any(file["parts"] for file in data_of(source_frames(texts={}))["files"])
@@ -148,6 +191,17 @@ def test_many_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < len(offsets) <= 100
     assert {offset // 16 % 18 for offset in offsets} >= {hottest}
     assert len(set(launch["stalls"]["row"]) - set(range(len(offsets)))) == 0
+
+
+def test_lines_that_only_call_stand_in_the_order_of_the_code() -> None:
+    frames = source_frames()
+    files = [f"{letter}.cuh" for letter in "qwertyuiop"]
+    inlined = np.where(frames.instruction_columns["inlined"] == "", "", " < ".join(f"{file}:7" for file in files)).astype(
+        object
+    )
+    data = data_of(replace(frames, instruction_columns={**frames.instruction_columns, "inlined": inlined}))
+    callers = [data["files"][one["file"]]["label"] for one in data["launches"][0]["callers"]]
+    assert callers == files[: page_data._PLACES]
 
 
 def test_room_is_shared_by_launches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +292,24 @@ def roof_over(chart: dict[str, Any], dot: dict[str, Any]) -> float:
 def test_a_roof_of_work_that_none_did_is_left_out() -> None:
     """Kernels load constants with half-precision instructions: counted by the kernel's counters, no work here."""
     frames = source_frames()
-    (key,) = page_data.launches(frames)
-    peaks = [
-        [roof["label"] for roof in chart_of(frames.roofline, key, {kind})["roofs"] if roof["kind"] == "compute"]
-        for kind in ("fp32", "fp64")
-    ]
-    assert peaks[0]
-    assert not peaks[1]
+    charts = []
+    for work in (1.0, 0.0, math.nan):
+        loops = frames.loop_columns | {"work_fp32": work * frames.loop_columns["work_fp32"]}
+        charts += map(chart_of, launches(replace(frames, loop_columns=loops)))
+    assert [bool(chart["dots"]) for chart in charts] == [True, False, True]
+    assert [sum(roof["kind"] == "compute" for roof in chart["roofs"]) for chart in charts] == [1, 0, 1]
+
+
+def test_what_looks_mixed_and_is_of_one_kind_is_drawn_as_that() -> None:
+    """Counters have loads of constants as FP16, and with them a sum over all pipes."""
+    frames = source_frames()
+    row = {name: values[0] for name, values in frames.loop_columns.items()}
+    about = {name: row[name] for name in ("report", "launch", "kernel", "device")}
+    works = (("fp32", 2e9, 1e13), ("fp16", 1e9, 2e13), ("mixed", 3e9, 1.5e13))
+    points = [point(**about, precision=one, level="l1", work=work, compute_roof=roof) for one, work, roof in works]
+    drawn = []
+    for tensor in (0.0, 1.0):
+        loops = frames.loop_columns | {"work_tensor": tensor * frames.loop_columns["work_fp32"]}
+        (launch,) = launches(replace(frames, roofline=ordinary(points), loop_columns=loops))
+        drawn.append(chart_of(launch)["label"])
+    assert drawn == ["FP32", "All pipes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,9 @@ import pytest
 
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames
+from tests.rendering.browser import Open, until
 from tests.rendering.test_page import HOSTILE
-from tests.rendering.test_page_browser import Open, until
-from tests.rendering.test_source_page import extreme, longer, with_texts
+from tests.rendering.test_source_page import extreme, longer, with_local, with_texts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -78,9 +79,9 @@ def two_kernels() -> SourceRoofline:
 
 @pytest.mark.parametrize("kind", LACKING)
 def test_nothing_overlaps_or_overflows(open_page: Open, kind: str) -> None:
-    for theme in ("light", "dark"):
+    for theme, widths in (("light", (1700, 1366, 800, 390)), ("dark", (1366,))):
         page = open_page(source_frames(**LACKING[kind]), theme=theme)
-        for width in (1700, 1366, 800, 390):
+        for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
             until(page, "document.querySelector('#chart svg').clientWidth === byId('chart').clientWidth")
             assert page.evaluate(_OVERFLOWS) == [], (theme, width)
@@ -96,7 +97,7 @@ def test_a_loop_shows_its_lines(open_page: Open) -> None:
     assert page.locator("#details h2").text_content() == "Loop 1: smooth.cu:12\u201313"
     assert "16 iterations per entry" in str(page.locator("#details").text_content())
     assert page.locator("#chart .reach").count() == 1
-    assert page.locator("#loop-table tr.chosen").count() == 1
+    assert page.locator("#loop-table tr.chosen[data-loop]").count() == 1
     assert page.url.endswith("#loop=1")
     page.locator("#loop-table .link", has_text="lines 10").click()
     assert lit(page, "source") == ["10", "11", "12", "13", "15"]
@@ -129,10 +130,11 @@ def test_heat_is_by_what_is_chosen(open_page: Open) -> None:
     row = frames.lines.set_index(["file", "line"]).loc[("smooth.cu", 13)]
     cell = line_row(page, 13).locator("td").nth(1)
     assert cell.text_content() == f"{100 * row['share_samples']:.0f} %"
-    page.locator("[data-by=requested]").click()
-    assert cell.text_content() == f"{100 * row['share_requested']:.0f} %"
-    assert page.locator("#source-pane thead").text_content().count("Traffic") == 1
-    assert "by=requested" in page.url
+    page.locator("[data-by=traffic]").click()
+    assert cell.text_content() == f"{100 * row['share_requested']:.0f} %"  # no local memory: all is of global memory
+    assert page.locator("#source-pane thead").text_content().count("L1 bytes") == 1
+    assert "global and to local memory" in str(page.locator("#meaning").text_content())
+    assert "by=traffic" in page.url
     widths = page.evaluate(
         "[...document.querySelectorAll('#instruction-pane .heat')].map((bar) => bar.firstChild.clientWidth / bar.clientWidth)"
     )
@@ -194,10 +196,20 @@ def test_choices_are_in_the_address(open_page: Open) -> None:
 
 
 def test_findings_lead_to_their_lines(open_page: Open) -> None:
-    page = open_page(source_frames())
+    """Place, colon, what is found, the share of what the sentence counts, and advice once."""
+    frames = source_frames()
+    told = str(frames.finding_columns["message"][0]).replace(
+        "Line 13", "smooth.cu:13 and 2 more lines of loop 1 (smooth.cu:12-13)"
+    )
+    frames = changed(frames, "finding_columns", slice(0, 1), message=told, advice="Wait less.")
+    page = open_page(changed(frames, "finding_columns", slice(1, 2), message="Warps wait.", advice="Wait less."))
     page.locator("#finding-list .link").first.click()
     assert lit(page, "source") == ["13"]
-    assert "of requested bytes" in str(page.locator("#finding-list li").first.text_content())
+    items = [str(text) for text in page.locator("#finding-list li").all_text_contents()]
+    assert items[0].startswith("smooth.cu:13 and 2 more lines of loop 1 (smooth.cu:12-13): 4.0 of 32 B")
+    assert "of traffic of global memory at L1" in items[0]
+    assert items[1].startswith("smooth.cu:13 (loop 1): Warps wait. ")
+    assert [item.endswith("Wait less.") for item in items] == [True, False]
 
 
 def test_long_listings_are_made_as_they_are_seen(open_page: Open) -> None:
@@ -241,7 +253,7 @@ def test_what_is_in_no_line_is_told(open_page: Open) -> None:
     frames = source_frames()
     page = open_page(frames)
     share = frames.lines.set_index("line").loc[-2, "share_samples"]
-    assert page.locator("#source-note").text_content() == f"Of samples {100 * share:.1f} % outside of the report\u2019s code."
+    assert page.locator("#source-note").text_content() == f"Samples: {100 * share:.1f} % outside of the report\u2019s code."
     page.locator("#source-note .link").click()
     assert page.locator("#instruction-pane tr.lit").count() == 1
     assert page.url.endswith("#line=-2.2")
@@ -271,7 +283,7 @@ def test_lineless_code_of_several_functions_is_told_apart(open_page: Open) -> No
     note = str(page.locator("#source-note").text_content())
     told = [f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" for share in shares]
     assert all(f"{share} in {name}" in note for share, name in zip(told, names.values(), strict=True))
-    assert f"Of samples {100 * sum(shares):.0f} % is in code without source line" in note
+    assert f"Samples: {100 * sum(shares):.0f} % is in code without source line" in note
     owners = frames.instruction_columns["owner"]
     for name in names.values():
         page.locator("#source-note .link", has_text=name).click()
@@ -281,13 +293,9 @@ def test_lineless_code_of_several_functions_is_told_apart(open_page: Open) -> No
 
 def test_local_memory_is_shown_where_there_is_some(open_page: Open) -> None:
     assert open_page(source_frames()).locator("[data-by=local]").count() == 0
-    frames = source_frames()
-    for table in ("instruction_columns", "line_columns", "loop_columns"):
-        frames = changed(frames, table, slice(0, 2), local=512.0)
-    page = open_page(frames)
+    page = open_page(with_local(source_frames()))
     page.locator("[data-by=local]").click()
     assert "Local" in str(page.locator("#loop-table thead").text_content())
-    assert page.locator("#loop-table tr[data-loop='0'] td").nth(4).text_content() == "50 %"
 
 
 def test_threads_stand_for_warps_that_nobody_counted(open_page: Open) -> None:
@@ -303,6 +311,9 @@ def test_threads_stand_for_warps_that_nobody_counted(open_page: Open) -> None:
 def test_loops_whose_dots_lie_on_each_other_are_all_reached(open_page: Open) -> None:
     frames = changed(source_frames(), "loop_columns", slice(0, 2), intensity=0.5, performance=1e12)
     page = open_page(frames)
+    dots = "[1, 1.01, 99].map((intensity) => ({ intensity, performance: 1e12 }))"
+    sizes = page.evaluate(f"[...discSizes({dots}, new Projection({{ x: [-2, 2], y: [11, 13] }}, 300, 300)).values()]")
+    assert sizes[0] == sizes[2] < sizes[1]
     dot = page.locator("#chart .dot[data-loop='1']")
     assert str(dot.locator("title").text_content()).count("\nLoop ") == 2
     box = dot.locator(".target").bounding_box()
@@ -313,6 +324,112 @@ def test_loops_whose_dots_lie_on_each_other_are_all_reached(open_page: Open) -> 
         assert page.evaluate("location.hash") == f"#loop={loop}"
     page.locator("#chart .dot[data-loop='0']").press("Enter")
     assert page.url.endswith("#loop=0")
+
+
+def test_loops_are_told_apart_in_the_chart_however_near_they_lie(open_page: Open) -> None:
+    """By their numbers at least, beside their dots or in the key."""
+    frames = changed(source_frames(), "loop_columns", slice(0, 2), intensity=0.5, performance=1e12)
+    page = open_page(frames)
+    for width in (1366, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        until(page, "document.querySelector('#chart svg').clientWidth === byId('chart').clientWidth")
+        names = page.locator("#chart text.name").all_text_contents()
+        told = {name.partition(":")[0] for name in names} | set(page.locator("#key .link").all_text_contents())
+        assert {"0", "1"} <= told, width
+    crowded = "namesOfLoops(loopDots(), new Projection({ x: [-2, 2], y: [11, 13] }, 20, 20), new Floor(20, 20))[1].length"
+    assert page.evaluate(crowded) > 0
+    page.evaluate("drawKey(view.launch.chart, loopDots().slice(0, 1), 0)")
+    page.locator("#key .link", has_text="0").click()
+    assert page.url.endswith("#loop=0")
+
+
+def test_tables_of_loops_fit_and_what_a_narrow_window_lacks_is_told(open_page: Open) -> None:
+    page = open_page(
+        changed(with_local(source_frames()), "loop_columns", slice(1, 2), notes="never executed", performance=math.nan)
+    )
+    for width in (1400, 1260, 480):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("byId('loop-table').scrollWidth <= byId('loop-table').clientWidth"), width
+        hidden = page.evaluate(
+            "[...document.querySelectorAll('.pane th')].some((head) => head.textContent && !head.clientWidth)"
+        )
+        assert hidden == page.locator(".narrow").first.is_visible() == (width == 480)
+        panes = ("#instruction-pane", "#instruction-pane th:last-child")
+        pane, opcode = (page.locator(one).first.bounding_box() for one in panes)
+        assert pane
+        assert opcode
+        assert opcode["x"] + 60 < pane["x"] + pane["width"], width
+    below = [str(text) for text in page.locator("#loop-table .below").all_text_contents()]
+    assert below[1].startswith("Performance 50.7 GFLOP/s, 5.62 % of roof at L1")
+    assert "No performance: never executed" in below
+    columns = "[...document.querySelectorAll('#loop-table thead th')].map((head) => head.textContent)"
+    assert {"Samples", "Local bytes", "Trips"} <= set(page.evaluate(columns))
+    bare = open_page(changed(source_frames(sampled=False), "loop_columns", slice(None), trips=math.nan))
+    assert bare.evaluate(columns) == ["Loop", "", "Work", "L1 bytes", "FLOP/B"]
+    assert set(
+        bare.evaluate("[...document.querySelectorAll('#loop-table tr:not(.below)')].map((row) => row.cells.length)")
+    ) == {5}
+
+
+def test_a_search_finds_what_is_not_drawn(open_page: Open) -> None:
+    """In all files and in all instructions, by the keyboard alone; after the last place the first."""
+    page = open_page(longer(source_frames(), 560))
+    drawn = page.locator("#instruction-pane tr[data-row]").count()
+    page.locator("#source-pane").press("/")
+    page.keyboard.type("0X22f00")
+    assert page.locator("#found").text_content() == "1 place, Enter goes there"
+    page.keyboard.press("Enter")
+    assert page.locator("#found").text_content() == "1 of 1: 0x22f00"
+    assert in_sight(page, "instruction", "tr.chosen")
+    assert page.locator("#instruction-pane tr[data-row]").count() > drawn
+    for words, places, found in _FINDS:
+        page.locator("#find").fill(words)
+        page.keyboard.press("Enter")
+        assert page.locator("#found").text_content() == f"1 of {places}: {found}", words
+    page.locator("#find").fill("float")
+    lines = []
+    for key in ("Enter", "Enter", "Shift+Enter", "Shift+Enter"):
+        page.keyboard.press(key)
+        lines.append(str(page.locator("#found").text_content()).partition(": ")[2])
+    assert lines[0] == lines[2] != lines[1]
+    assert lines[3] not in lines[:3]
+    page.locator("#find").fill("weight(int")
+    page.keyboard.press("Enter")
+    assert page.locator("[role=tab][aria-selected=true]").text_content().startswith("weights.cuh")
+    assert in_sight(page, "source", "tr.chosen")
+    page.locator("#find").fill("<img")
+    page.keyboard.press("Enter")
+    assert page.locator("#found").text_content() == "not found"
+
+
+# What is looked for, how many places there are, and the first.
+_FINDS = (
+    ("0040", 1, "0x40"),
+    ("13", 1, "smooth.cu:13"),
+    ("th.cu:13", 1, "smooth.cu:13"),
+    ("Z3farf", 560 + 1, "far at smooth.cu:5"),
+    ("long_scoreboard", 560, "0x80"),
+)
+
+
+def test_what_a_search_finds_is_in_sight(open_page: Open) -> None:
+    """With the field itself, in a narrow window as well, and in a line that is wider than its pane."""
+    far = f"{' ' * 200}gamma"
+    texts = {**TEXTS, "smooth.cu": tuple(far if number == 13 else line for number, line in enumerate(TEXTS["smooth.cu"], 1))}
+    page = open_page(source_frames(texts=texts))
+    page.set_viewport_size({"width": 480, "height": 900})
+    page.locator("#find").fill("gamma")
+    page.keyboard.press("Enter")
+    assert page.evaluate("byId('finder').getBoundingClientRect().top") == 0
+    pane, words = page.evaluate(
+        """[byId("source-pane"), [...CSS.highlights.get("found")][0]].map((one) => {
+            const box = one.getBoundingClientRect();
+            return [box.left, box.right];
+        })"""
+    )
+    assert pane[0] <= words[0] < words[1] <= pane[1]
+    page.keyboard.press("Escape")
+    assert page.evaluate("byId('finder').getBoundingClientRect().top") != 0
 
 
 def test_findings_link_their_loops(open_page: Open) -> None:

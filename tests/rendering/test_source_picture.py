@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ncu_roofline.analyses import render
@@ -30,6 +31,11 @@ def texts(frames: SourceRoofline) -> list[str]:
     return [re.sub(r"&(amp|lt|gt);", "?", text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
 
 
+def joined(found: list[str]) -> str:
+    """The lines of the notes as one: these are drawn from below."""
+    return " ".join(text.strip() for text in reversed(found))
+
+
 def test_loops_and_levels_are_dots() -> None:
     frames = source_frames()
     loops = frames.loops[frames.loops["performance"] > 0]
@@ -52,7 +58,7 @@ def test_hottest_lines_are_listed_in_order() -> None:
     assert any("samples" in text for text in found if text.startswith("Bars"))
     assert any("of the warp instructions" in text for text in texts(source_frames(sampled=False)))
     lineless = texts(source_frames(lines=False))
-    assert "loop 0x40 to 0xa0" in lineless
+    assert "loop 1: 0x40 to 0x90" in lineless
     lengths = [x for x, _ in drawn(source_frames(), "heat")]
     assert max(lengths) == lengths[5]
 
@@ -62,7 +68,60 @@ def test_diamonds_are_explained_where_there_are_some() -> None:
     assert any("Diamonds" in text for text in texts(frames))
     columns = dict(frames.loop_columns)
     columns["performance"] = columns["performance"] * math.nan
-    assert not any("Diamonds" in text for text in texts(replace(frames, loop_columns=columns)))
+    columns["notes"] = np.array(["no samples of warps"] * len(columns["loop"]), dtype=object)
+    found = texts(replace(frames, loop_columns=columns))
+    assert not any("Diamonds" in text for text in found)
+    assert "No diamond of loops 0, 1: no samples of warps." in joined(found)
+
+
+def test_what_limits_the_kernel_is_told() -> None:
+    frames = source_frames()
+    kernels = {**frames.roofline.kernel_columns}
+    kernels["verdict"], kernels["reason"] = (np.array([text], dtype=object) for text in ("compute: INT32", "INT32 at 50 %"))
+    told = replace(frames, roofline=replace(frames.roofline, kernel_columns=kernels))
+    assert "Compute-bound by INT32 at 50 %." in joined(texts(told))
+
+
+def test_dots_are_explained_and_loops_go_by_their_numbers() -> None:
+    """A loop of one line is no range."""
+    frames = source_frames()
+    found = texts(frames)
+    assert any("Round dots: the kernel by its traffic at L1," in text for text in found)
+    assert any("(0: 50.7 GFLOP/s, 1: 52.5 GFLOP/s)" in text for text in found)
+    columns = dict(frames.loop_columns)
+    columns["last_line"] = columns["first_line"]
+    columns["performance"] = np.where(columns["loop"] == 1, 1e12, columns["performance"])
+    assert {"0: line 10", "1: line 12"} <= set(texts(replace(frames, loop_columns=columns)))
+
+
+def test_code_without_line_has_rows_and_bars_say_what_they_are_together() -> None:
+    frames = source_frames()
+    columns = {name: values.copy() for name, values in frames.line_columns.items()}
+    hottest = int(columns["share_samples"].argmax())
+    columns["line"][hottest], columns["file"][hottest], columns["text"][hottest] = -1, "", "slow_division"
+    found = texts(replace(frames, line_columns=columns))
+    assert "in slow_division" in found
+    assert "no line" in found
+    assert not any("together" in text for text in found)
+    columns["share_samples"][hottest] = 0.0
+    assert any(re.search(r"together \d+ % of them", text) for text in texts(replace(frames, line_columns=columns)))
+
+
+def test_shares_are_of_the_kernel_also_of_loops_in_loops() -> None:
+    frames = source_frames(sampled=False, lines=False)
+    whole = frames.instruction_columns["executed"].sum()
+    shares = [
+        f"{100 * executed / whole:.0f} %" for executed in frames.loop_columns["executed"][frames.loop_columns["loop"] >= 0]
+    ]
+    assert [text for text in texts(frames) if text.endswith("%")] == shares == ["98 %", "94 %"]
+
+
+def test_notes_stand_below() -> None:
+    notes = tuple(f"metric {number} was left out, as {'nobody knows what it says ' * 3}" for number in range(3))
+    told = " ".join(text.strip() for text in texts(replace(source_frames(), notes=notes)))
+    for number in range(3):
+        assert f"Metric {number} was left out" in told
+    assert "Bars: share of the samples" in told
 
 
 def test_what_lacks_is_left_out() -> None:

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.source import listing, text
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.shown import MEASURES, bars, launches
+from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches, longest_first
 from ncu_roofline.analyses.source.text import BY, text_table
-from ncu_roofline.rendering.table import columns_wide
+from ncu_roofline.analyses.source.text_cells import bars
+from ncu_roofline.rendering.table import columns_wide, escape
 from tests.analyses.source_frames import TEXTS, rows_of, source_frames
 
 GOLDEN = Path(__file__).parent / "golden" / "source"
@@ -92,7 +93,7 @@ def test_ascii_is(frames: str, by: str) -> None:
     assert text_table(FRAMES[frames], by=by, ascii_only=True).isascii()
 
 
-@pytest.mark.parametrize("sort", MEASURES)
+@pytest.mark.parametrize("sort", RANKED)
 def test_lines_are_in_the_order_asked_for(sort: str) -> None:
     shown = text_table(FRAMES["whole"], by="line", sort=sort, width=200)
     named = re.findall(r"^(\S+\.cuh?:\d+|outside)  ", shown, flags=re.MULTILINE)
@@ -113,15 +114,12 @@ def spilling() -> SourceRoofline:
     frames = source_frames()
     changed: dict[str, Any] = {}
     whole = next(row["sum"] for row in rows_of(frames.total_columns) if row["quantity"] == "requested")
-    for name in ("line_columns", "function_columns", "loop_columns"):
+    for name in ("line_columns", "function_columns", "loop_columns", "instruction_columns"):
         columns = {one: values.copy() for one, values in getattr(frames, name).items()}
         here = columns["line"] == 10 if name == "line_columns" else np.arange(len(columns["local"])) == 0
         columns["local"] = np.where(here, 9 * whole, 0.0)
         changed[name] = columns
-    rows = rows_of(frames.total_columns)
-    rows.append({**next(row for row in rows if row["quantity"] == "requested"), "quantity": "local", "sum": 9 * whole})
-    totals = {name: np.array([row[name] for row in rows], dtype=values.dtype) for name, values in frames.total_columns.items()}
-    return replace(frames, **changed, total_columns=totals)
+    return replace(frames, **changed)
 
 
 def test_bytes_of_local_memory_are_bytes_asked_of_l1() -> None:
@@ -175,6 +173,16 @@ def test_what_nobody_sampled_is_not_ranked_by_samples() -> None:
     assert "Nobody counted samples of this launch: rows are ranked by executed instructions." in shown
 
 
+def test_too_few_samples_are_told() -> None:
+    """Without a word nobody knows why a line with all of them has no finding."""
+    frames = source_frames()
+    columns = {name: values.copy() for name, values in frames.function_columns.items()}
+    columns["samples"] *= 0.03
+    shown = " ".join(text_table(replace(frames, function_columns=columns)).split())
+    assert " 85 samples (under 200: too few to tell where warps wait)." in shown
+    assert "2,840 samples." in " ".join(text_table(frames).split())
+
+
 def test_loops_never_executed_are_told_not_shown() -> None:
     frames = source_frames()
     loops = {name: values.copy() for name, values in frames.loop_columns.items()}
@@ -208,9 +216,28 @@ def test_advice_that_was_given_is_not_repeated() -> None:
     assert shown.count("Let neighbouring threads") == 1
 
 
+def without_fit(*fitting: str) -> str:
+    """The text where the sums of the ``fitting`` quantities alone are what the counters say."""
+    frames = source_frames()
+    totals = {name: values.copy() for name, values in frames.total_columns.items()}
+    known = np.isfinite(totals["ratio"])
+    totals["ratio"] = np.where(np.isin(totals["quantity"], fitting), 1.0, np.where(known, 0.5, np.nan))
+    return " ".join(text_table(replace(frames, total_columns=totals)).split())
+
+
+def test_counters_that_no_sum_fits_are_not_called_missing() -> None:
+    shown = without_fit()
+    assert "No counter of the kernel tells" not in shown
+    assert "Sums over instructions do not fit the kernel's counters. They differ in warp instructions 0.500" in shown
+
+
+def test_a_sum_of_some_operations_may_be_all_that_fits() -> None:
+    assert "fit the kernel's counters (sum / counter: FP32 operations 1.000)." in without_fit("work_fp32")
+
+
 def test_two_launches_are_told_apart() -> None:
     joined = SourceRoofline.joined([source_frames(), source_frames(kernel="other", launch=7)])
-    assert [(one.kernel, one.launch) for one in launches(joined)] == [("smooth", 3), ("other", 7)]
+    assert [(one.kernel, one.launch) for one in longest_first(launches(joined))] == [("smooth", 3), ("other", 7)]
     shown = text_table(joined)
     assert shown.index("smooth, 2 ms, launch 3") < shown.index("other, 2 ms, launch 7")
     assert shown.count("Loops of smooth.cu, with all") == 2
@@ -224,11 +251,29 @@ def test_markdown_holds_the_tables_and_no_markup_of_texts() -> None:
     assert "&#124;" in made
 
 
+@pytest.mark.parametrize("file", ["<img src=x onerror=alert(1)>.cu", "*bold*_x_.cu"])
+def test_headings_of_markdown_hold_no_markup_of_file_names(file: str) -> None:
+    frames = source_frames()
+    changed = {
+        name: {**getattr(frames, name), "file": np.where(getattr(frames, name)["file"] == "", "", file)}
+        for name in ("line_columns", "loop_columns")
+    }
+    made = render(replace(frames, **changed), "md").decode()
+    assert re.findall("^### (.*)", made, flags=re.MULTILINE)[1:3] == [f"{one} of {escape(file)}" for one in ("Loops", "Lines")]
+    assert file not in made
+
+
 def test_headings_of_markdown_are_short_and_loops_nested() -> None:
     made = render(source_frames(), "md").decode()
     headings = re.findall("^### (.*)", made, flags=re.MULTILINE)
     assert headings == ["Findings", "Loops of smooth.cu", "Lines", "Sums"]
     assert re.search(r"^\| \\- 1 lines", made, flags=re.MULTILINE)
+
+
+def test_what_the_hottest_stretch_would_save_is_of_all_bytes() -> None:
+    """The only load that is scattered stands in it: its share is of all bytes of global memory, not of those to be saved."""
+    shown = text_table(FRAMES["whole"], by="instruction", rows=3, sort="excess", width=200)
+    assert "the hottest stretch: better addresses would save 86.8 % of the kernel's bytes of global memory here:" in shown
 
 
 @given(st.lists(st.floats(0, 1)), st.booleans())

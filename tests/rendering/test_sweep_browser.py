@@ -9,8 +9,8 @@ import pytest
 
 from ncu_roofline import Roofline, roofline
 from tests import published
+from tests.rendering.browser import Open, place, table, until
 from tests.rendering.frames import make_roofline
-from tests.rendering.test_page_browser import Open, place, table, until
 from tests.rendering.test_sweeps import sweep
 
 pytestmark = [pytest.mark.browser, pytest.mark.exhaustive]

@@ -117,6 +117,14 @@ def strict_json(data: bytes) -> dict[str, Any]:
     return result
 
 
+def test_units_of_rows_that_count_no_flops_stand_in_the_rows() -> None:
+    roofline = make_roofline(3, ("fp64", "fp32"))
+    roofline.points.loc[0, "unit"] = "op"
+    units = strict_json(render(roofline, "json"))["units"]
+    assert not {"work", "performance", "intensity", "attainable", "compute_roof"} & set(units)
+    assert (units["traffic"], units["bandwidth_roof"]) == ("byte", "byte/s")
+
+
 def test_json_is_strict_and_complete() -> None:
     roofline = make_roofline(3, ("fp64", "fp32"), odd=True, missing=1, mixed=True)
     roofline.points.loc[0, "intensity"] = float("inf")

@@ -11,7 +11,7 @@ import pytest
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.time.frames import time_roofline
 from tests.analyses.time_frames import ordinary, point
-from tests.rendering.test_page_browser import Open, until
+from tests.rendering.browser import Open, until
 from tests.rendering.test_time_view import LATENCY, gpp, hostile, several
 
 if TYPE_CHECKING:
@@ -195,6 +195,5 @@ def test_a_typed_filter_is_kept(open_page: Open, gpp: Any) -> None:
             change(() => {});
         }"""
     )
-    page.wait_for_timeout(200)
+    until(page, "shownPoints().length === 0")
     assert page.input_value("#query") == "nothing"
-    assert page.evaluate("shownPoints().length") == 0

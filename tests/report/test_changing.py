@@ -41,6 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return report(tmp_path_factory.mktemp("whole") / "r.ncu-rep", *launches).read_bytes()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [0, 5000, 2_000_000])
 @pytest.mark.parametrize("words", ["show {}", "advise {}", "annotate {} -o out.ncu-rep", "render {} -o out.svg"])
 def test_cut_short(tmp_path: Path, whole: bytes, words: str, size: int) -> None:

@@ -16,6 +16,7 @@ from ncu_roofline.annotate import annotate
 from ncu_roofline.annotate.append import bytes_field as field
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import Code, CodeFunction, ImportedFile, Report, ReportData, read_report, write_report
+from ncu_roofline.report import code as code_module
 from ncu_roofline.report.framing import open_raw, scan
 from ncu_roofline.report.schema import message
 from tests.factory import by_address
@@ -296,3 +297,35 @@ def test_values_by_address_of_real_reports_are_their_instances(real_reports: dic
                     assert list(zip(*metrics.by_address(name), strict=True)) == expected, f"{report.path} {name}"
                     seen += len(expected)
     assert seen > 100_000
+
+
+def test_sources_are_read_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is longer is counted, and never read."""
+    monkeypatch.setattr(code_module, "IMPORTED_BYTES", 3_000_000)
+    files = tuple(ImportedFile(f"{number}.cu", "x" * 1_000_000) for number in range(20))
+    path = write(
+        tmp_path, file_of(block(strings=["a"]), block([source(1, replace(CODE, files=files)), launch()], sources=1, kernels=1))
+    )
+    with read_report(path) as report:
+        tracemalloc.start()
+        found = report.kernels[0].code
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert found is not None
+    assert (found.files, found.unread, found.functions) == (files[:2], 18, CODE.functions)
+    assert peak < 12_000_000
+
+
+@pytest.mark.parametrize("field_number", [8, 9])
+def test_modules_of_countless_entries(tmp_path: Path, field_number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_module, "_MOST_ENTRIES", 100)
+    record = source(1, Code(b"cubin")) + field(field_number, field(1, b"") * 101)
+    with pytest.raises(RooflineError, match="a module of more than 100 entries"):
+        codes(tmp_path, block([record, launch()], sources=1, kernels=1))
+
+
+def test_no_more_of_a_cubin_is_read_than_tells_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_module, "CUBIN_BYTES", 10)
+    (found,) = codes(tmp_path, block([source(1, CODE), launch()], sources=1, kernels=1))
+    assert found is not None
+    assert found.cubin == CODE.cubin[:11]

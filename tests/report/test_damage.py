@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ncu_roofline.errors import RooflineError
@@ -197,6 +197,12 @@ def test_damaged_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> 
                     read_report(write(tmp_path, data[:end]))
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples."""
+    return tmp_path_factory.mktemp("examples")
+
+
 BLOCKS = st.one_of(
     st.binary(max_size=200),
     st.builds(frame, st.binary(max_size=100)),
@@ -213,23 +219,20 @@ BLOCKS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(BLOCKS, max_size=4))
 @example([block([b"\x6a\x02\x08\x05", b"\x6a\x02\x10\x05"], ["a"], kernels=2)])
-def test_arbitrary_bytes(tmp_path: Path, blocks: list[bytes]) -> None:
-    read_everything(write(tmp_path, file_of(*blocks)))
+def test_arbitrary_bytes(folder: Path, blocks: list[bytes]) -> None:
+    read_everything(write(folder, file_of(*blocks)))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300))
-def test_arbitrary_records(tmp_path: Path, data: bytes) -> None:
+def test_arbitrary_records(folder: Path, data: bytes) -> None:
     for kind in ("kernels", "ranges", "cmdlists", "graph_results"):
-        read_everything(write(tmp_path, file_of(block([data], ["a", "b"], **{kind: 1}))))
+        read_everything(write(folder, file_of(block([data], ["a", "b"], **{kind: 1}))))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.booleans())
-def test_arbitrary_source_records(tmp_path: Path, data: bytes, numbered: bool) -> None:
+def test_arbitrary_source_records(folder: Path, data: bytes, numbered: bool) -> None:
     launch = result([(0, 1)], source=message("Source")(reference=1))
     records = [b"\x08\x01" + data if numbered else data, launch]
-    read_everything(write(tmp_path, file_of(block(records, ["a"], sources=1, kernels=1))))
+    read_everything(write(folder, file_of(block(records, ["a"], sources=1, kernels=1))))

@@ -19,11 +19,6 @@ IDS_ONLY = message("KernelHead")(thread_id=5, context=1, stream=7, created=1_700
 COMMANDS = (("show",), ("explain",), ("advise",), ("ranks",), ("render", "-o", "{out}"), ("annotate", "-o", "{out}.ncu-rep"))
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def with_records(path: Path, records: Sequence[bytes], *, behind: Path | None = None, counter: str = "kernels") -> Path:
     """A report with a block of these records, behind the blocks of another one."""
     header = message("BlockHeader")(**{counter: len(records)})

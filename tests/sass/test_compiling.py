@@ -37,7 +37,7 @@ def _content(read: Cubin) -> Counter[tuple[object, ...]]:
     return found
 
 
-@pytest.mark.sampled("80")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("chip", CHIPS)
 def test_recorded_cubins_are_current(nvcc: str, chip: str, tmp_path: Path) -> None:
     if version(nvcc) != recorded_version():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.sass import CodeError
@@ -166,7 +166,6 @@ def test_dominators_are_what_every_path_goes_through(graph: list[list[int]]) -> 
 
 
 @given(graphs)
-@settings(max_examples=200)
 def test_loops_are_those_of_the_definition(graph: list[list[int]]) -> None:
     instructions, tables = [], {}
     for node, after in enumerate(graph):
@@ -201,6 +200,7 @@ def test_any_bytes_have_a_control_flow(data: bytes) -> None:
         assert len(flow.block_of) == len(instructions)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("chip", fixtures.CHIPS)
 @pytest.mark.parametrize("name", ["linked", "local"])
 def test_compiled_code_against_nvdisasm(chip: str, name: str, tmp_path: Path) -> None:

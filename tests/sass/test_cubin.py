@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.report import read_report
@@ -175,7 +175,6 @@ def test_every_cut_is_told() -> None:
             _use(data[:length])
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4), st.sampled_from(NAMES)
 )
@@ -186,7 +185,6 @@ def test_changed_bytes(changes: list[tuple[float, int]], name: str) -> None:
     _tried(bytes(data))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=12)), min_size=1, max_size=3))
 def test_changed_line_tables(changes: list[tuple[float, bytes]]) -> None:
     def change(content: bytearray) -> None:

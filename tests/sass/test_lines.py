@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +73,7 @@ def test_own_cubins_against_dwarfdump(chip: str, name: str, tmp_path: Path) -> N
     assert _same_as_dwarfdump(cubin(chip, name), tmp_path) > 30
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_cubins_against_nvdisasm(real_cubins: dict[str, list[bytes]], tmp_path: Path) -> None:
     chosen = {name: cubins for name, cubins in real_cubins.items() if name != _NOT_FOR_NVDISASM}
@@ -105,9 +105,7 @@ def test_places_of_inlined_code(chip: str) -> None:
             assert names[inner.function] in statement, (inner, outer)
     linked, _ = _all_lines(cubin(chip), kernel)
     assert {place.function for chain in linked for place in chain} == {""}  # nvlink leaves the numbers of names as they were
-    assert {tuple(place[:2] for place in map(astuple, chain)) for chain in linked} == {
-        tuple(place[:2] for place in map(astuple, chain)) for chain in lines
-    }
+    assert {tuple(place[:2] for place in chain) for chain in linked} == {tuple(place[:2] for place in chain) for chain in lines}
 
 
 def _all_lines(data: bytes, name: str) -> tuple[set[tuple[Place, ...]], str]:

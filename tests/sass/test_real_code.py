@@ -53,7 +53,7 @@ def test_instructions_are_those_of_nvdisasm(real_reports: dict[str, Path], name:
     for cubin, function in functions(path).values():
         assert cubin.capability
         assert cubin.capability >= OLDEST
-        texts = disassemble(function.code, cubin.capability, tool)
+        [texts] = disassemble([function.code], cubin.capability, tool)
         instructions = decode(function.code, cubin.capability)
         assert sorted(texts) == [one.offset for one in instructions] == list(range(0, len(function.code), SIZE))
         for one in instructions:

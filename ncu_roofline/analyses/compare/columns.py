@@ -12,15 +12,18 @@ _COMPARISON_WHERE = (
 )
 
 
+def _both(name: str, dtype: str, unit: str, meaning: str) -> tuple[Column, Column]:
+    """A column of the baseline, and that of the new report."""
+    return Column(f"{name}_before", dtype, unit, meaning), Column(name, dtype, unit, "the same of the new report")
+
+
 COMPARISON_KERNELS = (
     *_COMPARISON_WHERE,
     Column("kernel", "str", "", "short readable name, unique among different kernels of the comparison"),
     Column("name_before", "str", "", "full demangled name; '' of added kernels"),
     Column("name", "str", "", "the same of the new report; of removed kernels the one before"),
-    Column("grid_before", "str", "", "grid size, as 65535x1x1; '' where launches differ"),
-    Column("grid", "str", "", "the same of the new report"),
-    Column("block_before", "str", "", "block size, as 128x1x1; '' where launches differ"),
-    Column("block", "str", "", "the same of the new report"),
+    *_both("grid", "str", "", "grid size, as 65535x1x1; '' where launches differ"),
+    *_both("block", "str", "", "block size, as 128x1x1; '' where launches differ"),
     Column("occurrence", "int", "", "which of the launches of this kernel, from 0, if matched in order; -1: all of them"),
     Column(
         "matched",
@@ -32,14 +35,10 @@ COMPARISON_KERNELS = (
     Column(
         "outcome", "str", "", "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown"
     ),
-    Column("verdict_before", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
-    Column("verdict", "str", "", "the same of the new report"),
-    Column("limit_before", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
-    Column("limit", "str", "", "the same of the new report"),
-    Column("device_before", "str", "", "name of the GPU"),
-    Column("device", "str", "", "the same of the new report"),
-    Column("launches_before", "int", "", "launches in this row"),
-    Column("launches", "int", "", "the same of the new report"),
+    *_both("verdict", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
+    *_both("limit", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
+    *_both("device", "str", "", "name of the GPU"),
+    *_both("launches", "int", "", "launches in this row"),
     Column("seconds_before", "float", "second", "run time of a launch: the median"),
     Column("seconds", "float", "second", "the same of the new report, as measured"),
     Column(
@@ -71,22 +70,16 @@ COMPARISON_KERNELS = (
         "compared, the spreads of both measured roofs are added in squares",
     ),
     Column("time_share", "float", "ratio", "share of the new report's total time (of a removed kernel, of the baseline's)"),
-    Column("clock_before", "float", "hertz", "SM clock while profiled, mean over time"),
-    Column("clock", "float", "hertz", "the same of the new report"),
+    *_both("clock", "float", "hertz", "SM clock while profiled, mean over time"),
     Column("cycles_before", "float", "", "SM cycles: seconds_before * clock_before"),
     Column("cycles", "float", "", "SM cycles: seconds * clock"),
-    Column("work_before", "float", "flop", "floating-point operations of a launch over all precisions known: the mean"),
-    Column("work", "float", "flop", "the same of the new report"),
+    *_both("work", "float", "flop", "floating-point operations of a launch over all precisions known: the mean"),
     Column("total_work_before", "float", "flop", "the same of all launches"),
     Column("total_work", "float", "flop", "the same of all launches of the new report"),
-    Column("precision_before", "str", "", "precision id with the most work (mixed is the sum over pipes): fraction is its"),
-    Column("precision", "str", "", "the same of the new report"),
-    Column("performance_before", "float", "flop/s", "of that precision, over all launches"),
-    Column("performance", "float", "flop/s", "the same of the new report"),
-    Column("fraction_before", "float", "ratio", "performance / lowest attainable over all levels"),
-    Column("fraction", "float", "ratio", "the same of the new report"),
-    Column("binds_before", "str", "", "what binds: a level id or a compute roof id"),
-    Column("binds", "str", "", "the same of the new report"),
+    *_both("precision", "str", "", "precision id with the most work (mixed is the sum over pipes): fraction is its"),
+    *_both("performance", "float", "flop/s", "of that precision, over all launches"),
+    *_both("fraction", "float", "ratio", "performance / lowest attainable over all levels"),
+    *_both("binds", "str", "", "what binds: a level id or a compute roof id"),
     Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
 )
 
@@ -103,32 +96,24 @@ COMPARISON_LEVELS = (
     Column("kernel", "str", "", "short readable name"),
     Column("precision", "str", "", "precision id; '' in rows of traffic alone"),
     Column("level", "str", "", "memory level id; '' in rows of work alone"),
-    Column(
-        "work_before",
+    *_both(
+        "work",
         "float",
         "flop",
         "operations of a launch (OP for integer types), the mean; rows with precision; zero is a measured zero",
     ),
-    Column("work", "float", "flop", "the same of the new report"),
-    Column("traffic_before", "float", "byte", "bytes of a launch at this level, the mean; rows with level"),
-    Column("traffic", "float", "byte", "the same of the new report"),
-    Column("total_work_before", "float", "flop", "operations of all launches"),
-    Column("total_work", "float", "flop", "the same of the new report"),
-    Column("total_traffic_before", "float", "byte", "bytes of all launches"),
-    Column("total_traffic", "float", "byte", "the same of the new report"),
-    Column("bandwidth_before", "float", "byte/s", "traffic / run time"),
-    Column("bandwidth", "float", "byte/s", "the same of the new report"),
-    Column("intensity_before", "float", "flop/byte", "work / traffic of the launches that have both"),
-    Column("intensity", "float", "flop/byte", "the same of the new report"),
-    Column("performance_before", "float", "flop/s", "work / run time"),
-    Column("performance", "float", "flop/s", "the same of the new report"),
-    Column(
-        "fraction_before",
+    *_both("traffic", "float", "byte", "bytes of a launch at this level, the mean; rows with level"),
+    *_both("total_work", "float", "flop", "operations of all launches"),
+    *_both("total_traffic", "float", "byte", "bytes of all launches"),
+    *_both("bandwidth", "float", "byte/s", "traffic / run time"),
+    *_both("intensity", "float", "flop/byte", "work / traffic of the launches that have both"),
+    *_both("performance", "float", "flop/s", "work / run time"),
+    *_both(
+        "fraction",
         "float",
         "ratio",
         "performance / min(compute roof, intensity * bandwidth roof of this level); without level, of the lowest over levels",
     ),
-    Column("fraction", "float", "ratio", "the same of the new report"),
 )
 
 
@@ -146,10 +131,8 @@ COMPARISON_THRESHOLDS = (
 
 COMPARISON_SUMMARY = (
     *_COMPARISON_WHERE,
-    Column("device_before", "str", "", "names of the GPUs"),
-    Column("device", "str", "", "the same of the new report"),
-    Column("launches_before", "int", "", "launches of the application"),
-    Column("launches", "int", "", "the same of the new report"),
+    *_both("device", "str", "", "names of the GPUs"),
+    *_both("launches", "int", "", "launches of the application"),
     Column(
         "seconds_before",
         "float",

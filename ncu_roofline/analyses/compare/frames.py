@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from ncu_roofline.analyses.compare.sides import Side, Totals, match, side_of
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.displayed import KERNEL, VERDICT, Shown, as_change, as_time
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.roofline import Source, as_frame, of_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ncu_roofline.model.roofline import Source, frame_of, of_rows
 
 _NUMBERS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 TIMES = ("auto", "raw", "normalised")
@@ -160,30 +156,16 @@ class Comparison(Displayed):
     roof_columns: Table = field(default_factory=lambda: of_rows([], columns.COMPARISON_ROOFS))
     threshold_columns: Table = field(default_factory=lambda: of_rows([], columns.COMPARISON_THRESHOLDS))
 
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """One row per kernel and pair of reports, the largest change of time first."""
-        return as_frame(self.kernel_columns)
-
-    @cached_property
-    def levels(self) -> pd.DataFrame:
-        """Per kernel (and for the application) its work by precision, traffic by level, and the roofline of each two."""
-        return as_frame(self.level_columns)
-
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """One row per pair of reports: the application."""
-        return as_frame(self.summary_columns)
-
-    @cached_property
-    def roofs(self) -> pd.DataFrame:
-        """One row per report, GPU, roof and origin."""
-        return as_frame(self.roof_columns)
-
-    @cached_property
-    def thresholds(self) -> pd.DataFrame:
-        """One row per kernel and threshold, after `ncu_roofline.analyses.compare.thresholds.evaluate`."""
-        return as_frame(self.threshold_columns)
+    kernels = frame_of("kernel_columns", "One row per kernel and pair of reports, the largest change of time first.")
+    levels = frame_of(
+        "level_columns",
+        "Per kernel (and for the application) its work by precision, traffic by level, and the roofline of each two.",
+    )
+    summary = frame_of("summary_columns", "One row per pair of reports: the application.")
+    roofs = frame_of("roof_columns", "One row per report, GPU, roof and origin.")
+    thresholds = frame_of(
+        "threshold_columns", "One row per kernel and threshold, after `ncu_roofline.analyses.compare.thresholds.evaluate`."
+    )
 
 
 def compare(baseline: State, *new: State, settings: Settings | None = None, labels: Sequence[str] | None = None) -> Comparison:

@@ -365,11 +365,17 @@ class Totals:
 
     @cached_property
     def precision(self) -> TextArray:
-        """The precision that did most of the work of each group (mixed is the sum over pipes); '' without any."""
+        """The precision that did most of the work of each group (mixed is the sum over pipes); '' without any.
+
+        One that is drawn on request stands for groups only that do no other work.
+        """
         result: TextArray = np.full(self.count, "", dtype=object)
         most = np.full(self.count, -1.0)
-        for precision, binding in self.bindings.items():
+        last = load_spec().on_request
+        for precision, binding in sorted(self.bindings.items(), key=lambda item: item[0] in last):
             better = np.nan_to_num(binding.performance, nan=-1.0) > most
+            if precision in last:
+                better &= result == ""
             result[better] = precision
             most = np.where(better, binding.performance, most)
         return result

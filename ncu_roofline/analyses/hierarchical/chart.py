@@ -30,7 +30,7 @@ from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.instruction import EXECUTED
 from ncu_roofline.facts.verdict import TENSOR_ACTIVE
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
-from ncu_roofline.texts import clean
+from ncu_roofline.texts import clean, conjoined
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")
@@ -308,7 +308,7 @@ def _panel(roofs: Sequence[RoofRow], device: str, group: str, members: Sequence[
 def _group_title(group: str, precisions: set[str]) -> str:
     names = [precision_label(one) for one in sorted(precisions, key=precision_order)]
     if len(names) == 1 or group == "core":
-        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        return conjoined(names)
     return {"tensor": "Tensor", EXECUTED: precision_label(EXECUTED)}.get(
         group, "Tensor, integer" if group.startswith("tensor") else group.upper()
     )

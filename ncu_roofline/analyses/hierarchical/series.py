@@ -121,7 +121,7 @@ def _placed(members: Sequence[_Known]) -> list[Placed]:
     for one in kept:
         if one.series.precision != MIXED and one.compute > 0 and one.unit != "inst":  # kinds of instruction are looked for
             most[one.unit] = max(most[one.unit], one.compute)
-    main = max(single, key=lambda one: one.series.performance, default=None)
+    main = max((one for one in single if one.unit == "flop"), key=lambda one: one.series.performance, default=None)
     return [
         Placed(
             one.device,

@@ -62,6 +62,10 @@ class Viewer:
         """What a report can show of what is selected, and what it lacks."""
         return explain(report, measurements, select.precisions, select.levels, select.kernel)
 
+    def undrawn(self, frames: Any) -> Sequence[str]:  # noqa: ARG002
+        """Sentences on launches that a picture or a page can have nothing of, and how to collect what they lack."""
+        return ()
+
     def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> Any:
         """What is drawn."""
         how = {"clock": asked.clock, "by": asked.by, "source": asked.source}

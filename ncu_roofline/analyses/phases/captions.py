@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical import captions
@@ -35,6 +35,7 @@ CAVEAT = (
     "kernel's counted work by the slice's share of its pipe's activity, its traffic the counted bytes by its share of the "
     "sampled percent: exact in sum, a model in each slice."
 )
+_NAMED = 2  # notes of launches without slices
 CAVEAT_OF_BANDS = "Each pass group was sampled in a run of its own, and all runs are stretched to the kernel's time."
 
 
@@ -98,12 +99,18 @@ def notes_of(frames: PhaseFrames, shown: list[LaunchChart]) -> list[str]:
 
 def absent_notes(frames: PhaseFrames) -> list[str]:
     """Launches that have no slices, and why."""
-    absent: dict[str, int] = {}
-    for (status,) in rows(frames, "sampled", "status"):
+    absent: dict[str, list[str]] = {}
+    for status, notes in rows(frames, "sampled", "status", "notes"):
         if status != "ok":
-            absent[status] = absent.get(status, 0) + 1
-    told = [f"{captions.plural(count, 'launch')} {WHY.get(status, clean(status))}." for status, count in absent.items()]
+            absent.setdefault(status, []).append(clean(notes))
+    told = [f"{captions.plural(len(notes), 'launch')} {_why(status, notes)}." for status, notes in absent.items()]
     return [*told, *([HOW_TO_COLLECT] if "no-samples" in absent else [])]
+
+
+def _why(status: str, notes: Sequence[str]) -> str:
+    """Why launches have no slices, with what is noted of them."""
+    said = listed(filter(None, notes), _NAMED)
+    return WHY.get(status, clean(status)) + (f" ({said})" if said else "")
 
 
 def explanation(frames: PhaseFrames) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,12 +15,9 @@ from ncu_roofline.facts.phases import load_phases
 from ncu_roofline.facts.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
 from ncu_roofline.model.displayed import KERNEL, TIME, Shown, as_percent
-from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, as_frame, of_rows
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
-from ncu_roofline.texts import listed
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ncu_roofline.texts import conjoined, listed
 
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]
@@ -62,30 +58,11 @@ class PhaseRoofline(Displayed):
     kernel_columns: Columns
     sources: tuple[tuple[str, str], ...] = ()
 
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """One row per launch, slice, precision and memory level."""
-        return as_frame(self.point_columns)
-
-    @cached_property
-    def bands(self) -> pd.DataFrame:
-        """One row per launch, slice and band."""
-        return as_frame(self.band_columns)
-
-    @cached_property
-    def sampled(self) -> pd.DataFrame:
-        """One row per launch: what was sampled of it."""
-        return as_frame(self.sampled_columns)
-
-    @cached_property
-    def roofs(self) -> pd.DataFrame:
-        """The roofs of the ordinary model."""
-        return as_frame(self.roof_columns)
-
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """The launches in the ordinary model."""
-        return as_frame(self.kernel_columns)
+    points = frame_of("point_columns", "One row per launch, slice, precision and memory level.")
+    bands = frame_of("band_columns", "One row per launch, slice and band.")
+    sampled = frame_of("sampled_columns", "One row per launch: what was sampled of it.")
+    roofs = frame_of("roof_columns", "The roofs of the ordinary model.")
+    kernels = frame_of("kernel_columns", "The launches in the ordinary model.")
 
 
 def phase_roofline(
@@ -135,7 +112,8 @@ def _longest(m: Measurements) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _rank(m: Measurements, row: int) -> tuple[bool, float, int]:
-    return m.samples[row] is not None, float(np.nan_to_num(m.seconds[row])), -row
+    samples = m.samples[row]
+    return samples is not None and bool(samples.groups), float(np.nan_to_num(m.seconds[row])), -row
 
 
 def _counted(ordinary: Roofline) -> dict[tuple[str, int], list[Row]]:
@@ -267,6 +245,9 @@ class _Launch:
         phases = self._phases
         if phases.status == "too-few-samples":
             yield f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval"
+        samples = self._m.samples[self._row]
+        if samples is not None and samples.unusable:
+            yield f"{samples.unusable:,} values that no sampler can have given were left out"
         if phases.status != "ok":
             return
         if not phases.complete(self._grid):
@@ -280,9 +261,9 @@ class _Launch:
         merged = sum(run.group.merged for run in phases.runs)
         if merged:
             yield f"ncu merged {merged:,} samples"
-        unusable = self._m.samples[self._row].unusable
-        if unusable:
-            yield f"{unusable:,} values that no sampler can have given were left out"
+        unknown = [band.spec.label for band in phases.bands if np.isnan(band.values).all()]
+        if unknown:
+            yield f"less than half of each slice was sampled of {conjoined(unknown)}"
 
     def _missing(self) -> str:
         phases = self._phases

@@ -66,7 +66,7 @@ class Phases:
 
 def phases_of(samples: Samples | None, seconds: float, spec: PhaseSpec) -> Phases:
     """The slices of a launch that took ``seconds``: as many as its coarsest pass group has samples, 40 at most."""
-    if samples is None:
+    if samples is None or not samples.groups:
         return Phases("no-samples")
     if not 0 < seconds < math.inf:
         return Phases("no-time")

@@ -10,10 +10,11 @@ PORTABILITY_PLATFORMS = (
     Column("platform", "str", "", "platform: as the user, the table, or else the GPU is called"),
     Column("device", "str", "", "name of the GPU or machine"),
     Column("source", "str", "", "file the row comes from: its name, with folders only where they tell files apart"),
-    Column("status", "str", "", "yes, no (not supported), not run (left out), or missing (no input has it)"),
+    Column("status", "str", "", "yes, no (not supported), missing (no input has it), not run, or unread (left out, both)"),
     Column("precision", "str", "", "precision id of the work; fp where the file does not say"),
     Column("flops", "str", "", "executed or canonical: which operations count"),
     Column("work", "float", "flop", "these operations"),
+    Column("unit", "str", "", "flop or op: what work counts"),
     Column("seconds", "float", "second", "run time"),
     Column("performance", "float", "flop/s", "P: work / seconds"),
     Column("level", "str", "", "memory level id of intensity and bandwidth"),
@@ -25,7 +26,7 @@ PORTABILITY_PLATFORMS = (
     Column("bandwidth_origin", "str", "", "measured, published, theoretical or stated"),
     Column("attainable", "float", "flop/s", "min(F, B * I)"),
     Column("bound", "str", "", "compute, the level id, or stated"),
-    Column("efficiency", "float", "ratio", "e: performance / attainable; 0 where not supported, NaN where not run"),
+    Column("efficiency", "float", "ratio", "e: performance / attainable; 0 where not supported, NaN where left out"),
     Column("portability", "float", "ratio", "PP of this application and variant"),
     Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
 )
@@ -39,7 +40,7 @@ PORTABILITY_SUMMARY = (
     Column("names", "str", "", "these platforms, separated by ', '"),
     Column("lowest", "str", "", "platform with the lowest efficiency"),
     Column("unsupported", "str", "", "platforms that make it 0"),
-    Column("not_run", "str", "", "platforms left out because nobody ran it there"),
+    Column("not_run", "str", "", "platforms left out because nobody ran it there, or no input that could be read says so"),
 )
 
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}

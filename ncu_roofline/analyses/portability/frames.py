@@ -29,7 +29,7 @@ from ncu_roofline.facts.thresholds import REPEATED
 from ncu_roofline.files import ReportNames
 from ncu_roofline.model import Displayed
 from ncu_roofline.model.displayed import Shown, as_percent
-from ncu_roofline.units import format_value
+from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,8 @@ Path = str | PathLike[str]
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
 _WHAT = "Cannot compare"
+_UNREAD, _MISSING = "unread", "missing"
+_LEFT_OUT = ("not run", _UNREAD)
 __all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
 
 
@@ -49,6 +51,7 @@ class Choices:
 
     ``level`` is a level id or "binding" (equation 2 has one level; the paper takes device memory), ``levels`` those of single
     platforms; ``canonical`` maps variants ("" for the only one) to operations; ``platforms`` is H, all that occur if empty.
+    ``incomplete``: inputs were left out, so a platform that the others lack is left out of H, and not taken as unsupported.
     """
 
     flops: str = "executed"
@@ -57,6 +60,7 @@ class Choices:
     levels: Mapping[str, str] = field(default_factory=dict)
     canonical: Mapping[str, float] = field(default_factory=dict)
     platforms: tuple[str, ...] = ()
+    incomplete: bool = False
 
     def __post_init__(self) -> None:
         if self.flops not in FLOPS or self.ceiling not in CEILINGS:
@@ -74,7 +78,7 @@ def efficiency_row(run: PlatformRun, choices: Choices) -> dict[str, Any]:
     row.update(application=run.application, variant=run.variant, platform=run.platform, device=run.device, source=run.source)
     row.update(status=run.supported, flops=choices.flops, ceiling=choices.ceiling, notes="; ".join(run.notes))
     if run.supported != "yes":
-        return {**row, "efficiency": math.nan if run.supported == "not run" else 0.0}
+        return {**row, "efficiency": math.nan if run.supported in _LEFT_OUT else 0.0}
     run = _counted(run, choices)
     compute, level, bandwidth = _limits(run, choices)
     intensity = run.intensity.get(level, math.nan)
@@ -86,8 +90,8 @@ def efficiency_row(run: PlatformRun, choices: Choices) -> dict[str, Any]:
     share = run.performance / attainable if attainable > 0 else math.nan
     if not 0 < share < math.inf:
         raise RooflineError(_WHAT, run.source, f"the numbers of {run.about} give no efficiency", "Check their units.")
-    row.update(precision=run.precision, performance=run.performance, work=run.work, seconds=run.seconds, level=level)
-    row.update(intensity=intensity, compute_roof=compute.value, compute_origin=compute.origin, bound=bound)
+    row.update(precision=run.precision, unit=run.unit, performance=run.performance, work=run.work, seconds=run.seconds)
+    row.update(level=level, intensity=intensity, compute_roof=compute.value, compute_origin=compute.origin, bound=bound)
     row.update(bandwidth_roof=bandwidth.value, bandwidth_origin=bandwidth.origin, attainable=attainable)
     return {**row, "efficiency": share}
 
@@ -161,7 +165,7 @@ class Portability(Displayed):
         Shown("application", "application", left=True),
         Shown("variant", "variant", left=True),
         Shown("platform", "platform", left=True),
-        Shown("performance", "performance", lambda value: format_value(value, "flop/s", 3)),
+        Shown("performance", "performance", rate_of="unit"),
         Shown("efficiency", "efficiency", as_percent),
         Shown("bound", "bound", left=True),
         Shown("portability", "portability", as_percent),
@@ -236,7 +240,9 @@ def portability(
     for (application, variant), by_platform in groups.items():
         everywhere = [run.platform for run in runs if run.application == application]
         wanted = chosen.platforms or tuple(dict.fromkeys(everywhere))
-        found = [efficiency_row(_one(by_platform, name, application, variant), chosen) for name in wanted]
+        absent = PlatformRun("", application, variant, "", supported=_UNREAD if chosen.incomplete else _MISSING)
+        one = {name: merged(mine) for name, mine in by_platform.items()}
+        found = [efficiency_row(one.get(name, replace(absent, platform=name)), chosen) for name in wanted]
         summary = _summary(application, variant, found)
         rows += [{**row, "source": called(row["source"]), "portability": summary["portability"]} for row in found]
         summaries.append(summary)
@@ -295,20 +301,13 @@ def _check_canonical(runs: Sequence[PlatformRun], choices: Choices) -> None:
         reason = f"one number of operations can't hold for {len(variants)} variants"
         raise RooflineError("Cannot use", "--canonical-flops", reason, f"Give one for each, as {next(iter(variants))}=1e12.")
     unknown = next((name for name in choices.canonical if name and name not in variants), "")
-    if unknown:
+    if unknown and not choices.incomplete:
         reason = f"there is no such variant (there are {', '.join(list(variants)[:6])})"
         raise RooflineError("Cannot use --canonical-flops of", unknown, reason, "Name a variant as the table does.")
 
 
-def _one(by_platform: Mapping[str, Sequence[PlatformRun]], platform: str, application: str, variant: str) -> PlatformRun:
-    runs = by_platform.get(platform)
-    if runs:
-        return merged(runs)
-    return PlatformRun(platform, application, variant, "", supported="missing")
-
-
 def _summary(application: str, variant: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    counted = [row for row in rows if row["status"] != "not run"]
+    counted = [row for row in rows if row["status"] not in _LEFT_OUT]
     lowest = min(counted, key=lambda row: float(row["efficiency"]), default=None)
     return {
         "application": application,
@@ -317,8 +316,8 @@ def _summary(application: str, variant: str, rows: Sequence[Mapping[str, Any]]) 
         "platforms": len(counted),
         "names": ", ".join(str(row["platform"]) for row in counted),
         "lowest": str(lowest["platform"]) if lowest else "",
-        "unsupported": ", ".join(str(row["platform"]) for row in rows if row["status"] in ("no", "missing")),
-        "not_run": ", ".join(str(row["platform"]) for row in rows if row["status"] == "not run"),
+        "unsupported": ", ".join(str(row["platform"]) for row in rows if row["status"] in ("no", _MISSING)),
+        "not_run": ", ".join(str(row["platform"]) for row in rows if row["status"] in _LEFT_OUT),
     }
 
 
@@ -327,14 +326,17 @@ def _warnings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
     for row in rows:
         about = " ".join(filter(None, (str(row["platform"]), str(row["variant"]))))
-        if row["status"] == "missing":
+        if row["status"] == _MISSING:
             found.append(f"{about}: no input has it, which counts as not supported, and the portability is 0")
         if row["status"] == "not run":
             found.append(f"{about}: not run, and left out of the set of platforms")
+        if row["status"] == _UNREAD:
+            found.append(f"{about}: no input that could be read has it, so it is left out of the set of platforms")
         if row["efficiency"] > 1:
+            counted = f"{row['flops']} {UNITS[row['unit']].symbol}s"
             unless = " (unless two measurements differ by that much)" if row["efficiency"] <= REPEATED else ""
             found.append(
-                f"{about}: {row['efficiency']:.1%} is impossible{unless}: {row['flops']} FLOPs do not belong under the ceiling "
+                f"{about}: {row['efficiency']:.1%} is impossible{unless}: {counted} do not belong under the ceiling "
                 f"{row['ceiling']} ({row['compute_origin'] or 'stated'})"
             )
         if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]):

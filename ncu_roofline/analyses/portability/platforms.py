@@ -11,7 +11,8 @@ import numpy as np
 
 from ncu_roofline.analyses.portability.runs import PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.errors import RooflineError, unexpected
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs import open_ceilings
 from ncu_roofline.inputs.opening import recognised
 from ncu_roofline.inputs.plain_table import FORMAT as PLAIN
@@ -49,23 +50,34 @@ def read_runs(
     ceilings: Mapping[str, Ceilings | str | PathLike[str]] | Sequence[Ceilings | str | PathLike[str]] = (),
     reading: Reading | None = None,
     find: Find | None = None,
+    leave_out: Callable[[RooflineError], None] | None = None,
 ) -> tuple[list[PlatformRun], list[str]]:
     """The runs of all inputs, and sentences on what was left out.
 
     ``ceilings`` maps platforms to the file measured on each; a plain list is matched by the GPU that each file names.
     ``find`` is asked for the ceilings of GPUs (name, and compute capability where known) that none of them is of.
-    Raises RooflineError for files that can't be read and for ceilings that fit no platform, or that could be of any.
+    ``leave_out`` is given the error of each input that can't be read, of whatever type, and the others are done; then ceilings
+    may fit no platform.  Raises RooflineError for files that can't be read without it, and for ceilings that fit no platform,
+    or that could be of any.
     """
     how = reading or Reading()
     sources = [one if isinstance(one, Platform) else Platform(os.fspath(one)) for one in inputs]
     machines = _Machines(ceilings, find)
     runs: list[PlatformRun] = []
     warnings: list[str] = []
+    complete = True
     for source in sources:
-        more, said = _read(source, machines, how)
+        try:
+            more, said = _read(source, machines, how)
+        except Exception as error:
+            if leave_out is None:
+                raise
+            leave_out(error if isinstance(error, RooflineError) else unexpected("Cannot read", source.path, error))
+            complete = False
+            continue
         runs += more
         warnings += said
-    machines.check(runs)
+    machines.check(runs, complete)
     if how.application:
         runs = [run if run.application else replace(run, application=how.application) for run in runs]
     return runs, list(dict.fromkeys(warnings))
@@ -87,7 +99,7 @@ def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[Pla
         reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
         reason += f" ({implausible[0]})" if implausible else ""
         raise RooflineError(_WHAT, source.path, reason, "Ask `ncu-roofline explain` what it lacks.")
-    return runs, [*warnings, *implausible]
+    return runs, [*warnings, *implausible, *filter(None, (run.left_out for run in runs))]
 
 
 def _called(table: PlainTable, platform: str) -> PlainTable:
@@ -121,7 +133,8 @@ def _parts(measurements: Measurements, path: str, how: Reading) -> list[Measurem
 
 
 def _of_part(part: Measurements, source: Platform, machines: _Machines, how: Reading) -> list[PlatformRun]:
-    result = roofline(part, machines.of_measurements(part, source.platform), clock=how.clock, by=how.by)
+    asked = Selection(precisions=(how.precision,)) if how.precision in load_spec().on_request else None
+    result = roofline(part, machines.of_measurements(part, source.platform), clock=how.clock, by=how.by, select=asked)
     name = source.platform or ("" if any(part.device) else os.path.splitext(os.path.basename(source.path))[0])
     runs = runs_of_roofline(result, how.precision, how.by)
     return [replace(run, platform=name or run.platform) for run in runs]
@@ -166,13 +179,15 @@ class _Machines:
         self._used.update([id(found)] if found else [])
         return found or self._find(row.device, None)
 
-    def check(self, runs: Sequence[PlatformRun]) -> None:
-        """Raise RooflineError for ceilings that belong to no platform of the runs, or to nobody knows which."""
+    def check(self, runs: Sequence[PlatformRun], complete: bool) -> None:
+        """Raise RooflineError for ceilings of nobody knows which platform, and where runs are ``complete`` of none of them."""
         platforms = list(dict.fromkeys(run.platform for run in runs))
         for one in self._others:
             if not one.device and len(platforms) > 1:
                 reason = f"they don't say on which of {len(platforms)} platforms they were measured"
                 raise RooflineError("Cannot use ceilings", one.path, reason, f"Give them as --ceilings '{platforms[0]}=FILE'.")
+        if not complete:
+            return
         for name in self._names:
             if id(self._named[name.lower()]) not in self._used:
                 reason = f"there is no platform {name} (there are {', '.join(platforms[:6])})"

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
+from ncu_roofline.facts import load_spec
 from ncu_roofline.inputs import ANY_PRECISION
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, plain_rows
 from ncu_roofline.model import Roofline
+from ncu_roofline.model.displayed import as_percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +75,7 @@ def table_roofs(
         for kind in ("fma", "nofma", "divide", "divide_nofma"):
             if ceiling := _measured(ceilings, precision, kind):
                 compute[kind] = PlatformRoof(ceiling.value, ceilings.status)
-        for level in {*row.traffic, *row.intensity}:
+        for level in dict.fromkeys((*row.traffic, *row.intensity)):
             if best := ceilings.bandwidth(level):
                 bandwidth[level] = PlatformRoof(best.value, ceilings.status)
     return compute, bandwidth
@@ -96,7 +98,7 @@ class PlatformRun:
     """Executed operations of one precision per second, intensity by level, roofs by ceiling (fma, nofma, ...) and by level.
 
     ``work`` (operations), ``canonical`` (operations on paper) and ``seconds`` are NaN where unknown, and so is a stated
-    ``attainable`` (operations per second).  ``supported`` is yes, no or not run.
+    ``attainable`` (operations per second).  ``supported`` is yes, no, not run, missing or unread.
     """
 
     platform: str
@@ -116,6 +118,20 @@ class PlatformRun:
     compute: Mapping[str, PlatformRoof] = field(default_factory=dict)
     bandwidth: Mapping[str, PlatformRoof] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    coverage: float = 1.0
+    """Share of the time of its launches that the numbers stand for; the others lack metrics."""
+
+    @property
+    def unit(self) -> str:
+        """What its work counts: op for integers, else flop."""
+        return next((one.unit for one in load_spec().precisions if one.id == self.precision), "flop")
+
+    @property
+    def left_out(self) -> str:
+        """Which part of its launches is left out, "" if none is."""
+        if not self.coverage < 1 - 1e-9:
+            return ""
+        return f"{self.about}: launches with {as_percent(1 - self.coverage)} of the time are left out, as they lack metrics"
 
     @property
     def about(self) -> str:
@@ -157,6 +173,7 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
                 for _, row in rows.iterrows()
                 if not math.isnan(row["bandwidth_roof"])
             },
+            coverage=float(first["coverage"]),
             notes=notes,
         )
         runs.append(run)
@@ -172,7 +189,8 @@ def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tu
         fitting = [name for name in amounts if name == wanted or name.startswith(f"{wanted}.")]
         fitting = fitting or [name for name in amounts if name == ANY_PRECISION]
         return (max(fitting, key=lambda name: amounts[name]), ()) if fitting else ("", ())
-    plain = {name: amount for name, amount in amounts.items() if name != MIXED} or dict(amounts)
+    usual = {name: amount for name, amount in amounts.items() if name not in load_spec().on_request} or amounts
+    plain = {name: amount for name, amount in usual.items() if name != MIXED} or dict(usual)
     best = max(plain, key=lambda name: plain[name], default="")
     others = ", ".join(name for name in plain if name != best) if MIXED in amounts else ""
     return best, ((f"work in {others} is left out; --precision mixed adds it up",) if others else ())

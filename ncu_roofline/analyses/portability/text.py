@@ -7,8 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
+from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY, TABLES
 from ncu_roofline.files import ReportNames
+from ncu_roofline.rendering.data import units_of
 from ncu_roofline.rendering.frames import Column
 from ncu_roofline.rendering.table import (
     Table,
@@ -22,7 +23,7 @@ from ncu_roofline.rendering.table import (
     wrapped,
 )
 from ncu_roofline.texts import clean
-from ncu_roofline.units import format_value
+from ncu_roofline.units import UNITS, format_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +61,7 @@ def render_json(result: PortabilityFrames) -> bytes:
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
-        "units": {column.name: column.unit for declared, _ in tables.values() for column in declared if column.unit},
+        "units": units_of(result, TABLES),
     }
     for name, (declared, frame) in tables.items():
         document[name] = [{column.name: _json_value(row[column.name], column) for column in declared} for row in _rows(frame)]
@@ -107,19 +108,26 @@ def _cells(row: dict[str, Any]) -> list[str]:
     names = [clean(str(row[name])) for name in ("application", "variant", "platform")]
     share = format_percent(row["portability"])
     if row["status"] != "yes":
-        words = {"no": "not supported", "missing": "missing", "not run": "not run"}
-        return [*names, "", "", "", "", "", words[str(row["status"])], format_percent(row["efficiency"]), share]
+        status = "not supported" if row["status"] == "no" else str(row["status"])
+        return [*names, "", "", "", "", "", status, format_percent(row["efficiency"]), share]
     return [
         *names,
         precision_label(str(row["precision"])),
-        format_value(row["performance"], "flop/s"),
-        format_value(row["intensity"], "flop/byte"),
-        format_value(row["compute_roof"], "flop/s"),
+        format_value(row["performance"], f"{row['unit']}/s"),
+        format_value(row["intensity"], f"{row['unit']}/byte"),
+        format_value(row["compute_roof"], f"{row['unit']}/s"),
         format_value(row["bandwidth_roof"], "byte/s"),
         _bound(str(row["bound"])),
         format_percent(row["efficiency"]),
         share,
     ]
+
+
+def _ceilings(ran: pd.DataFrame) -> str:
+    """What compute ceilings are of: of operations that are no FLOPs the precision, whose only roof it is."""
+    pairs = zip(ran["unit"], ran["precision"], ran["ceiling"], strict=True)
+    names = (_CEILINGS[ceiling] if unit == "flop" else precision_label(precision) for unit, precision, ceiling in pairs)
+    return " and ".join(dict.fromkeys(names))
 
 
 def _bound(bound: str) -> str:
@@ -136,14 +144,16 @@ def _facts(result: PortabilityFrames) -> list[str]:
     """Which FLOPs, ceilings, levels and files stand behind the table."""
     frame = result.platforms
     ran = frame[frame["status"] == "yes"]
+    units = [UNITS[unit].symbol for unit in dict.fromkeys(ran["unit"])] or ["FLOP"]
+    rate, intensity = (" or ".join(f"{unit}/{per}" for unit in units) for per in ("s", "byte"))
     facts = [
-        "P: performance [FLOP/s], I: intensity [FLOP/byte], F: compute ceiling [FLOP/s], B: bandwidth ceiling [byte/s]; "
+        f"P: performance [{rate}], I: intensity [{intensity}], F: compute ceiling [{rate}], B: bandwidth ceiling [byte/s]; "
         "e: efficiency, PP: performance portability [both %].",
         "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H.",
     ]
     if len(ran):
-        ceiling = _CEILINGS[str(ran["ceiling"].iloc[0])]
-        facts.append(f"{str(ran['flops'].iloc[0]).capitalize()} FLOPs under the ceiling of {ceiling}.")
+        counted = " and ".join(f"{unit}s" for unit in units)
+        facts.append(f"{str(ran['flops'].iloc[0]).capitalize()} {counted} under the ceiling of {_ceilings(ran)}.")
     names = ReportNames.apart(map(str, ran["source"]))
     for platform, rows in ran.groupby("platform", sort=False):
         origins = [", ".join(dict.fromkeys(rows[name])) for name in ("compute_origin", "bandwidth_origin")]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from ncu_roofline.inputs import MetricTable, PointTable, as_inputs
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.displayed import KERNEL, LAUNCHES, SHARE, TIME, Shown, as_factor
 from ncu_roofline.model.measurements import FloatArray, TextArray
-from ncu_roofline.model.roofline import Columns, Table, as_frame, of_rows
+from ncu_roofline.model.roofline import Columns, Table, frame_of, of_rows
 from ncu_roofline.report import Report
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 THRESHOLD = 3.5
 OFF_MEDIAN = 0.05
@@ -297,20 +294,9 @@ class Ranks(Displayed):
     point_columns: Table
     rank_columns: Table
 
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """One row per kernel and GPU model."""
-        return as_frame(self.kernel_columns)
-
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """One row per kernel, precision and level."""
-        return as_frame(self.point_columns)
-
-    @cached_property
-    def ranks(self) -> pd.DataFrame:
-        """One row per kernel and rank that ran it."""
-        return as_frame(self.rank_columns)
+    kernels = frame_of("kernel_columns", "One row per kernel and GPU model.")
+    points = frame_of("point_columns", "One row per kernel, precision and level.")
+    ranks = frame_of("rank_columns", "One row per kernel and rank that ran it.")
 
 
 def ranks(

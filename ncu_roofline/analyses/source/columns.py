@@ -9,7 +9,15 @@ from __future__ import annotations
 from ncu_roofline.rendering.frames import Column
 
 WORKS = ("fp64", "fp32", "fp16", "bf16", "tensor")
-"""Kinds of work that have a column ``work_KIND`` of their own; tensor is the sum over tensor types."""
+"""Kinds of work that have a column ``work_KIND`` of their own and add to ``work``; tensor is the sum over tensor types."""
+
+INT32 = "int32"
+"""The kind whose column is ``work_int32``: a precision of the model, and no part of ``work``."""
+
+FLOPS = "work"
+INTEGERS = f"work_{INT32}"
+INTENSITIES = {FLOPS: "intensity", INTEGERS: "intensity_int32"}
+"""What performance may count, by column, and the column of its intensity."""
 
 WITHIN = " < "
 """Between a line and the one that it is inlined at, in the column ``inlined``."""
@@ -30,6 +38,12 @@ COUNTS = (
         for kind in WORKS
     ),
     Column("work", "float", "flop", "floating-point and tensor operations over all kinds"),
+    Column(
+        INTEGERS,
+        "float",
+        "op",
+        "operations of INT32: integer arithmetic and logic on CUDA cores, a thread's instruction is one; no part of work",
+    ),
     Column("requested", "float", "byte", "bytes that global memory accesses asked of L1: sectors x 32"),
     Column("ideal", "float", "byte", "the bytes that the same accesses would need, were their addresses contiguous"),
     Column("local", "float", "byte", "bytes of local memory (spills, arrays in registers' stead) asked of L1"),
@@ -42,10 +56,17 @@ COUNTS = (
 SHARES = (
     Column("share_samples", "float", "ratio", "share of the kernel's samples: of the time of its warps"),
     Column("share_work", "float", "ratio", "share of the kernel's operations"),
-    Column("share_requested", "float", "ratio", "share of the bytes that the kernel asked of L1"),
-    Column("share_excess", "float", "ratio", "share of the kernel's requested bytes that contiguous addresses would save here"),
+    Column("share_int32", "float", "ratio", "share of the kernel's INT32 operations"),
+    Column("share_requested", "float", "ratio", "share of the bytes that the kernel's accesses to global memory asked of L1"),
+    Column("share_excess", "float", "ratio", "share of the kernel's `requested` bytes that contiguous addresses would save"),
     Column("intensity", "float", "flop/byte", "work / (requested + local): at L1"),
-    Column("lanes", "float", "", "threads active per warp instruction, of 32; active / executed"),
+    Column("intensity_int32", "float", "op/byte", "work_int32 / (requested + local): at L1"),
+    Column(
+        "lanes",
+        "float",
+        "",
+        "threads active per warp instruction, of 32: active / executed; threads / executed where nobody counted these",
+    ),
     Column(
         "share_integer",
         "float",
@@ -108,11 +129,20 @@ LOOPS = (
     *COUNTS,
     *SHARES,
     Column(
-        "performance", "float", "flop/s", "work / (share_samples x run time), for loops that hold most of the kernel's time"
+        "performance",
+        "float",
+        "flop/s",
+        "operations / (share_samples x run time), for loops that hold most of the kernel's time; per second in `unit`",
     ),
-    Column("performance_least", "float", "flop/s", "work / run time of the kernel: what it did at least"),
+    Column("performance_least", "float", "flop/s", "operations / run time of the kernel: what it did at least"),
     Column("attainable", "float", "flop/s", "min(compute roof, intensity x L1 roof); NaN where performance is"),
-    Column("unit", "str", "", "flop, or op where all work of the launch is of integer tensor instructions: what work counts"),
+    Column(
+        "performance_of",
+        "str",
+        "",
+        "which operations these three count: work, or work_int32 in launches that INT32 limits or that do no other work",
+    ),
+    Column("unit", "str", "", "their unit: flop, or op for work_int32 and where all work is of integer tensor instructions"),
     Column("notes", "str", "", "why there is no performance, and which functions that it calls are counted with it"),
 )
 
@@ -161,7 +191,7 @@ FINDINGS = (
         "finding",
         "str",
         "",
-        "excess, bank-conflict, divergence, unfused, fp64-by-accident, conversion, address, tensor-feed, spill, "
+        "excess, gaps, bank-conflict, divergence, unfused, fp64-by-accident, conversion, address, integer, tensor-feed, spill, "
         "called-library or stall",
     ),
     Column("file", "str", "", "source file; '' without line table"),
@@ -170,7 +200,13 @@ FINDINGS = (
     Column("offset", "int", "", "offset of the instruction that has the most of it"),
     Column("loop", "int", "", "innermost loop; -1 for none"),
     Column("share", "float", "ratio", "share of the kernel that it touches, of what `of` names"),
-    Column("of", "str", "", "what the share is of: samples, requested bytes, shared wavefronts, work, instructions"),
+    Column(
+        "of",
+        "str",
+        "",
+        "what the share is of: samples, traffic of global memory at L1, bytes asked of L1 (of local memory, too), "
+        "shared wavefronts, work, instructions",
+    ),
     Column("message", "str", "", "the finding in a sentence"),
     Column("advice", "str", "", "what to do, in a sentence"),
 )

@@ -43,7 +43,8 @@ class Counts:
     """Counts by address: ``columns`` has an array for each metric that the report has, 0 where it names no instance.
 
     ``stalls``: samples by stall reason, (all, of these not issued), each an array like those of ``columns``.  ``odd`` are
-    metrics that are left out because some of their values can be no counts; ``notes`` say that, and what else is left out.
+    metrics that are left out because some of their values can be no counts, or have no address; ``notes`` say that, and what
+    else is left out.
     """
 
     addresses: IntArray
@@ -71,7 +72,7 @@ class Counts:
             columns["not_issued"] = np.sum([not_issued for _, not_issued in stalls.values()], axis=0)
         impossible = _impossible(columns, stalls, {column: name for column, (name, _) in chosen.items()})
         kept = {column: values for column, values in columns.items() if column not in impossible}
-        notes = [f"left out, as some of their values can be no counts: {listed(odd, _NAMED)}"] if odd else []
+        notes = [f"left out, as some of their values can be no counts or have no address: {listed(odd, _NAMED)}"] if odd else []
         notes += (
             [f"left out, as they are named like stall reasons, but are none: {several(others, 'metric')}"] if others else []
         )
@@ -135,9 +136,10 @@ def _first(metrics: Metrics, names: tuple[str, ...]) -> str:
 
 
 def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
-    """Addresses and values; None if some of them can be none."""
+    """Addresses and values; None if some of them can be none, or lack."""
     keys, values = (np.array(one) for one in metrics.by_address(name))
-    good = bool(np.all((values >= 0) & (values < _MOST)) and np.all(keys < _LAST))
+    whole = len(keys) == metrics.instance_count(name)
+    good = whole and bool(np.all((values >= 0) & (values < _MOST)) and np.all(keys < _LAST))
     return (keys.astype(np.int64), values.astype(np.float64)) if good else None
 
 

@@ -7,20 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ncu_roofline.analyses.source.columns import WITHIN
+from ncu_roofline.files import ReportNames
 from ncu_roofline.inputs.source_text import last_part
 from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.displayed import Shown, as_percent, several
-from ncu_roofline.model.roofline import Table, as_frame
-from ncu_roofline.texts import one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from ncu_roofline.model.roofline import Table, frame_of
+from ncu_roofline.texts import clean, one_line
 
 _PARTS = 6  # of a path at most that a file is called by
 
@@ -88,70 +85,69 @@ class SourceRoofline(Displayed):
 
     def without_folders(self) -> SourceRoofline:
         """The same with source files called by the last parts of their paths: folders say who built them where."""
-        tables = {name: getattr(self, name) for name in _TABLES}
-        named = {file for table in tables.values() for file in table.get("file", np.empty(0)).tolist() if file}
-        called = files_apart(sorted(named | set(self.texts)))
 
         def cut(text: str) -> str:
-            places = (place.rpartition(":") for place in text.split(WITHIN))
-            return WITHIN.join(f"{called.get(file) or last_part(file)}:{line}" for file, _, line in places)
+            return WITHIN.join(f"{self.called(file)}:{line}" for file, line in inlined_at(text))
 
-        for name, table in tables.items():
+        tables: dict[str, Any] = {}
+        for name in _TABLES:
+            table = getattr(self, name)
             changed = {
                 column: np.array([change(value) if value else "" for value in table[column].tolist()], dtype=object)
-                for column, change in (("file", called.__getitem__), ("inlined", cut))
+                for column, change in (("file", self.called), ("inlined", cut))
                 if column in table
             }
             tables[name] = {**table, **changed}
-        return replace(self, **tables, texts={called[file]: lines for file, lines in self.texts.items()})
+        return replace(self, **tables, texts={self.called(file): lines for file, lines in self.texts.items()})
+
+    def caveats(self) -> list[str]:
+        """What a reader must know of the counts (``notes``), as sentences."""
+        return [f"{note[:1].upper()}{note[1:]}." for note in map(clean, self.notes)]
+
+    def table(self, name: str) -> Table:
+        """The columns of one of `columns.TABLES`."""
+        found: Table = getattr(self, f"{name.removesuffix('s')}_columns")
+        return found
+
+    @cached_property
+    def report_names(self) -> ReportNames:
+        """What its reports are called: as short as tells them apart."""
+        return ReportNames.apart(dict.fromkeys(report for report in self.function_columns["report"].tolist() if report))
+
+    @cached_property
+    def _file_names(self) -> dict[str, str]:
+        named = {file for name in _TABLES for file in getattr(self, name).get("file", np.empty(0)).tolist()}
+        inlined = {file for text in set(self.instruction_columns["inlined"].tolist()) for file, _ in inlined_at(text)}
+        return files_apart(sorted(file for file in named | inlined | set(self.texts) if file))
+
+    def called(self, file: str) -> str:
+        """The name of one of its source files, as short as tells them apart."""
+        return self._file_names.get(file) or one_line(last_part(file))
 
     def _counts(self) -> list[str]:
         """How many loops, lines and instructions there are, without the rows of code in none."""
         loops, lines = int((self.loop_columns["loop"] >= 0).sum()), int((self.line_columns["line"] > 0).sum())
         return [several(loops, "loop"), several(lines, "line"), *super()._counts()[2:]]
 
-    @cached_property
-    def lines(self) -> pd.DataFrame:
-        """One row per source line of a launch."""
-        return as_frame(self.line_columns)
-
-    @cached_property
-    def outer_lines(self) -> pd.DataFrame:
-        """The same by the lines of the kernel's own (or a called function's) that code is inlined at."""
-        return as_frame(self.outer_line_columns)
-
-    @cached_property
-    def loops(self) -> pd.DataFrame:
-        """One row per loop, and one for the code in none."""
-        return as_frame(self.loop_columns)
-
-    @cached_property
-    def functions(self) -> pd.DataFrame:
-        """One row per function."""
-        return as_frame(self.function_columns)
-
-    @cached_property
-    def instructions(self) -> pd.DataFrame:
-        """One row per instruction."""
-        return as_frame(self.instruction_columns)
-
-    @cached_property
-    def stalls(self) -> pd.DataFrame:
-        """One row per instruction and stall reason that was sampled there."""
-        return as_frame(self.stall_columns)
-
-    @cached_property
-    def totals(self) -> pd.DataFrame:
-        """One row per quantity: its sum over the instructions beside the kernel's counter."""
-        return as_frame(self.total_columns)
-
-    @cached_property
-    def findings(self) -> pd.DataFrame:
-        """One row per finding."""
-        return as_frame(self.finding_columns)
+    lines = frame_of("line_columns", "One row per source line of a launch.")
+    outer_lines = frame_of(
+        "outer_line_columns", "The same by the lines of the kernel's own (or a called function's) that code is inlined at."
+    )
+    loops = frame_of("loop_columns", "One row per loop, and one for the code in none.")
+    functions = frame_of("function_columns", "One row per function.")
+    instructions = frame_of("instruction_columns", "One row per instruction.")
+    stalls = frame_of("stall_columns", "One row per instruction and stall reason that was sampled there.")
+    totals = frame_of("total_columns", "One row per quantity: its sum over the instructions beside the kernel's counter.")
+    findings = frame_of("finding_columns", "One row per finding.")
 
 
 _TABLES = tuple(one.name for one in fields(SourceRoofline) if one.name.endswith("_columns"))
+
+
+def inlined_at(text: str) -> list[tuple[str, str]]:
+    """The places in a cell of the column ``inlined``, innermost first: file, and what stands for its line."""
+    places = (place.rpartition(":") for place in text.split(WITHIN) if place)
+    return [(file, line) for file, _, line in places]
 
 
 def files_apart(paths: Iterable[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,8 @@ def _first_place(found: Instructions, one: _Row) -> tuple[str, int]:
     """File and the lowest line of a function: of its own code, not of what is inlined into it."""
     wanted = one.name if one.role == INLINED else ""
     lines: dict[str, int] = {}
-    for row in one.rows.tolist():
-        for place in found.places[row]:
-            if place.function == wanted:
-                lines[place.file] = min(lines.get(place.file, place.line), place.line)
+    chains = {id(places): places for places in map(found.places.__getitem__, one.rows.tolist())}
+    for file, line, function in chain.from_iterable(chains.values()):
+        if function == wanted and (file not in lines or line < lines[file]):
+            lines[file] = line
     return next(iter(lines.items()), ("", -1))

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.bodies import Body, LaunchCode
-from ncu_roofline.analyses.source.columns import WITHIN, WORKS
+from ncu_roofline.analyses.source.code import Body, LaunchCode
+from ncu_roofline.analyses.source.columns import INT32, WITHIN, WORKS
 from ncu_roofline.analyses.source.counts import Counts, FloatArray, IntArray
 from ncu_roofline.facts import OpcodeWork, kind_of, load_opcodes
+from ncu_roofline.facts.code_limits import INLINED_LETTERS
 from ncu_roofline.facts.source_counters import COUNTED
-from ncu_roofline.model.work import HALF
+from ncu_roofline.model.halves import HALF
 from ncu_roofline.sass.instructions import SIZE
 from ncu_roofline.sass.lines import Place
 from ncu_roofline.texts import shorten
@@ -70,11 +71,12 @@ class Instructions:
         return np.cumsum([0, *(len(body.flow.loops) for body in self.code.bodies)]).astype(np.int64)
 
     def _inlined(self) -> list[str]:
-        known = {
-            places: shorten(WITHIN.join(f"{one.file}:{one.line}" for one in places[1:]), _LONGEST)
-            for places in set(self.places)
-        }
-        return [known[places] for places in self.places]
+        each = {id(places): places for places in self.places}  # rows of one line mostly share it, and comparing takes long
+        distinct = set(each.values())
+        longest = min(_LONGEST, INLINED_LETTERS // max(1, len(distinct)))
+        texts = {one: shorten(WITHIN.join(f"{place.file}:{place.line}" for place in one[1:]), longest) for one in distinct}
+        known = {name: texts[one] for name, one in each.items()}
+        return [known[id(places)] for places in self.places]
 
     @cached_property
     def _owned(self) -> tuple[tuple[str, ...], IntArray]:
@@ -103,6 +105,13 @@ class Instructions:
         """For each row the position of its function in `owners`."""
         return self._owned[1]
 
+    def texts(self) -> list[str]:
+        """Whole instructions, "" where they are not known."""
+        found: list[str] = []
+        for body, texts in zip(self.code.bodies, self.code.texts(), strict=False):
+            found += [texts.get(one.offset, "") for one in body.instructions]
+        return [*found, *[""] * (len(self) - len(found))]
+
     @cached_property
     def columns(self) -> dict[str, Any]:
         """The columns that say what and where each is."""
@@ -113,7 +122,6 @@ class Instructions:
         known = ~self.outside
         starts = np.array([body.address for body in bodies] + [0], dtype=np.int64)
         offset[known] = (self.address - starts[self.body])[known]
-        texts = chain.from_iterable((body.code.texts.get(one.offset, "") for one in body.instructions) for body in bodies)
         missing = len(self) - int(self.starts[-1])
         return {
             "function": [names[one] for one in self.body.tolist()],
@@ -121,7 +129,6 @@ class Instructions:
             "address": self.address,
             "offset": offset,
             "opcode": self.opcodes,
-            "sass": [*texts, *[""] * missing],
             "kind": self.kinds,
             "file": [one.file if one else "" for one in inner],
             "line": [one.line if one else -1 for one in inner],
@@ -217,13 +224,13 @@ def work_columns(
     NaN where a weight or the count is not known, and outside of the code; 0 where nothing was executed.
     """
     size = len(opcodes)
-    weight = {kind: np.zeros(size) for kind in WORKS}
+    weight = {kind: np.zeros(size) for kind in (*WORKS, INT32)}
     per_warp = np.zeros(size, dtype=bool)
     for row, opcode in enumerate(opcodes):
         work = weights.of(opcode) if opcode else opcode
         if isinstance(work, str):
             mine = kind_of(work) if work else ""
-            for kind in (mine,) if mine in WORKS else WORKS:
+            for kind in (mine,) if mine in weight else weight:
                 weight[kind][row] = math.nan
         elif work is not None and not work.conversion and (kind := work.precision.partition(".")[0]) in weight:
             weight[kind][row] = work.weight
@@ -233,6 +240,6 @@ def work_columns(
     result = {}
     for kind, one in weight.items():
         result[f"work_{kind}"] = np.where((one == 0) | idle, 0.0, numbers * one)
-    result["work"] = np.sum(list(result.values()), axis=0)
+    result["work"] = np.sum([result[f"work_{kind}"] for kind in WORKS], axis=0)
     unknown = [opcode for row, opcode in enumerate(opcodes) if opcode and isinstance(weights.of(opcode), str) and not idle[row]]
     return result, tuple(dict.fromkeys(unknown))

@@ -33,5 +33,11 @@ def line_columns(sums: Sums, texts: Mapping[str, Sequence[str]], *, outermost: b
     }
 
 
+def has_lines(lines: Mapping[str, Any]) -> bool:
+    """Whether warps were counted at some line of the source, by the frame of lines; where not, instructions are shown."""
+    line, executed, samples = (np.asarray(lines[name]) for name in ("line", "executed", "samples"))
+    return bool(np.any((line > 0) & ((executed != 0) | (samples > 0))))
+
+
 def _text(lines: Sequence[str], line: int) -> str:
     return lines[line - 1] if 0 < line <= len(lines) else ""

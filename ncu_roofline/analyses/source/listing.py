@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ncu_roofline.analyses.source.shown import MEASURES, Launch, Row
+from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row
 
 _EQUAL = 1e-9  # sums that differ by less of the whole do so by rounding
 

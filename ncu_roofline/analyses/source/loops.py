@@ -11,9 +11,9 @@ import numpy as np
 
 from ncu_roofline.analyses.source.calls import Calls
 from ncu_roofline.analyses.source.counts import FloatArray
-from ncu_roofline.analyses.source.entries import entries_and_trips
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.sums import Sums
+from ncu_roofline.analyses.source.trips import entries_and_trips
 from ncu_roofline.sass.lines import Place
 
 _INSIDE = 0.9

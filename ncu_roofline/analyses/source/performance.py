@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncu_roofline.analyses.source.columns import WORKS
+from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.totals import Counter, Totals
 from ncu_roofline.facts import Spec
@@ -16,6 +16,7 @@ from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.work import demands, loads_constants
 
+_NAMES = {FLOPS: "floating-point", INTEGERS: "INT32"}
 OVERLAP = "samples of warps overlap: this code would stand above what is attainable"
 
 
@@ -33,18 +34,33 @@ class Demanded:
 
 @dataclass(frozen=True)
 class LaunchRoofs:
-    """What a launch's roofs allow: its run time (s), the roof of L1 (byte/s), and what its work asks of the pipes."""
+    """What a launch's roofs allow: its run time (s), the roof of L1 (byte/s), and what its operations ask of the pipes.
+
+    ``bound``: id of the roof or unit that limits it by its verdict, "" if none does.
+    """
 
     seconds: float
     l1: float
     demanded: tuple[Demanded, ...]
     constants: bool
     """Whether what looks like half-precision arithmetic loads constants, as the model tells by the opcodes executed."""
+    bound: str
 
     @property
     def unit(self) -> str:
-        """What the launch's work counts: op where all of it is of integers, else flop."""
-        return "op" if self.demanded and all(one.unit == "op" for one in self.demanded) else "flop"
+        """What the launch's work counts: op where all of it is of integer tensor instructions, else flop."""
+        units = {one.unit for one in self.demanded if one.kind != INT32}
+        return "op" if units == {"op"} else "flop"
+
+    def performance_of(self, whole: Mapping[str, float]) -> str:
+        """The column of the operations that performance counts: INT32's where they limit the launch or are all that it does.
+
+        ``whole``: sums over the instructions; where work is unknown, what the kernel's counters say of it stands in.
+        """
+        kinds = {one.kind for one in self.demanded}
+        works = bool(kinds - {INT32}) if math.isnan(whole[FLOPS]) else whole[FLOPS] > 0
+        integers = INT32 in kinds or whole[INTEGERS] > 0
+        return INTEGERS if integers and (self.bound == INT32 or not works) else FLOPS
 
     def counters(self) -> dict[str, Counter]:
         """The operations of the launch by kind."""
@@ -62,7 +78,7 @@ class LaunchRoofs:
         Of each kind it is taken to be mixed of precisions and families as the launch's ``totals`` are.
         """
         busy: dict[str, float] = {}
-        for one in self.demanded:
+        for one in (one for one in self.demanded if one.kind in work):
             share = work[one.kind] / totals[one.kind] if totals[one.kind] > 0 else 0.0
             busy[one.pipe] = busy.get(one.pipe, 0.0) + one.seconds * share
         covered = {one.kind for one in self.demanded}
@@ -72,11 +88,11 @@ class LaunchRoofs:
         return sum(work.values()) / longest if longest > 0 else math.nan
 
 
-def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec) -> list[LaunchRoofs]:
-    """Those of each launch."""
+def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]) -> list[LaunchRoofs]:
+    """Those of each launch; ``bound``: ids of what limits them, as of `LaunchRoofs`."""
     l1 = roofs.bandwidth().get(spec.chain[0])
     constants = loads_constants(m)
-    found = [one for one in demands(m, spec, roofs.compute()) if one.precision.id.partition(".")[0] in WORKS]
+    found = [one for one in demands(m, spec, roofs.compute()) if one.precision.id.partition(".")[0] in (*WORKS, INT32)]
     return [
         LaunchRoofs(
             seconds=float(m.seconds[row]),
@@ -94,6 +110,7 @@ def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec) -> list[LaunchRoofs]
                 if one.work[row] > 0
             ),
             constants=bool(constants[row]),
+            bound=bound[row],
         )
         for row in range(len(m))
     ]
@@ -106,34 +123,37 @@ def _metrics(m: Measurements, precision: str, row: int) -> str:
 
 
 def performance_columns(
-    loops: Mapping[str, Any], roofs: LaunchRoofs, totals: Totals, sums: Mapping[str, float]
+    loops: Mapping[str, Any], roofs: LaunchRoofs, totals: Totals, sums: Mapping[str, float], counted: str
 ) -> dict[str, Any]:
     """Performance, what it is at least, what is attainable, and why there is none, for each row of the loops.
 
-    ``sums``: operations of the launch by ``work_KIND``, as its pipes did them: those of loads of constants, too.
+    ``sums``: operations of the launch by ``work_KIND``; ``counted``: the column of those that performance counts.
     """
-    rows = [_performance(loops, row, roofs, totals, sums) for row in range(len(loops["loop"]))]
+    rows = [_performance(loops, row, roofs, totals, sums, counted) for row in range(len(loops["loop"]))]
     names = ("performance", "performance_least", "attainable", "notes")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def _performance(
-    loops: Mapping[str, Any], row: int, roofs: LaunchRoofs, totals: Totals, sums: Mapping[str, float]
+    loops: Mapping[str, Any], row: int, roofs: LaunchRoofs, totals: Totals, sums: Mapping[str, float], counted: str
 ) -> tuple[float, float, float, str]:
-    work, share, intensity = (float(loops[name][row]) for name in ("work", "share_samples", "intensity"))
-    trusted = totals.fits("work") and roofs.seconds > 0
+    work, share, intensity = (float(loops[name][row]) for name in (counted, "share_samples", INTENSITIES[counted]))
+    trusted = totals.fits(counted) and roofs.seconds > 0
     least = work / roofs.seconds if trusted else math.nan
-    compute = roofs.compute({kind: float(loops[f"work_{kind}"][row]) for kind in WORKS}, {k: sums[f"work_{k}"] for k in WORKS})
+    kinds = WORKS if counted == FLOPS else (INT32,)
+    compute = roofs.compute({kind: float(loops[f"work_{kind}"][row]) for kind in kinds}, {k: sums[f"work_{k}"] for k in kinds})
     attainable = min(compute, intensity * roofs.l1)
     speed = work / (share * roofs.seconds) if share > 0 and trusted else math.nan
     reasons = (
         (loops["loop"][row] == OUTSIDE, "outside of the report's code"),
         (loops["loop"][row] == NOWHERE, "no loop"),
-        (not work > 0, "no floating-point work known" if math.isnan(work) else "no floating-point work"),
+        (loops["executed"][row] == 0, "never executed"),
+        (not work > 0, f"no {_NAMES[counted]} work{' known' if math.isnan(work) else ''}"),
         (not math.isfinite(share), "no samples of warps"),
         (share < MOST_OF_TIME, f"holds less than {100 * MOST_OF_TIME:g} % of the samples, and those of different code overlap"),
         (totals.mixed, "counts and counters are of different launches"),
         (totals.cut, "samples tell of the first part of the run only: their buffer was full"),
+        (totals.miscounted, "samples don't fit the kernel's counter of them"),
         (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
         (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
         (not math.isfinite(attainable), "roofs unknown"),

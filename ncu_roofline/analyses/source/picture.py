@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.analyses.hierarchical.answer import limited
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes
 from ncu_roofline.analyses.hierarchical.looks import level_colour
-from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
-from ncu_roofline.analyses.source.page_chart import chart_of, kinds_of
-from ncu_roofline.analyses.source.page_data import counted_of, heads_of, rows_of
+from ncu_roofline.analyses.source.chart import chart_of
+from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
+from ncu_roofline.analyses.source.page.data import heading
+from ncu_roofline.analyses.source.text_cells import line_text, place_text
+from ncu_roofline.facts.thresholds import MOST_OF_TIME
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import fitted, measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import DEFAULT, Paper
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
-from ncu_roofline.texts import clean, shorten
+from ncu_roofline.sass.instructions import SIZE
+from ncu_roofline.texts import clean, conjoined, listed, shorten
+from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +32,15 @@ if TYPE_CHECKING:
 
 _PANEL, _LEFT, _FOOT, _GAP = (196.0, 200.0), 44.0, 30.0, 16.0  # points: axes, and around them
 _ROW, _LINES = 11.4, 16  # points of a line in the list; how many there are
+_NOTE_LINES = 7
 _BAR = 34.0
 _SMALL, _LABEL = 6.2, 6.2
 _PAPER = Paper(font=7.0)
 _DOT, _DIAMOND = 5.0, 7.0
-_LOOPS = "Diamonds: loops that hold most of the samples, by traffic at L1."
+_DEAR = 8.0  # price of covering a dot: names of loops that would are cut to their numbers
+_LOOPS = "Diamonds: loops that hold most of the samples, by their traffic at L1"
+_NEARLY_ALL = 0.995  # of what is counted: together the bars are told to be that much below it
+_FAR = 45.0  # points from a diamond to its name at most
 _EXECUTED = {"executed": "warp instructions executed there", "threads": "thread instructions executed there"}
 
 
@@ -53,24 +64,25 @@ def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi
     from matplotlib.figure import Figure
 
     colours, measure, width = THEMES[theme], measurer(), DEFAULT.width
-    heads = heads_of(frames)
-    hottest = _hottest(frames, next(iter(heads))) if heads else _Hottest("", "", ())
-    rows = rows_of(frames.loop_columns, next(iter(heads))) if heads else []
-    loops = [row for row in rows if row["loop"] >= 0 and row["performance"] > 0]
-    lines = wrapped(_notes(hottest, len(heads), diamonds=bool(loops)), _SMALL, width - 2 * DEFAULT.edge, 2, measure)
+    found = longest_first(launches(frames))
+    launch = found[0] if found else None
+    hottest = _hottest(launch) if launch else _Hottest("", "", ())
+    loops = _loops(launch) if launch else []
+    chart = chart_of(launch) if launch else {}
+    said = [*frames.caveats(), _limit(launch), *_notes(hottest, len(found), chart, loops), *_without_diamonds(launch)]
+    lines = wrapped(said, _SMALL, width - 2 * DEFAULT.edge, _NOTE_LINES, measure)
     head, foot = header_height(1, DEFAULT) + 6, 8.0 + 8.6 * len(lines)
     height = head + _PANEL[1] + _FOOT + foot
     made = Figure(figsize=(width / 72, height / 72), dpi=dpi or DEFAULT.dpi, facecolor=colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
     sheet = sheet_over(made, width, height)
-    key, said = next(iter(heads.items()), (None, {"kernel": "", "facts": ["no launch has counts by instruction"]}))
-    about = " \N{MIDDLE DOT} ".join(said["facts"])
-    put_header(sheet, clean(title) or f"Source roofline of {said['kernel']}".removesuffix(" of "), about, colours, measure)
+    about = heading(launch) if launch else {"kernel": "", "facts": ["no launch has counts by instruction"]}
+    name = clean(title) or f"Source roofline of {about['kernel']}".removesuffix(" of ")
+    put_header(sheet, name, " \N{MIDDLE DOT} ".join(about["facts"]), colours, measure)
     for index, line in enumerate(reversed(lines)):
         put_text(sheet, DEFAULT.edge, 5 + 8.6 * index, line, _SMALL, colours.faint, va="bottom")
-    if key is None:
+    if launch is None:
         return made
-    chart = chart_of(frames.roofline, key, kinds_of(rows))
     place = (_LEFT / width, (foot + _FOOT) / height, _PANEL[0] / width, _PANEL[1] / height)
     _draw_roofline(made.add_axes(place, facecolor="none"), chart, loops, colours, measure)
     left = _LEFT + _PANEL[0] + _GAP
@@ -81,40 +93,70 @@ def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi
 render_png, render_svg, render_pdf = pictures(figure)
 
 
-def _notes(hottest: _Hottest, launches: int, *, diamonds: bool) -> list[str]:
+def _loops(launch: Launch) -> list[Row]:
+    """The loops that have a performance, with the intensity of what it counts."""
+    rows = launch.rows("loops")
+    pairs = zip(rows, launch.intensities(rows), strict=True)
+    return [{**row, "intensity": one} for row, one in pairs if row["loop"] >= 0 and row["performance"] > 0]
+
+
+def _notes(hottest: _Hottest, launches: int, chart: Mapping[str, Any], loops: Sequence[Row]) -> list[str]:
+    speeds = [f"{loop['loop']}: {format_value(loop['performance'], chart['axes'][2], 3)}" for loop in loops]
+    levels = [chart["levels"][dot["level"]][0] for dot in chart.get("dots", ())]
+    together = math.fsum(share for *_, share in hottest.rows)
+    rest = f", together {100 * together:.0f} % of them" if together < _NEARLY_ALL else ""
     return [
-        f"Bars: share of the {hottest.of}." if hottest.rows else "",
-        _LOOPS if diamonds else "",
+        f"Bars: share of the {hottest.of}{rest}." if hottest.rows else "",
+        f"{_LOOPS} ({listed(speeds)})." if loops else "",
+        f"Round dots: the kernel by its traffic at {conjoined(levels)}, in the colours of these roofs." if levels else "",
         f"The launch of {launches} that took longest; the page has all." if launches > 1 else "",
     ]
 
 
-def _hottest(frames: SourceRoofline, key: tuple[str, int, str, str]) -> _Hottest:
-    """The lines with most samples, else most instructions, in the order of files and lines; without lines the loops."""
-    lines = sorted(
-        (row for row in rows_of(frames.line_columns, key) if row["line"] > 0), key=lambda row: (row["file"], row["line"])
-    )
-    rows = lines or [row for row in rows_of(frames.loop_columns, key) if row["loop"] >= 0]
+def _limit(launch: Launch | None) -> str:
+    """What limits the kernel: why dots may stand below their roof though nothing is to be gained."""
+    said = f"{limited(launch.usage)}." if launch and launch.usage and launch.usage.verdict else ""
+    return said[:1].upper() + said[1:]
+
+
+def _without_diamonds(launch: Launch | None) -> list[str]:
+    """Why loops have no performance: those that hold most of what is counted, or where none has a performance all."""
+    rows = [row for row in launch.rows("loops") if row["loop"] >= 0 and row["executed"] != 0] if launch else []
+    least = MOST_OF_TIME if any(row["performance"] > 0 for row in rows) else 0.0
+    why: dict[str, list[str]] = {}
+    for row in rows:
+        share = row["share_samples"] if row["share_samples"] >= 0 else row["share_executed"]
+        if row["notes"] and not row["performance"] > 0 and share >= least:
+            why.setdefault(clean(row["notes"]), []).append(str(row["loop"]))
+    return [f"No diamond of loop{'s' if len(loops) > 1 else ''} {listed(loops)}: {note}." for note, loops in why.items()]
+
+
+def _hottest(launch: Launch) -> _Hottest:
+    """The lines with most samples, else most instructions, in the order of files and lines, then code without line.
+
+    A launch without lines has its loops instead.
+    """
+    lines = sorted(launch.rows("lines"), key=lambda row: (row["line"] < 0, row["file"], row["line"]))
+    rows = lines if launch.has_lines else [row for row in launch.rows("loops") if row["loop"] >= 0]
+    functions = {row["function"]: row["name"] for row in launch.rows("functions")}
     sampled = any(row["share_samples"] > 0 for row in rows)
-    counted = counted_of(rows)
-    total = sum(row[counted] for row in rows if row[counted] > 0)
-    shares = [row["share_samples"] if sampled else row[counted] / total if total else 0.0 for row in rows]
-    hottest = sorted((place for place, share in enumerate(shares) if share > 0), key=lambda place: -shares[place])[:_LINES]
-    kept = [rows[place] for place in sorted(hottest)]
-    files = files_apart(row["file"] for row in kept)
-    found = zip(kept, (shares[place] for place in sorted(hottest)), strict=True)
+    share = "share_samples" if sampled else "share_executed"
+    most = sorted((place for place, row in enumerate(rows) if row[share] > 0), key=lambda place: -rows[place][share])[:_LINES]
+    kept = [rows[place] for place in sorted(most)]
+    names = {launch.frames.called(row["file"]) for row in kept if row["file"]}
+    only = "".join(names) if len(names) == 1 else ""
     return _Hottest(
-        next(iter(files.values())) if len(files) == 1 else "",
-        "samples that found warps there" if sampled else _EXECUTED[counted],
-        [(_where(row, files), clean(row.get("text", "")), share) for row, share in found],
+        only,
+        "samples that found warps there" if sampled else _EXECUTED[launch.counted],
+        [(_where(row, launch, named=not only), line_text(row, functions) if "line" in row else "", row[share]) for row in kept],
     )
 
 
-def _where(row: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """A line, with its file where there are several; a loop by its place in the code."""
+def _where(row: Row, launch: Launch, *, named: bool) -> str:
+    """A line, ``named`` by its file where there are several, or that it is none; a loop by its place in the code."""
     if "line" not in row:
-        return f"loop {row['header']:#x} to {row['end']:#x}"
-    return f"{files[row['file']]}:{row['line']}" if len(files) > 1 else f"line {row['line']}"
+        return f"loop {row['loop']}: {row['header']:#x} to {row['end'] - SIZE:#x}"
+    return place_text(row["file"], row["line"], launch.frames.called) if named or row["line"] <= 0 else f"line {row['line']}"
 
 
 def _draw_lines(sheet: Axes, place: tuple[float, float, float], hottest: _Hottest, colours: Theme, measure: Measure) -> None:
@@ -139,9 +181,7 @@ def _draw_lines(sheet: Axes, place: tuple[float, float, float], hottest: _Hottes
             put_text(sheet, at + room + 6, y, shown, _SMALL, colours.text, va="center_baseline")
 
 
-def _draw_roofline(
-    axes: Axes, chart: Mapping[str, Any], loops: Sequence[Mapping[str, Any]], colours: Theme, measure: Measure
-) -> None:
+def _draw_roofline(axes: Axes, chart: Mapping[str, Any], loops: Sequence[Row], colours: Theme, measure: Measure) -> None:
     roofs = [
         {**roof, "colour": level_colour(roof["level"], colours) if roof["level"] else colours.compute}
         for roof in chart["roofs"]
@@ -164,12 +204,13 @@ def _draw_roofline(
     _draw_dots(axes, chart, loops, view, obstacles, colours)
     for roof in roofs:
         _label_roof(axes, roof, view, (top, steepest), obstacles, colours, measure)
-    for loop in sorted(loops, key=lambda row: -row["share_samples"])[:4]:
-        _label_loop(axes, loop, view, obstacles, colours, measure)
+    for loop in sorted(loops, key=lambda row: -row["share_samples"]):
+        if view.holds(loop["intensity"], loop["performance"]):
+            _label_loop(axes, loop, view, obstacles, colours, measure)
 
 
 def _draw_dots(
-    axes: Axes, chart: Mapping[str, Any], loops: Sequence[Mapping[str, Any]], view: View, obstacles: Obstacles, colours: Theme
+    axes: Axes, chart: Mapping[str, Any], loops: Sequence[Row], view: View, obstacles: Obstacles, colours: Theme
 ) -> None:
     """Diamonds of the loops, then the kernel's dots in the colours of their levels."""
     rows = [(loop, "D", chart["nearest"], _DIAMOND, "loop") for loop in loops]
@@ -180,8 +221,8 @@ def _draw_dots(
             continue
         edge = colours.text if kind == "loop" else colours.ground
         hue = level_colour(level, colours)
-        axes.plot([x], [y], ls="none", marker=marker, ms=size, mfc=hue, mec=edge, mew=0.7, zorder=6, gid=kind)
-        obstacles.add(Box(view.x(x), view.y(y), size + 1, size + 1), 1.0)
+        axes.plot([x], [y], ls="none", marker=marker, ms=size, mfc=hue, mec=edge, mew=0.7, zorder=8, gid=kind)
+        obstacles.add(Box(view.x(x), view.y(y), size + 1, size + 1), _DEAR)
 
 
 def _label_roof(
@@ -205,14 +246,30 @@ def _label_roof(
             return
 
 
-def _label_loop(
-    axes: Axes, loop: Mapping[str, Any], view: View, obstacles: Obstacles, colours: Theme, measure: Measure
-) -> None:
+def _label_loop(axes: Axes, loop: Row, view: View, obstacles: Obstacles, colours: Theme, measure: Measure) -> None:
+    """Its number with its lines, or alone where there is no room for more."""
     x, y = view.x(loop["intensity"]), view.y(loop["performance"])
-    lines = f"lines {loop['first_line']} to {loop['last_line']}" if loop["first_line"] > 0 else f"loop {loop['header']:#x}"
-    box = obstacles.place(layout.around(x, y, *measure(lines, _LABEL), 7, reach=4), margin=0.6, limit=4.0)
-    if box:
-        _text(axes, lines, box, view, colours.text, colours)
+    for name, limit in ((_loop_name(loop), _DEAR), (str(loop["loop"]), math.inf)):
+        places = layout.callouts(x, y, *measure(name, _LABEL), _DIAMOND, _FAR)
+        if box := obstacles.place(places, margin=0.6, limit=limit, dot=(x, y)):
+            _draw_leader(axes, layout.leader(x, y, box), view, colours)
+            _text(axes, name, box, view, colours.text, colours)
+            return
+
+
+def _draw_leader(axes: Axes, ends: Sequence[tuple[float, float]] | None, view: View, colours: Theme) -> None:
+    """A thin line from a diamond to a name that does not stand beside it."""
+    if ends:
+        xs, ys = zip(*((x / view.width, y / view.height) for x, y in ends), strict=True)
+        axes.plot(xs, ys, transform=axes.transAxes, lw=0.6, color=colours.faint, zorder=5, gid="leader")
+
+
+def _loop_name(loop: Row) -> str:
+    """``0: lines 280-306``."""
+    first, last = loop["first_line"], loop["last_line"]
+    if first <= 0:
+        return f"{loop['loop']}: {loop['header']:#x}"
+    return f"{loop['loop']}: lines {first}-{last}" if last > first else f"{loop['loop']}: line {first}"
 
 
 def _text(axes: Axes, text: str, box: Box, view: View, colour: str, colours: Theme) -> None:

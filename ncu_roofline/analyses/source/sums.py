@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import COUNTS
+from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS, INTENSITIES
 from ncu_roofline.analyses.source.counts import SELECTED, FloatArray, IntArray
 from ncu_roofline.analyses.source.instructions import INTEGER, Instructions, issued_by
 
@@ -22,6 +22,8 @@ class Sums:
         self.instructions = instructions
         self.whole = {name: float(values.sum()) for name, values in instructions.counts.items()} | dict(of_all)
         """What shares are of."""
+        self.lanes = "threads" if np.isnan(instructions.counts["active"]).all() else "active"
+        """What lanes are counted by: threads with a true predicate where those that are active were not counted."""
         self.stalls = {reason: every for reason, (every, _) in instructions.stalls.items() if reason != SELECTED}
 
     def by(self, index: IntArray, groups: int) -> dict[str, FloatArray]:
@@ -40,16 +42,17 @@ class Sums:
 
     def table(self, counts: Mapping[str, FloatArray], stalls: Mapping[str, FloatArray]) -> dict[str, Any]:
         """The columns of counts and shares."""
-        whole = self.whole
+        whole, asked = self.whole, counts["requested"] + counts["local"]
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = {
                 "share_samples": counts["samples"] / whole["samples"],
                 "share_work": counts["work"] / whole["work"],
+                "share_int32": counts[INTEGERS] / whole[INTEGERS],
                 "share_requested": counts["requested"] / whole["requested"],
                 "share_excess": np.maximum(counts["requested"] - counts["ideal"], 0) / whole["requested"],
-                "intensity": counts["work"] / (counts["requested"] + counts["local"]),
+                **{name: counts[work] / asked for work, name in INTENSITIES.items()},
                 "share_integer": counts[INTEGER] / counts[issued_by(self.instructions.counts)],
-                "lanes": counts["active"] / counts["executed"],
+                "lanes": counts[self.lanes] / counts["executed"],
             }
         finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
         return {name: counts[name] for name in COUNTED} | finite | _hottest(stalls, counts["samples"])

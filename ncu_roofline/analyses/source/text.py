@@ -9,10 +9,13 @@ from functools import partial
 
 from ncu_roofline.analyses.hierarchical.answer import limited
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.usage import Usage, percent, usages
+from ncu_roofline.analyses.hierarchical.style import label_of
+from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.analyses.source.columns import INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, longest_first
 from ncu_roofline.analyses.source.listing import listing
-from ncu_roofline.analyses.source.shown import MEASURES, Launch, Row, launches, share_text
+from ncu_roofline.analyses.source.text_cells import share_text
 from ncu_roofline.analyses.source.text_tables import (
     How,
     fitted,
@@ -26,8 +29,9 @@ from ncu_roofline.analyses.source.text_tables import (
     marked,
     only_file,
 )
+from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.metric_names import braced
-from ncu_roofline.facts.thresholds import COMPLETE, INTEGER_SHARE
+from ncu_roofline.facts.thresholds import COMPLETE, INTEGER_SHARE, SAMPLES_MIN
 from ncu_roofline.rendering.table import Table, blocks_text, bullets, escape, markdown, markdown_document, terminal, wrapped
 from ncu_roofline.texts import clean, listed, shorten
 from ncu_roofline.units import format_value
@@ -84,15 +88,15 @@ def text_table(
 ) -> str:
     """All launches for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out.
 
-    ``by``: one of BY, whose table alone is shown; ``rows`` of each table, 0 for all; ``sort`` one of MEASURES.
+    ``by``: one of BY, whose table alone is shown; ``rows`` of each table, 0 for all; ``sort`` one of RANKED.
     """
     width = max(width, _WIDTH_MIN)
     blocks: list[Iterable[str]] = []
-    for launch in launches(frames):
+    for launch in longest_first(launches(frames)):
         head, *said = sentences(launch)
         blocks.append([*wrapped(head, width, "    "), *_below(said, width)])
         blocks += [_lines(part, width, color) for part in parts(launch, by, rows, sort, ascii_only)]
-    return blocks_text([*blocks, wrapped(_notes(frames), width, "  ")], ascii_only)
+    return blocks_text([*blocks, wrapped(frames.caveats(), width, "  ")], ascii_only)
 
 
 def _lines(part: Part, width: int, color: bool) -> Iterator[str]:
@@ -106,11 +110,6 @@ def _lines(part: Part, width: int, color: bool) -> Iterator[str]:
         yield from wrapped(note, width, "  ")
 
 
-def _notes(frames: SourceRoofline) -> list[str]:
-    """What a reader must know of the counts, as sentences."""
-    return [f"{note[:1].upper()}{note[1:]}." for note in map(clean, frames.notes)]
-
-
 def _below(sentences: Iterable[str], width: int) -> Iterator[str]:
     """Sentences that belong to the line above."""
     for one in sentences:
@@ -120,41 +119,39 @@ def _below(sentences: Iterable[str], width: int) -> Iterator[str]:
 def render_md(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> bytes:
     """The same for GitHub and GitLab, tables complete."""
     blocks = [f"# {escape(title or 'Roofline of source lines and loops')}"]
-    for launch in launches(frames):
+    for launch in longest_first(launches(frames)):
         head, *said = sentences(launch)
         blocks += [f"## {escape(head)}", bullets(said)]
         for part in parts(launch, by, rows, sort):
             told = f"{escape(part.heading[:-1])}:" if part.heading.endswith(":") else escape(part.heading)
-            blocks += [f"### {part.name}" if part.name else "", told, bullets(part.sentences)]
+            blocks += [f"### {escape(part.name)}" if part.name else "", told, bullets(part.sentences)]
             blocks += [markdown(marked(part.table)) if part.table else "", bullets(part.notes)]
-    return markdown_document([*blocks, bullets(_notes(frames))])
+    return markdown_document([*blocks, bullets(frames.caveats())])
 
 
 def sentences(launch: Launch) -> list[str]:
     """Which launch it is and what limits it; then where the counts are from and what of them has no line."""
-    usage = _usage(launch)
+    usage = launch.usage
     time = format_value(usage.seconds, "second", 3) if usage and usage.seconds > 0 else ""
-    where = f"launch {launch.launch} of {clean(launch.report)}, {clean(launch.device)}"
+    where = f"launch {launch.launch} of {clean(launch.report_name)}, {clean(launch.device)}"
     head = ", ".join(filter(None, (clean(launch.kernel), time, where)))
     verdict = f"{limited(usage)}." if usage and usage.verdict else ""
     return [head, *([f"{verdict[0].upper()}{verdict[1:]}"] if verdict else []), *_integer(launch), *_sources(launch)]
 
 
-def _usage(launch: Launch) -> Usage | None:
-    """The row of the launch in the roofline of the kernels."""
-    found = usages(launch.frames.roofline).values()
-    return next((one for one in found if (one.report, one.launch) == (launch.report, launch.launch)), None)
-
-
 def _integer(launch: Launch) -> Iterator[str]:
-    """What of a kernel is integer arithmetic, which no other share tells, if it is much."""
+    """What performance counts where that is integer work; what of a kernel is integer arithmetic, if it is much."""
     rows = [row for row in launch.rows("functions") if row["role"] in ("kernel", "called")]
-    counts = "executed" if any(row["executed"] > 0 for row in rows) else "threads"
+    counts = launch.counted
     whole = math.fsum(row[counts] for row in rows if row[counts] > 0)
     share = math.fsum(row[counts] * row["share_integer"] for row in rows if row[counts] > 0) / whole if whole > 0 else 0.0
-    if share >= INTEGER_SHARE:
-        of = "warp" if counts == "executed" else "thread"
-        yield f"{percent(share)} of its {of} instructions are integer arithmetic, which `work` leaves out."
+    said = f"{percent(share)} of its {'warp' if counts == EXECUTED else 'thread'} instructions are integer arithmetic"
+    if launch.works == INTEGERS:
+        other = any(row["work"] > 0 for row in rows)
+        why = "which limit it; `work` has its other operations" if other else "as it does no floating-point work"
+        yield f"{launch.intensity} and performance count INT32 operations, {why}. {said}."
+    elif share >= INTEGER_SHARE:
+        yield f"{said}, which `work` leaves out."
 
 
 def _sources(launch: Launch) -> Iterator[str]:
@@ -163,10 +160,12 @@ def _sources(launch: Launch) -> Iterator[str]:
     lines = launch.rows("lines")
     named = [row for row in lines if row["line"] > 0]
     samples = [row["samples"] for row in launch.rows("functions") if row["role"] != "inlined" and row["samples"] >= 0]
-    facts = [plural(count, "instruction") if count else "no code in the report"]
+    facts = [plural(count, "instruction") if count else "code unknown"]
     facts += [plural(len(functions), "function")] if len(functions) > 1 else []
-    facts += [_lines_known(named) if named else "no source lines (compile with -lineinfo)"]
-    facts += [f"{math.fsum(samples):,.0f} samples" if samples else "no samples"]
+    facts += [_lines_known(named) if named else f"no source lines{' (compile with -lineinfo)' if count else ''}"]
+    total = math.fsum(samples)
+    few = f" (under {SAMPLES_MIN}: too few to tell where warps wait)" if 0 < total < SAMPLES_MIN else ""
+    facts += [f"{total:,.0f} samples{few}" if samples else "no samples"]
     yield f"{'; '.join(facts)}."
 
 
@@ -221,11 +220,19 @@ def _loops(launch: Launch, how: How) -> Iterator[Part]:
             notes.setdefault(clean(row["notes"]), []).append(row["loop"])
     said = [f"{_numbered(loops, len(executed))}: {note}." for note, loops in notes.items()]
     idle = len(rows) - len(executed)
+    said += _against_l1(launch, executed)
     said += [f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown."] if idle else []
     file = only_file(loop_rows(launch, how), launch)
     of = f" of {file}" if file else ""
     made = loop_table(launch, how, file)
     yield Part(f"Loops{of}, with all that is inside them:", f"Loops{of}", made, (*_left_out(len(executed), how), *said))
+
+
+def _against_l1(launch: Launch, loops: Iterable[Row]) -> Iterator[str]:
+    """That loops stand against roofs that are not what binds their kernel."""
+    bound = launch.usage.limit if launch.usage and launch.usage.verdict.startswith("memory:") else ""
+    if bound in load_spec().chain[1:] and any(loop["performance"] > 0 for loop in loops):
+        yield f"Bytes of {label_of(bound)}, which binds the kernel, are known of it alone: loops stand against the roof of L1."
 
 
 def _numbered(loops: Sequence[int], count: int) -> str:
@@ -237,7 +244,7 @@ def _numbered(loops: Sequence[int], count: int) -> str:
 
 def _lines_of(launch: Launch, how: How, name: str = "lines") -> Iterator[Part]:
     rows = [row for row in launch.rows(name) if row["executed"] != 0 or row["samples"] > 0]
-    if not any(row["line"] > 0 for row in rows):  # then instructions are what there is to see
+    if not launch.has_lines:  # then instructions are what there is to see
         yield Part("It has no source lines: its instructions stand in their place.")
         yield from _instructions(launch, replace(how, rows=_INSTRUCTIONS if how.rows == _LINES else how.rows))
         return
@@ -263,7 +270,9 @@ def _instructions(launch: Launch, how: How) -> Iterator[Part]:
     name = shorten(clean(names[found.function]), 100) if found.function else "code outside of the report"
     about = f"Instructions of {name} in the order of their addresses"
     left = f"{found.before:,} before and {found.behind:,} behind are left out: --all shows them"
-    part = f", the hottest stretch with {share_text(share)} of the {MEASURES[how.measure].noun}"
+    measure = MEASURES[how.measure]
+    saved = f", the hottest stretch: better addresses would save {share_text(share)} of the {measure.saved} here"
+    part = saved if measure.saved else f", the hottest stretch with {share_text(share)} of the {measure.noun}"
     whole = not found.before + found.behind
     named = () if any(row["sass"] for row in found.rows) else (_OWN_NAMES,)
     made = instruction_table(launch, found.rows, how)
@@ -286,12 +295,14 @@ def _left_out(count: int, how: How) -> tuple[str, ...]:
 def _totals(launch: Launch) -> Iterator[Part]:
     """Whether the sums fit the kernel's counters, and what of them belongs to no line."""
     rows = launch.rows("totals")
-    compared = [row for row in rows if math.isfinite(row["ratio"]) and row["quantity"] != "samples"]
+    compared = [row for row in rows if math.isfinite(row["ratio"]) and row["quantity"] != "samples"]  # a note tells of these
     fitting = [row for row in compared if abs(row["ratio"] - 1) <= COMPLETE]
-    said = ", ".join(_ratio(row) for row in fitting if row["quantity"] in _COMPARED)
+    told = [row for row in fitting if row["quantity"] in (*_COMPARED, launch.works)] or fitting
     misfits = [_misfit(row) for row in compared if row not in fitting]
-    heading = f"Sums over instructions fit the kernel's counters (sum / counter: {said})."
-    if not said:
+    heading = f"Sums over instructions fit the kernel's counters (sum / counter: {', '.join(map(_ratio, told))})."
+    if not fitting:
+        heading = "Sums over instructions do not fit the kernel's counters."
+    if not compared:
         heading = "No counter of the kernel tells whether the sums over instructions are complete."
     yield Part(heading, "Sums", notes=(*misfits, *_unplaced(rows)))
 

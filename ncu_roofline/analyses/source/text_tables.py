@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from ncu_roofline.analyses.hierarchical.summary import intensity_text
 from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.analyses.source.columns import INT32, INTEGERS
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
-from ncu_roofline.analyses.source.shown import (
-    MEASURES,
-    Launch,
-    Row,
-    bars,
-    chain,
-    code_text,
-    place_text,
-    ranked,
-    share_text,
-    stall_text,
-)
+from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, ranked
+from ncu_roofline.analyses.source.text_cells import bars, chain, code_text, line_text, place_text, share_text, stall_text
 from ncu_roofline.rendering.table import RED, YELLOW, Table, TextColumn, columns_wide
+from ncu_roofline.sass.instructions import SIZE
 from ncu_roofline.texts import clean, shorten
 from ncu_roofline.units import format_value
 
@@ -65,7 +57,7 @@ def marked(made: Table) -> Table:
 def only_file(rows: Iterable[Row], launch: Launch) -> str:
     """What the source file of these rows is called, if there is one only: rows need not repeat it."""
     files = {row["file"] for row in rows if row["file"]}
-    return clean(launch.places(files.pop())) if len(files) == 1 else ""
+    return clean(launch.frames.called(files.pop())) if len(files) == 1 else ""
 
 
 def loop_rows(launch: Launch, how: How) -> list[Row]:
@@ -84,11 +76,11 @@ def loop_table(launch: Launch, how: How, file: str = "") -> Table:
     return _without_empty(
         first,
         TextColumn("trips", trips, spare=7),
-        *_shares(rows, how),
-        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        *_shares(rows, how, launch),
+        TextColumn(launch.intensity, [intensity_text(one) for one in launch.intensities(rows)], spare=5),
         TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
         TextColumn("performance", performance if any(map(_finite, rows)) else [""] * len(rows), spare=4),
-        TextColumn("of roof", share, spare=4),
+        TextColumn("of roof at L1", share, spare=4),
     )
 
 
@@ -114,10 +106,10 @@ def _loop_name(row: Row, launch: Launch, kernel: str, file: str) -> str:
         return _IN_NONE[row["loop"]]
     lines = f"{row['first_line']}" + (f"-{row['last_line']}" if row["last_line"] > row["first_line"] else "")
     if row["first_line"] > 0:
-        called = clean(launch.places(row["file"]))
+        called = clean(launch.frames.called(row["file"]))
         where = f"line{'s' * ('-' in lines)} {lines}" if called == file else f"{called}:{lines}"
     else:
-        where = f"{row['header']:#x}-{row['end']:#x}"
+        where = f"{row['header']:#x}-{row['end'] - SIZE:#x}"
     function = f" in {shorten(clean(row['function']))}" if row["function"] != kernel else ""
     return f"{'  ' * min(row['depth'] - 1, 8)}{row['loop']} {where}{function}"
 
@@ -130,34 +122,28 @@ def line_rows(launch: Launch, how: How, name: str) -> list[Row]:
 def line_table(launch: Launch, how: How, name: str = "lines", file: str = "") -> Table:
     """`line_rows`; those of ``file`` go by their numbers."""
     rows = line_rows(launch, how, name)
-    places = [place_text(row["file"], row["line"], launch.places).removeprefix(f"{file}:") for row in rows]
+    places = [place_text(row["file"], row["line"], launch.frames.called).removeprefix(f"{file}:") for row in rows]
     names = {row["function"]: row["name"] for row in launch.rows("functions")}
     return _without_empty(
         TextColumn("line", places, left=True),
-        *_shares(rows, how),
-        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        *_shares(rows, how, launch),
+        TextColumn(launch.intensity, [intensity_text(one) for one in launch.intensities(rows)], spare=5),
         TextColumn("lanes", _lanes(rows), spare=8),
         TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
-        TextColumn(TEXT, [_text_of(row, names) for row in rows], left=True),
+        TextColumn(TEXT, [line_text(row, names) for row in rows], left=True),
     )
-
-
-def _text_of(row: Row, names: Mapping[str, str]) -> str:
-    """The text of a line; of code without lines, which function it is."""
-    text = clean(row["text"])
-    return f"in {clean(names.get(row['text'], '')) or text}" if row["line"] == NOWHERE and text else text
 
 
 def function_table(launch: Launch, how: How) -> Table:
     """The kernel, what it calls and what is inlined into it."""
     rows = how.first(ranked(launch.rows("functions"), how.measure))
     names = [_IN_NONE[OUTSIDE] if row["role"] == "outside" else shorten(clean(row["name"]), _NAME) for row in rows]
-    places = [place_text(row["file"], row["line"], launch.places) if row["line"] > 0 else "" for row in rows]
+    places = [place_text(row["file"], row["line"], launch.frames.called) if row["line"] > 0 else "" for row in rows]
     return _without_empty(
         TextColumn("function", names, left=True),
         TextColumn("role", [clean(row["role"]) for row in rows], left=True, spare=4),
-        *_shares(rows, how),
-        TextColumn(launch.intensity, [intensity_text(row["intensity"]) for row in rows], spare=5),
+        *_shares(rows, how, launch),
+        TextColumn(launch.intensity, [intensity_text(one) for one in launch.intensities(rows)], spare=5),
         TextColumn("instructions", [f"{row['instructions']:,}" if row["instructions"] >= 0 else "" for row in rows], spare=6),
         TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
         TextColumn("line", places, left=True, spare=7),
@@ -173,13 +159,13 @@ def instruction_table(launch: Launch, rows: Sequence[Row], how: How) -> Table:
     threads = [_count(row["threads"]) if alone else "" for row in rows]
     return _without_empty(
         TextColumn("offset", [f"{row['offset'] if row['offset'] >= 0 else row['address']:05x}" for row in rows], left=True),
-        *_shares(rows, how, only=True),
+        *_shares(rows, how, launch, only=True),
         TextColumn("executed", [_count(row["executed"]) for row in rows], spare=4),
         TextColumn("threads", threads, spare=4),
         TextColumn("lanes", _lanes(rows), spare=8),
         TextColumn("stall", [stall_text(row) for row in rows], left=True, spare=3),
         TextColumn("loop", loops, spare=7),
-        TextColumn("line", [chain(row, launch.places) for row in rows], left=True, spare=3, most=40),
+        TextColumn("line", [chain(row, launch.frames.called) for row in rows], left=True, spare=3, most=40),
         TextColumn("instruction", inside, left=True),
     )
 
@@ -197,20 +183,21 @@ def _count(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else format_value(value, "inst", 3).removesuffix("inst").replace(" ", "")
 
 
-def _shares(rows: Sequence[Row], how: How, only: bool = False) -> Iterable[TextColumn]:
-    """The measure as bars and numbers, then the other shares."""
+def _shares(rows: Sequence[Row], how: How, launch: Launch, only: bool = False) -> Iterable[TextColumn]:
+    """The measure as bars and numbers, then the other shares; that of integer work where performance counts it."""
     measure = MEASURES[how.measure]
     shares = [row[measure.share] for row in rows]
     colours = [RED if share >= _HOT else YELLOW if share >= _WARM else "" for share in shares]
     if any(share > 0 for share in shares):
         yield TextColumn("", bars(shares, how.ascii_only), left=True, spare=9, colours=colours)
     yield TextColumn(measure.heading, [share_text(share) for share in shares], own=True, colours=colours)
-    for spare, name in ((6, "work"), (2, "traffic")):
+    integers = [(3, INT32)] if launch.works == INTEGERS else []
+    for spare, name in (*integers, (6, "work"), (2, "traffic")):
         other = MEASURES[name]
         if name != how.measure and not only:
             yield TextColumn(other.heading, [share_text(row[other.share]) for row in rows], spare=spare, own=True)
     if not only and any(row["share_local"] > 0 for row in rows):
-        yield TextColumn("local bytes", [share_text(row["share_local"]) for row in rows], spare=4, own=True)
+        yield TextColumn(MEASURES["local"].heading, [share_text(row["share_local"]) for row in rows], spare=4, own=True)
     if how.measure != "excess" and not only:
         excess = MEASURES["excess"]
         yield TextColumn(excess.heading, [share_text(row[excess.share]) for row in rows], spare=2, own=True)

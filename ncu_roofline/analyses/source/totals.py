@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import COUNTS, WORKS
+from ncu_roofline.analyses.source.columns import COUNTS, INT32, WORKS
 from ncu_roofline.analyses.source.sums import Sums
 from ncu_roofline.facts.source_counters import SECTOR
 from ncu_roofline.facts.thresholds import COMPLETE
@@ -31,6 +31,7 @@ _SAMPLES = "smsp__pcsamp_sample_count"
 _BUFFER, _DROPPED = "smsp__pcsamp_buffer_size_bytes", "smsp__pcsamp_dropped_bytes"
 _PER_BYTE, _FULL = 7 / 64, 0.99
 """Samples that a byte of the buffer holds: twelve A100 launches of 0.3 to 4 s have 3,669,964 in 33,554,432 bytes, none more."""
+_MISCOUNTED = "the report lacks some, or has some twice"
 _UNITS = {column.name: column.unit for column in COUNTS}
 _LITTLE = 0.01
 """Local traffic that is less than this share of the other is printf's or the driver's, and may differ by any factor."""
@@ -47,10 +48,10 @@ class Counter:
 
 
 class Totals:
-    """The sums of one launch beside its counters.  ``work``: what the model counted, by kind of work."""
+    """The sums of one launch beside its counters.  ``work``: what the model counted, by kind; ``unit``: what work counts."""
 
-    def __init__(self, sums: Sums, metrics: Metrics, work: Mapping[str, Counter]) -> None:
-        self._sums, self._metrics, self._work = sums, metrics, work
+    def __init__(self, sums: Sums, metrics: Metrics, work: Mapping[str, Counter], unit: str) -> None:
+        self._sums, self._metrics, self._work, self._unit = sums, metrics, work, unit
         self.rows = [self._row(quantity, counter) for quantity, counter in self._counters()]
         self.rows += self._opcodes()
         self._ratios = {row["quantity"]: row["ratio"] for row in self.rows}
@@ -72,6 +73,11 @@ class Totals:
         return self._number(_DROPPED) > 0 or self._sums.whole["samples"] >= _FULL * room
 
     @property
+    def miscounted(self) -> bool:
+        """Whether samples are more or fewer than the kernel's counter of the same samples says."""
+        return bool(abs(self._ratios.get("samples", math.nan) - 1) > COMPLETE)
+
+    @property
     def mixed(self) -> bool:
         """Whether the instructions are those of other launches than the counters."""
         ratio = self._ratios.get("executed", math.nan)
@@ -82,7 +88,9 @@ class Totals:
         cut = "the buffer of samples was full before the kernel's end: they tell of its first part only"
         ratio = self._ratios.get("executed", math.nan)
         mixed = f"instruction counts are {ratio:.3g} times what the kernel's counters say: application replay mixed launches"
-        return tuple(note for true, note in ((self.cut, cut), (self.mixed, mixed)) if true)
+        samples = f"samples by instruction are {self._ratios.get('samples', math.nan):.3g} times those of the kernel's counter"
+        said = ((self.cut, cut), (self.mixed, mixed), (self.miscounted, f"{samples}: {_MISCOUNTED}"))
+        return tuple(note for true, note in said if true)
 
     def _counters(self) -> Iterator[tuple[str, Counter]]:
         executed = next((self._sum((name,)) for name in EXECUTED if self._metrics.has_name(name)), Counter())
@@ -90,18 +98,14 @@ class Totals:
         for quantity, name in _PER_INSTRUCTION.items():
             ratio = self._number(name)
             yield quantity, Counter(ratio * executed.value, f"{name} x {executed.metrics}" if executed.metrics else "")
-        work = {kind: self._without_constants(kind, one) for kind, one in self._work.items()}
-        for kind in WORKS:
-            yield f"work_{kind}", work.get(kind, Counter())
-        yield "work", Counter(sum(one.value for one in work.values()) if work else math.nan, "the sum over kinds")
+        for kind in (*WORKS, INT32):
+            yield f"work_{kind}", self._work.get(kind, Counter())
+        known = [self._work[kind].value for kind in WORKS if kind in self._work]
+        yield "work", Counter(sum(known) if known else math.nan, "the sum over kinds")
         yield "requested", self._sum(_GLOBAL, SECTOR)
         yield "local", self._sum(_LOCAL, SECTOR)
         yield "shared", self._sum(_WAVEFRONTS)
         yield "samples", self._sum((_SAMPLES,))
-
-    def _without_constants(self, kind: str, counter: Counter) -> Counter:
-        """A counter of operations without what it counts for loads of constants."""
-        return replace(counter, value=max(counter.value - self._sums.instructions.constant_work[kind], 0.0))
 
     def _number(self, name: str) -> float:
         value = self._metrics.get(name)
@@ -124,7 +128,7 @@ class Totals:
         ratio = total / counter.value if counter.value else math.nan
         return {
             "quantity": quantity,
-            "unit": _UNITS[quantity],
+            "unit": self._unit if _UNITS[quantity] == "flop" else _UNITS[quantity],
             "sum": total,
             "outside": float(values[found.outside].sum()),
             "unlined": float(values[unlined].sum()),
@@ -165,6 +169,8 @@ class Totals:
             return "without what lies outside of the report's code, whose operations nobody knows"
         if not abs(ratio - 1) > COMPLETE:
             return ""
+        if quantity == "samples":
+            return _MISCOUNTED
         if quantity.startswith("work"):
             return "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
         if quantity in ("requested", "local") and total + counter < _LITTLE * self._sums.whole["requested"]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +18,7 @@ from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.displayed import KERNEL, SHARE, TIME, Shown, as_factor, as_time
-from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, as_frame, ceilings_of, of_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
 ABOVE_ROOF = 0.98  # of the roofline's time; what is faster than this does not fit its roof
@@ -204,30 +200,15 @@ class TimeRoofline(Displayed):
     kernel_columns: Columns
     sources: tuple[tuple[str, str], ...] = ()
 
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """One row per kernel (or launch, or application) that has work, traffic and time."""
-        return as_frame(self.point_columns)
-
-    @cached_property
-    def machines(self) -> pd.DataFrame:
-        """One row per GPU, precision and memory level: peak, bandwidth, balance, launch latency."""
-        return as_frame(self.machine_columns)
-
-    @cached_property
-    def absent(self) -> pd.DataFrame:
-        """One row per kernel that no logarithmic axis can show, with its time, bytes and the reason."""
-        return as_frame(self.absent_columns)
-
-    @cached_property
-    def roofs(self) -> pd.DataFrame:
-        """The roofs of the ordinary model."""
-        return as_frame(self.roof_columns)
-
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """The kernels of the ordinary model."""
-        return as_frame(self.kernel_columns)
+    points = frame_of("point_columns", "One row per kernel (or launch, or application) that has work, traffic and time.")
+    machines = frame_of(
+        "machine_columns", "One row per GPU, precision and memory level: peak, bandwidth, balance, launch latency."
+    )
+    absent = frame_of(
+        "absent_columns", "One row per kernel that no logarithmic axis can show, with its time, bytes and the reason."
+    )
+    roofs = frame_of("roof_columns", "The roofs of the ordinary model.")
+    kernels = frame_of("kernel_columns", "The kernels of the ordinary model.")
 
 
 def time_roofline(
