@@ -228,7 +228,7 @@ ODD: dict[str, dict[str, list[tuple[Any, Any]]]] = {
 
 
 @pytest.mark.parametrize("case", ODD)
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_odd_samples_make_no_odd_numbers(case: str, tmp_path: Path) -> None:
     found = phases(tmp_path, **ODD[case])
     for name in ("work", "traffic", "performance"):
