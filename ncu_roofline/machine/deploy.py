@@ -13,7 +13,6 @@ from ncu_roofline.files import HELPER
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.manifest import (
     MANIFEST,
-    STAGE,
     Manifest,
     changing,
     digest,
@@ -138,9 +137,7 @@ def _manifest(folder: Path, pack: Pack, change: Change) -> Manifest:
 def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
     """Take away what was installed into ``folder``, and what a killed installation left.  Raises RooflineError."""
     try:
-        unfinished = (folder / STAGE).is_dir()
-        if not dry_run:
-            recover(folder)
+        unfinished = recover(folder, dry_run=dry_run)
         manifest = read_manifest(folder)
         ours = manifest.files if manifest else {}
         there = {name: found for name in ours if (found := _digest_of(folder / name))}

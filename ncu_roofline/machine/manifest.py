@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ _JOURNAL = "journal.json"
 MANIFEST = "ncu-roofline.manifest.json"
 SCHEMA = "ncu-roofline-install"
 _FOLDERS = "folders.json"
+_PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)  # of files in their folder; never the stage, a path or a device
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 @contextmanager
@@ -46,21 +49,24 @@ def changing(folder: Path, writes: Mapping[str, bytes], removes: Sequence[str] =
     shutil.rmtree(folder / STAGE, ignore_errors=True)
 
 
-def recover(folder: Path) -> bool:
-    """Undo what a killed process left unfinished in ``folder``; whether there was something.  Raises OSError."""
-    stage = folder / STAGE
-    if not stage.is_dir():
+def recover(folder: Path, *, dry_run: bool = False) -> bool:
+    """Undo what a killed process left unfinished in ``folder``; whether there was something.
+
+    Raises OSError, and RooflineError for what no process of this program leaves: then nothing is changed.
+    """
+    if not (folder / STAGE).is_dir():
         return False
-    journal = _journal(stage)
-    undo(folder, [Path(name) for name in journal.get("created", [])])
+    created = _journal(folder)["created"]
+    if not dry_run:
+        undo(folder, list(map(Path, created)))
     return True
 
 
 def undo(folder: Path, created: Sequence[Path] = ()) -> None:
     """Put everything back as the journal says, and remove the stage and the folders ``created`` if they are empty."""
     stage = folder / STAGE
-    journal = _journal(stage)
-    for number, name in enumerate(journal.get("names", [])):
+    journal = _journal(folder)
+    for number, name in enumerate(journal["names"]):
         target, old, new = folder / name, stage / f"{number}.old", stage / f"{number}.new"
         if os.path.lexists(old):
             os.replace(old, target)
@@ -133,12 +139,36 @@ def _rename(folder: Path, names: Sequence[str], written: set[str]) -> None:
             os.replace(stage / f"{number}.new", target)
 
 
-def _journal(stage: Path) -> dict[str, list[str]]:
+def _journal(folder: Path) -> dict[str, list[str]]:
+    """What was to be changed, nothing without a journal.  Raises OSError, and RooflineError for one that reaches elsewhere."""
+    stage = folder / STAGE
     try:
-        journal = json.loads((stage / _JOURNAL).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return journal if isinstance(journal, dict) else {}
+        if stage.is_symlink():
+            raise ValueError("the folder that it is in is a link")
+        return _understood(folder, json.loads((stage / _JOURNAL).read_bytes()))
+    except (FileNotFoundError, NotADirectoryError):
+        return {"names": [], "added": [], "created": []}
+    except (ValueError, RecursionError) as error:
+        next_step = f"Nothing was changed; remove {stage}, or choose another folder with --dest DIR."
+        raise RooflineError("Cannot undo", stage / _JOURNAL, str(error), next_step) from error
+
+
+def _understood(folder: Path, document: Any) -> dict[str, list[str]]:
+    lists: list[Any] = [isinstance(document, dict) and document.get(key) for key in ("names", "added", "created")]
+    if not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
+        raise ValueError('"names", "added" and "created" must be lists of texts')
+    names, added, created = lists
+    if not all(map(_PLAIN.fullmatch, names + added)):
+        raise ValueError("it names something that is no file inside its folder")
+    if _around(folder, created) != created:
+        raise ValueError('"created" names another folder than its own and those around it')
+    return {"names": names, "added": added, "created": created}
+
+
+def _around(folder: Path, names: Sequence[str]) -> list[str]:
+    """Those of ``names`` that are this folder or one that it is in."""
+    real = Path(os.path.realpath(folder))
+    return [name for name in names if Path(os.path.realpath(name)) in (real, *real.parents)]
 
 
 @dataclass(frozen=True)
@@ -167,12 +197,12 @@ def read_manifest(folder: Path) -> Manifest | None:
         document = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
             raise ValueError("it is no manifest of this program, or of a later version of it")
-        return _parse(document)
+        return _parse(folder, document)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error
 
 
@@ -181,13 +211,14 @@ def _unreadable(path: Path, reason: str) -> RooflineError:
     return RooflineError("Cannot read the manifest", path, reason, next_step)
 
 
-def _parse(document: dict[str, Any]) -> Manifest:
+def _parse(folder: Path, document: dict[str, Any]) -> Manifest:
     files = document["files"]
-    if not isinstance(files, dict) or not all(isinstance(value, str) for value in files.values()):
+    if not isinstance(files, dict) or not all(_HASH.fullmatch(str(value)) for value in files.values()):
         raise ValueError('"files" must map names to hashes')
-    if any(Path(name).name != name or name in (".", "..") for name in files):
-        raise ValueError('"files" names something outside its folder')
-    created = tuple(str(name) for name in document.get("created", []))
+    if not all(map(_PLAIN.fullmatch, files)):
+        raise ValueError('"files" names something that is no file inside its folder')
+    # Others are of a folder that was moved since; they are nobody's to remove.
+    created = tuple(_around(folder, list(map(str, document.get("created", [])))))
     return Manifest(str(document["version"]), str(document["ncu"]), str(document["ceilings"]), files, created)
 
 

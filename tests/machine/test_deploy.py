@@ -13,10 +13,11 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.files import HELPER
 from ncu_roofline.machine.deploy import Pack, deploy, plan, remove
 from ncu_roofline.machine.machine import Machine
-from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, read_manifest, recorded_folders
+from ncu_roofline.machine.manifest import MANIFEST, SCHEMA, STAGE, digest, known_folders, read_manifest, recorded_folders
 from tests.machine.fakes import tree
 
 PACK = Pack({"A.section": b"a", "B.py": b"b"}, "2024.2.0.0", "")
+EMPTY = {"schema": SCHEMA, "schema_version": 1, "version": "", "ncu": "", "ceilings": ""}
 NEXT = Pack({"A.section": b"a2", "C.py": b"c"}, "2024.2.0.0", "")
 
 
@@ -132,6 +133,20 @@ def test_new_folder_stays_with_a_file_of_the_user(machine: Machine, tmp_path: Pa
     assert names(folder) == {"Own.section"}
 
 
+def test_only_folders_around_it_go_with_it(machine: Machine, tmp_path: Path) -> None:
+    """A manifest that somebody else wrote, or a folder that was moved, names folders that are none of its own."""
+    folder, others = tmp_path / "x" / "y", [tmp_path / "empty", tmp_path / "x" / "y" / "inner"]
+    deploy(machine, folder, PACK)
+    for other in others:
+        other.mkdir()
+    document = json.loads((folder / MANIFEST).read_bytes())
+    document["created"] += list(map(str, others))
+    (folder / MANIFEST).write_text(json.dumps(document))
+    remove(machine, folder)
+    assert all(other.is_dir() for other in others)
+    assert names(folder) == {"inner"}
+
+
 def test_below_a_file(machine: Machine, tmp_path: Path) -> None:
     assert machine.home
     (tmp_path / "file").write_bytes(b"")
@@ -175,9 +190,17 @@ def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine
         '{"schema": "ncu-roofline-install", "schema_version": 2}',
         '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": ["A"]}',
         '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"/": ""}}',
+        json.dumps({**EMPTY, "files": {"own": "no ordinary file"}}),
+        json.dumps({**EMPTY, "files": {}, "created": 1}),
+        *(
+            json.dumps({**EMPTY, "files": {name: digest(b"own")}})
+            for name in ("", ".", "..", "../x", "/x", "own/x", STAGE, "a\0b", "\ud800", "C:x")
+        ),
     ],
 )
 def test_manifest_that_is_none(machine: Machine, folder: Path, text: str) -> None:
+    (folder / "own").mkdir()
+    (folder / "own" / "x").write_bytes(b"own")
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     before = tree(folder)
     for action in (lambda: read_manifest(folder), lambda: plan(folder, PACK), lambda: remove(machine, folder)):

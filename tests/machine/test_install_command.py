@@ -14,7 +14,7 @@ from ncu_roofline.bench.campaign import Progress
 from ncu_roofline.cli import install
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine.machine import BYTES, Machine
-from ncu_roofline.machine.manifest import MANIFEST
+from ncu_roofline.machine.manifest import MANIFEST, STAGE, recorded_folders
 from tests.cli.command import Command, assert_refused
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, tree
 
@@ -315,6 +315,33 @@ def test_uninstall_goes_on_after_a_bad_manifest(run: Command, bin_folder: Path, 
     assert outcome.code == 1
     assert "Cannot read the manifest" in outcome.err
     assert not (tmp_path / "two").exists()
+
+
+@pytest.mark.parametrize("words", [("install",), ("uninstall",), ("uninstall", "--dry-run")], ids=" ".join)
+@pytest.mark.parametrize("name", ["../.bashrc", "{home}/.bashrc"])
+def test_a_strangers_journal_is_refused(run: Command, tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+    home, dest = tmp_path / "someone", tmp_path / "someone" / "tuned-sections"
+    (dest / STAGE).mkdir(parents=True)
+    (home / ".bashrc").write_bytes(b"the user's")
+    (dest / STAGE / "0.old").write_bytes(b"a stranger's")
+    name = name.format(home=home)
+    (dest / STAGE / "journal.json").write_text(json.dumps({"names": [name], "added": [name], "created": []}))
+    before = tree(home)
+    outcome = run(*words, "--dest", dest)
+    assert (outcome.code, len(outcome.err.splitlines())) == (1, 1)
+    assert f"Cannot undo {dest / STAGE / 'journal.json'}: it names something that is no file inside its folder" in outcome.err
+    assert tree(home) == before
+
+
+def test_uninstall_everywhere_goes_on_after_a_strangers_journal(run: Command, machine: Machine, tmp_path: Path) -> None:
+    run("install", "--dest", tmp_path / "one")
+    run("install", "--dest", tmp_path / "two")
+    (tmp_path / "one" / STAGE).mkdir()
+    (tmp_path / "one" / STAGE / "journal.json").write_text('{"names": ["../x"], "added": ["../x"], "created": []}')
+    (tmp_path / "x").write_bytes(b"the user's")
+    outcome = run("uninstall")
+    assert (outcome.code, "Cannot undo" in outcome.err, (tmp_path / "two").exists()) == (1, True, False)
+    assert ((tmp_path / "x").read_bytes(), recorded_folders(machine)) == (b"the user's", [tmp_path / "one"])
 
 
 def test_pack_of_several_releases_suits_all(run: Command, bin_folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine import manifest as transaction
 from ncu_roofline.machine.manifest import STAGE, changing, recover
 from tests.machine.fakes import tree
@@ -82,6 +83,7 @@ def test_a_full_disk_leaves_nothing(folder: Path, count: int, monkeypatch: pytes
 KILLED = """
 import os, sys
 from pathlib import Path
+from ncu_roofline.errors import RooflineError
 from ncu_roofline.machine import manifest as transaction
 folder, name, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 calls, real = 0, getattr(os, name)
@@ -147,11 +149,80 @@ def test_a_new_folder_that_was_killed_is_taken_away(tmp_path: Path) -> None:
     assert tree(tmp_path) == {}
 
 
-def test_a_damaged_journal_touches_nothing(folder: Path) -> None:
+# What no process of ours leaves, and why it is refused.  {around} is the folder that the folder is in.
+REFUSED = {
+    "damaged": ("{{half", "Expecting"),
+    "nested": ("[" * 100_000, "recursion|lists of texts"),
+    "list": ("[]", "lists of texts"),
+    "nothing": ("{{}}", "lists of texts"),
+    "text for names": ('{{"names": "ab", "added": [], "created": []}}', "lists of texts"),
+    "number among names": ('{{"names": [1], "added": [], "created": []}}', "lists of texts"),
+    "number for added": ('{{"names": ["a.section"], "added": 1, "created": []}}', "lists of texts"),
+    "no added": ('{{"names": ["a.section"], "created": []}}', "lists of texts"),
+    "parent": ('{{"names": ["../precious"], "added": [], "created": []}}', "no file inside"),
+    "parent to delete": (
+        '{{"names": ["a.section", "../precious"], "added": ["../precious"], "created": []}}',
+        "no file inside",
+    ),
+    "absolute": ('{{"names": ["{around}/precious"], "added": ["{around}/precious"], "created": []}}', "no file inside"),
+    "below": ('{{"names": ["inner/precious"], "added": ["inner/precious"], "created": []}}', "no file inside"),
+    "the folder": ('{{"names": ["."], "added": [], "created": []}}', "no file inside"),
+    "no name": ('{{"names": [""], "added": [], "created": []}}', "no file inside"),
+    "its stage": ('{{"names": [".ncu-roofline.part"], "added": [], "created": []}}', "no file inside"),
+    "zero byte": ('{{"names": ["a\\u0000b"], "added": [], "created": []}}', "no file inside"),
+    "half a letter": ('{{"names": ["\\ud800"], "added": [], "created": []}}', "no file inside"),
+    "a folder beside": ('{{"names": [], "added": [], "created": ["{around}/empty"]}}', "another folder"),
+    "a folder inside": ('{{"names": [], "added": [], "created": ["{around}/Sections/inner"]}}', "another folder"),
+    "zero byte in a folder": ('{{"names": [], "added": [], "created": ["a\\u0000b"]}}', "null"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_journal_of_somebody_else_touches_nothing(folder: Path, case: str) -> None:
+    (folder.parent / "empty").mkdir()
+    (folder / "inner").mkdir()
+    for place in (folder.parent, folder / "inner"):
+        (place / "precious").write_bytes(b"the user's")
     (folder / STAGE).mkdir()
-    (folder / STAGE / "journal.json").write_bytes(b"{half")
+    (folder / STAGE / "0.old").write_bytes(b"a stranger's")
+    (folder / STAGE / "1.old").symlink_to(folder.parent / "precious")
+    text, reason = REFUSED[case]
+    (folder / STAGE / "journal.json").write_text(text.format(around=folder.parent.as_posix()))
+    before = tree(folder.parent)
+    for action in (lambda: recover(folder), lambda: changing(folder, NEW).__enter__()):
+        with pytest.raises(RooflineError, match=rf"Cannot undo .*journal\.json: .*(?:{reason}).*Nothing was changed; remove "):
+            action()
+        assert tree(folder.parent) == before
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_a_stage_that_is_a_link_is_not_followed(folder: Path, journal: bool) -> None:
+    other = folder.parent / "other"
+    other.mkdir()
+    (other / "0.old").write_bytes(b"the user's")
+    if journal:
+        (other / "journal.json").write_text('{"names": ["a.section"], "added": [], "created": []}')
+    (folder / STAGE).symlink_to(other)
+    before = tree(folder.parent)
+    with pytest.raises(RooflineError, match="is a link"):
+        recover(folder)
+    assert tree(folder.parent) == before
+
+
+def test_links_inside_the_stage_are_moved_and_not_followed(folder: Path) -> None:
+    """What was a link before it was replaced is one again; what it leads to stays as it is."""
+    precious = folder.parent / "precious"
+    precious.write_bytes(b"the user's")
+    (folder / STAGE).mkdir()
+    (folder / STAGE / "0.old").symlink_to(precious)
+    (folder / STAGE / "more").symlink_to(folder.parent)
+    (folder / "b.section").symlink_to(precious)
+    journal = '{"names": ["a.section", "b.section"], "added": ["b.section"], "created": []}'
+    (folder / STAGE / "journal.json").write_text(journal)
     assert recover(folder)
-    assert tree(folder) == OLD
+    assert (folder / "a.section").is_symlink()
+    assert not os.path.lexists(folder / "b.section")
+    assert precious.read_bytes() == b"the user's"
 
 
 def test_digest_is_sha256() -> None:
