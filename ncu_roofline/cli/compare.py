@@ -31,7 +31,7 @@ REPORT: each is one state of the application, the first the baseline.  A folder 
 together; if it is the only argument, each of its reports is a state.
 
 Kernels are matched by full name, grid and block; what is left then by name alone, and last, where that is unambiguous, by
-names that differ in the function's parameters or in numbers.  Notes say so.
+names that differ in the function's parameters, in numbers, or in that one is a template.  Notes say so.
 
 Launches of one kernel and configuration are compared per launch: the median of their times, the mean of their work and traffic.
 Another number of launches is told, and is neither slower nor faster.  The application's time is summed over the kernels that
@@ -41,9 +41,12 @@ Noise: where a kernel has several launches in a report, the spread of their time
 median; changes below sqrt(spread before^2 + spread now^2), or below --tolerance, are "same".  Thresholds do not know noise,
 unless they name it.
 
+Small kernels: launches under 20 us in both reports, or less than 1 % of the time of both.  Their changes are "not judged", and
+trip no threshold; the application's time has them.  --small judges them like all others.
+
 EXPRESSION: comparisons (< <= > >= == !=) of + - * / ( ), numbers and names, joined by and, or.  `baseline` is the baseline's
 value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI or carry a unit: 5 %, 10 us, 2 GB, 1 TFLOP/s.
-  fraction < 0.9 * baseline and time > baseline           time > 1.05 * baseline and share > 1 %
+  fraction < 0.9 * baseline and time > baseline           time > 1.05 * baseline and share > 5 %
   fraction.l2 < 0.3               flops.fp64 > baseline   time > (1 + noise) * baseline
   bytes.dram > 1.1 * baseline
 names:
@@ -91,6 +94,7 @@ class Comparing:
         ("auto", "raw", "normalised"),
     )
     tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=ratio, default=0.02)
+    small: bool = flag("judge launches under 20 us and kernels under 1 %% of the time, too; see below")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +233,7 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
         precisions=select.precisions,
         levels=select.levels,
         roof_spreads=roof_spreads(sides, ceilings),
+        small=request.how.small,
     )
     typed = [state.label for state, _ in kept]
     labels = list(map(ReportNames.apart(typed), typed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel,
 
 COMPUTE_BOUND: Metrics = {**complete(), **flops("d", fma=3_000_000_000)}
 Make = Callable[..., Roofline]
+ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 @pytest.fixture
@@ -244,6 +246,10 @@ NAMES = {
     "another kernel": ("void k(int *)", 8, "void other(int *)", 8, ""),
     "other template": ("void k<float>(int *)", 8, "void k<double>(int *)", 8, ""),
     "numbers and grid": ("main_34_gpu", 8, "main_39_gpu", 16, ""),
+    "became a template": ("gemm(float *)", 8, "void gemm<0>(float *)", 8, "template"),
+    "ceased to be one": ("void blas::gemm<float, 4>(const float *, int)", 8, "blas::gemm(float *)", 8, "template"),
+    "template and grid": ("gemm(float *)", 8, "void gemm<0>(float *)", 16, "template"),
+    "template elsewhere": ("blas::gemm(float *)", 8, "void mine::gemm<0>(float *)", 8, ""),
 }
 
 
@@ -257,8 +263,18 @@ def test_how_kernels_are_matched(make: Make, case: str) -> None:
         return
     assert result["matched"].tolist() == [how]
     assert ("matched" in result["notes"][0]) == (how != "configuration")
-    assert ("was grid 8x1x1 block 128x1x1 and is grid 16x1x1" in result["notes"][0]) == (how == "name")
-    assert ("before it was" in result["notes"][0]) == (how in ("parameters", "numbers"))
+    assert ("was grid 8x1x1 block 128x1x1 and is grid 16x1x1" in result["notes"][0]) == (grid != new_grid)
+    assert ("before it was" in result["notes"][0]) == (how in ("parameters", "numbers", "template"))
+    assert ("matched by the function's name: its template arguments came or went" in result["notes"][0]) == (how == "template")
+
+
+def test_instances_of_a_template_are_not_guessed(make: Make) -> None:
+    """Of two there is no telling which one the function became, also where one of them is found by its own name."""
+    plain, zero, one = (
+        kernel(complete(), name) for name in ("gemm(float *)", "void gemm<0>(float *)", "void gemm<1>(float *)")
+    )
+    for before, after in (((plain,), (zero, one)), ((zero, one), (plain,)), ((plain, zero), (zero, one))):
+        assert "template" not in set(compare(make(*before), make(*after)).kernels["matched"])
 
 
 def test_configurations_are_matched_before_names(make: Make) -> None:
@@ -291,6 +307,73 @@ def test_noise(make: Make, case: str) -> None:
     before, after, verdict = NOISE[case]
     row = only(compare(make(*map(slower, before)), make(*map(slower, after))))
     assert row["outcome"] == verdict
+
+
+LONG = kernel(complete(seconds=9e-3), "void long()")
+# Seconds of a kernel beside one of 9 ms, before and after: what is said of it, and with `small`.
+SMALL = {
+    "short launches": ((11e-6,), (13e-6,), "not judged", "slower", "launches under 20 \N{MICRO SIGN}s"),
+    "many short launches": ((11e-6,) * 999, (13e-6,) * 999, "not judged", "slower", "launches under 20 \N{MICRO SIGN}s"),
+    "short and faster": ((13e-6,), (11e-6,), "not judged", "faster", "launches under 20 \N{MICRO SIGN}s"),
+    "little time": ((50e-6,), (60e-6,), "not judged", "slower", "under 1 % of the time"),
+    "short and the same": ((11e-6,), (11e-6,), "same", "same", "launches under 20 \N{MICRO SIGN}s"),
+    "no longer short": ((11e-6,), (500e-6,), "slower", "slower", ""),
+    "short by now": ((500e-6,), (11e-6,), "faster", "faster", ""),
+    "long enough": ((200e-6,), (240e-6,), "slower", "slower", ""),
+}
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_what_is_small_is_not_judged_unless_asked(make: Make, case: str) -> None:
+    before, after, outcome, asked, why = SMALL[case]
+    states = [make(LONG, *(kernel(complete(seconds=one), "void brief()") for one in times)) for times in (before, after)]
+    for small in (False, True):
+        result = compare(*states, settings=Settings(small=small))
+        row = result.kernels[result.kernels["kernel"] == "brief"].iloc[0]
+        assert (row["outcome"], row["small"]) == ((asked, "") if small else (outcome, why))
+        assert (f"not judged without --small: {why}" in row["notes"]) == (row["outcome"] == "not judged")
+        # The application has all of it.
+        summary = result.summary.iloc[0]
+        assert (summary["seconds_before"], summary["seconds"]) == pytest.approx((9e-3 + sum(before), 9e-3 + sum(after)))
+
+
+def test_an_application_of_20_us_is_too_short_to_judge(make: Make) -> None:
+    one, two = make(slower(11e-6)), make(slower(13e-6))
+    result = compare(one, two)
+    assert (only(result)["outcome"], result.summary["outcome"][0]) == ("not judged", "not judged")
+    assert "too short to judge: 11 \N{MICRO SIGN}s -> 13 \N{MICRO SIGN}s." in render(result, "text").decode()
+    assert f"### Too short to judge: 11 \N{MICRO SIGN}s {ARROW} 13 \N{MICRO SIGN}s\n" in render(result, "md").decode()
+    assert compare(one, two, settings=Settings(small=True)).summary["outcome"][0] == "slower"
+
+
+def test_a_median_that_the_sum_contradicts_is_not_judged(make: Make) -> None:
+    """Two launches a fifth slower and one twice as fast: 12 ms became 7.4 ms, which nobody may call slower."""
+    before, after = make(*map(slower, (1e-3, 1e-3, 10e-3))), make(*map(slower, (1.2e-3, 1.2e-3, 5e-3)))
+    row = only(result := compare(before, after))
+    assert (row["outcome"], row["time_change"], row["seconds_saved"]) == (
+        "not judged",
+        pytest.approx(0.2),
+        pytest.approx(4.6e-3),
+    )
+    assert "not judged: the mean of its launches changed by -38.3%, their median by +20.0%" in row["notes"]
+    assert f"| k | 12 ms {ARROW} 7.4 ms | not judged |" in render(result, "md").decode().replace("| kernel |", "| k |")
+    assert result.summary["outcome"][0] == "faster"
+
+
+def test_times_are_shown_on_the_basis_of_their_change(make: Make) -> None:
+    """1.3 times the cycles at 1.4 times the clock: less time as measured, slower at one clock, which the table shows."""
+    result = compare(make(clocked(COMPUTE_BOUND, 1e-3, 1.0e9)), make(*[clocked(COMPUTE_BOUND, 1.3e-3 / 1.4, 1.4e9)] * 2))
+    (line,) = (
+        line for line in render(result, "text", width=200).decode().splitlines() if line.startswith("kernel  ") and "*" in line
+    )
+    assert re.findall(r"1 ms -> [\d.]+ ms\*|\+30.0 %\*", line) == ["1 ms -> 2.6 ms*", "1 ms -> 1.3 ms*", "+30.0 %*"]
+
+
+def test_no_change_of_time_is_shown_between_gpus(make: Make) -> None:
+    h100 = {**H100, "device__attribute_global_memory_bus_width": 10240}
+    result = compare(make(kernel(complete(A100))), make(kernel(complete(h100, seconds=2e-3))), settings=Settings(tolerance=0.9))
+    assert only(result)["outcome"] == "same"
+    assert "+100.0 %" not in render(result, "text", width=200).decode()
 
 
 def test_the_spread_is_robust_and_adds_in_squares(make: Make) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.compare.expressions import QUANTITIES, Name, parse
-from ncu_roofline.analyses.compare.frames import Comparison, compare
+from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
 from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.errors import UsageError
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
@@ -248,6 +248,24 @@ def test_what_one_report_lacks_is_not_evaluated(comparison: Comparison) -> None:
     assert reasons["kernel"] == "time = 2 ms, baseline.time = 1 ms"
 
 
+def test_what_is_small_trips_nothing_unless_asked(tmp_path: Path) -> None:
+    """A launch that went from 11 to 13 us, and one of 1 % of the time; what is false or lacks a number stays so."""
+    kernels = [("void short()", 11e-6, 13e-6), ("void little()", 50e-6, 60e-6), ("void long()", 10e-3, 11e-3)]
+    states = [
+        roofline(report(tmp_path / f"{side}.ncu-rep", *(kernel(complete(seconds=one[side]), str(one[0])) for one in kernels)))
+        for side in (1, 2)
+    ]
+    comparison, asked = compare(*states), compare(*states, settings=Settings(small=True))
+    for threshold in ("time > 1.05 * baseline", "performance < 0.95 * baseline", "time > 1 us"):
+        assert results(comparison, threshold) == {"long": "tripped", "little": "not judged", "short": "not judged"}
+        assert set(results(asked, threshold).values()) == {"tripped"}
+    assert set(results(comparison, "time > 2 * baseline").values()) == {"passed"}
+    assert set(results(comparison, "flops.tensor.fp16 > 0").values()) == {"not evaluated"}
+    reasons = evaluate(comparison, ["time > baseline"]).thresholds.set_index("kernel")["reason"]
+    assert reasons["short"] == "launches under 20 \N{MICRO SIGN}s (--small judges them)"
+    assert reasons["little"] == "under 1 % of the time (--small judges them)"
+
+
 @pytest.mark.parametrize(
     ("threshold", "reason"),
     [
@@ -295,8 +313,6 @@ def test_bytes_of_copies(tmp_path: Path) -> None:
 
 
 def test_only_the_steps_before(tmp_path: Path) -> None:
-    from ncu_roofline.analyses.compare.frames import Settings
-
     steps = [roofline(report(tmp_path / f"{n}.ncu-rep", kernel(complete(seconds=n * 1e-3)))) for n in (1, 2, 3)]
     both = evaluate(compare(*steps), ["time > 2.5 * baseline"]).thresholds
     assert both["result"].tolist() == ["passed", "tripped"]

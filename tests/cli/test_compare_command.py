@@ -146,6 +146,30 @@ def test_another_number_of_launches_in_every_format(run: Command, tmp_path: Path
     assert (case.get("time"), list(case)) == ("0.001000000", [])
 
 
+def test_small_kernels_fail_the_command_only_if_asked(run: Command, tmp_path: Path) -> None:
+    paths = [
+        report(
+            tmp_path / f"{side}.ncu-rep",
+            kernel(complete(seconds=9e-3), "void long()"),
+            kernel(complete(seconds=time), "void brief()"),
+        )
+        for side, time in (("before", 11e-6), ("after", 13e-6))
+    ]
+    words = ("--fail-if", "time > 1.05 * baseline", "--junit", tmp_path / "junit.xml", "--force", "--width", 200)
+    for strict in ((), ("--strict",)):
+        outcome = run("compare", *paths, *words, *strict)
+        assert outcome.code == 0
+        assert (
+            "not judged: time > 1.05 * baseline: brief: launches under 20 \N{MICRO SIGN}s (--small judges them)" in outcome.out
+        )
+        assert "Thresholds: 1 passed, 1 not judged." in outcome.out
+        assert "brief: not judged without --small: launches under 20 \N{MICRO SIGN}s" in outcome.out
+        root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+        assert [[child.tag for child in case] for case in root.iter("testcase")] == [["skipped"], []]
+    outcome = run("compare", *paths, *words, "--small")
+    assert (outcome.code, "Thresholds: 1 tripped, 1 passed." in outcome.out, "not judged" in outcome.out) == (1, True, False)
+
+
 def test_nothing_in_common(run: Command, tmp_path: Path) -> None:
     """No change of time, no exit code 0, and no JUnit file that passes."""
     seconds = {"a": 1e-3, "b": 0.3}

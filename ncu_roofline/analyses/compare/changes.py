@@ -6,7 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ncu_roofline.analyses.compare.rows import ADDED, CLOSER, FASTER, FURTHER, NOTHING, REMOVED, SAME, SLOWER, UNKNOWN
+from ncu_roofline.analyses.compare.rows import (
+    ADDED,
+    CLOSER,
+    FASTER,
+    FURTHER,
+    NOT_JUDGED,
+    NOTHING,
+    REMOVED,
+    SAME,
+    SLOWER,
+    SMALL_SHARE,
+    UNKNOWN,
+)
 from ncu_roofline.analyses.compare.text import (
     ComparisonFrames,
     Row,
@@ -27,7 +39,6 @@ ARROW = " \N{RIGHTWARDS ARROW} "
 MOST = 10
 """Kernels that matter, at most: what a screen holds."""
 Numbered = tuple[int, Row]  # a row of the kernels behind its number in the frame
-MATTERS = 0.01  # of the application's time
 WORDS = {
     CLOSER: "closer to the roof",
     FURTHER: "further from the roof",
@@ -88,6 +99,8 @@ def _whole(one: Row) -> str:
     spent = time_text(one["seconds_before"]) + ARROW + time_text(now)
     if one["time_basis"] == "normalised":
         spent += " at the clock of the baseline"
+    if one["outcome"] == NOT_JUDGED:
+        return f"Too short to judge: {spent}"
     if one["outcome"] == SAME:
         return f"The same within {percent(one['noise'])}: {spent}"
     ratio, less = (one["speedup"], "less") if one["outcome"] == FASTER else (1 + one["time_change"], "more")
@@ -121,9 +134,9 @@ def matters(one: Row, kernels: Sequence[Numbered]) -> tuple[list[Numbered], list
 
 def _moved(row: Row, whole: float) -> bool:
     if row["outcome"] in (FASTER, ADDED, REMOVED):
-        return not abs(row["seconds_saved"]) < MATTERS * whole  # of what nobody timed that is not known
+        return not abs(row["seconds_saved"]) < SMALL_SHARE * whole  # of what nobody timed that is not known
     changed = row["outcome"] == CLOSER or row["verdict_before"] != row["verdict"]
-    return bool(changed and not row["time_share"] < MATTERS)
+    return bool(changed and not row["time_share"] < SMALL_SHARE)
 
 
 def _weight(row: Row) -> float:
@@ -154,8 +167,8 @@ def times_of(row: Row) -> tuple[float, float]:
 
 
 def speedup_of(row: Row) -> float:
-    """How many times as fast a launch is; NaN where times are not comparable."""
-    if not comparable(row) or not row["time_change"] > -1:
+    """How many times as fast a launch is; NaN where times are not comparable, or say too little."""
+    if not comparable(row) or row["outcome"] == NOT_JUDGED or not row["time_change"] > -1:
         return math.nan
     return float(1 / (1 + row["time_change"]))
 

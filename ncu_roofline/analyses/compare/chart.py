@@ -9,6 +9,7 @@ from typing import Any
 
 from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered
+from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, level_of, rows_of
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
 from ncu_roofline.facts import load_spec
@@ -116,7 +117,7 @@ def _chosen(one: Row, kernels: Sequence[Numbered], top: int) -> list[Numbered]:
 
 
 def _long(row: Row) -> bool:
-    return bool(row["time_share"] >= changes.MATTERS)
+    return bool(row["time_share"] >= SMALL_SHARE)
 
 
 def _line(number: int, row: Row, label: str) -> Line:

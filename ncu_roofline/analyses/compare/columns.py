@@ -30,10 +30,21 @@ COMPARISON_KERNELS = (
         "str",
         "",
         "how: configuration (name, grid, block), device (the same on another GPU), name (the configuration changed), "
-        "parameters (the function's parameters changed), numbers (numbers in the name changed), or ''",
+        "parameters (the function's parameters changed), numbers (numbers in the name changed), template (it became a template "
+        "or ceased to be one), or ''",
     ),
     Column(
-        "outcome", "str", "", "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown"
+        "outcome",
+        "str",
+        "",
+        "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown, not judged (a change "
+        "of what is small, or of which sum and median of the launches disagree)",
+    ),
+    Column(
+        "small",
+        "str",
+        "",
+        "in both reports: launches under 20 us, or under 1 % of the time; '' otherwise, or if judged as asked",
     ),
     *_both("verdict", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
     *_both("limit", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
@@ -124,8 +135,8 @@ COMPARISON_THRESHOLDS = (
     Column("configuration", "str", "", "grid and block size"),
     Column("seconds", "float", "second", "run time of a launch of the new report, as measured"),
     Column("threshold", "str", "", "the expression"),
-    Column("result", "str", "", "passed, tripped, or not evaluated: a number is missing"),
-    Column("reason", "str", "", "the numbers of the expression, or which are missing"),
+    Column("result", "str", "", "passed, tripped, not evaluated (a number is missing), or not judged (true of a small kernel)"),
+    Column("reason", "str", "", "the numbers of the expression, which are missing, or why it is small"),
 )
 
 
@@ -152,7 +163,7 @@ COMPARISON_SUMMARY = (
     Column("speedup", "float", "ratio", "seconds_before / new time on each kernel's basis; NaN between GPU models"),
     Column("seconds_saved", "float", "second", "seconds_before - new time on each kernel's basis; NaN between GPU models"),
     Column("noise", "float", "ratio", "larger of the tolerance and the kernels' noise in seconds, added in squares, / total"),
-    Column("outcome", "str", "", "faster, slower, same (within noise), unknown or nothing in common"),
+    Column("outcome", "str", "", "faster, slower, same (within noise), not judged (under 20 us), unknown or nothing in common"),
     Column("total_seconds_before", "float", "second", "run time of all launches of all kernels that have one"),
     Column("total_seconds", "float", "second", "the same of the new report, as measured"),
     Column("seconds_removed", "float", "second", "run time of the kernels that only the baseline has; NaN without any"),

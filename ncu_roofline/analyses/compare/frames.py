@@ -107,6 +107,7 @@ class Settings:
     with all.  ``against``: the "baseline", the "previous" step, or "both".  ``top``: only that many kernels, those with the
     most time in either report; the totals keep all.  ``precisions`` and ``levels`` (ids) limit `levels`; empty is all.
     ``roof_spreads``: relative spread of measured roofs by level or roof id, which counts where shares of the roof are compared.
+    ``small``: judge also launches under 20 us and kernels under 1 % of the time, whose changes say little.
     """
 
     tolerance: float = TOLERANCE
@@ -117,6 +118,7 @@ class Settings:
     precisions: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     roof_spreads: Mapping[str, float] = field(default_factory=dict)
+    small: bool = False
 
     def __post_init__(self) -> None:
         if self.times not in TIMES:
@@ -197,7 +199,7 @@ def compare(baseline: State, *new: State, settings: Settings | None = None, labe
     summaries: list[dict[str, Any]] = []
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is no number
         for pair in _pairs(sides, settings, short):
-            rows = kernel_rows(pair, Noise(settings.tolerance, settings.roof_spreads), settings.times)
+            rows = kernel_rows(pair, Noise(settings.tolerance, settings.roof_spreads), settings.times, settings.small)
             summaries.append(summary_row(pair, rows, settings.tolerance))
             kept = _longest(rows, settings.top)
             levels += level_rows(pair, kept, len(kernels), settings.precisions, settings.levels)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from ncu_roofline.analyses.compare.text import NOTHING, ComparisonFrames, Row, names_of, rows_of
 from ncu_roofline.texts import clean
 
-_ELEMENTS = {"tripped": "failure", "not evaluated": "skipped"}
+_ELEMENTS = {"tripped": "failure", "not evaluated": "skipped", "not judged": "skipped"}
 _DISJOINT = "nothing in common"
 _NO_CASE = {
     "kernel": "kernels",
@@ -27,7 +27,7 @@ _NO_CASE = {
 
 
 def render_junit(comparison: ComparisonFrames, *, strict: bool = False) -> bytes:
-    """JUnit XML: what tripped is a failure; what was not evaluated is skipped, with ``strict`` an error.
+    """JUnit XML: what tripped is a failure; what was not judged or evaluated is skipped, the latter with ``strict`` an error.
 
     Of reports without a common kernel that is an error of its own: a suite of skipped cases would pass.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered
-from ncu_roofline.analyses.compare.rows import SAME
+from ncu_roofline.analyses.compare.rows import NOT_JUDGED, SAME
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, change, level_of, pairs, ratio_text, rows_of
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.hierarchical.summary import time_text
@@ -50,7 +50,7 @@ def payload(frames: ComparisonFrames, one: Row, kernels: Sequence[Numbered], nam
         "columns": [column.payload() for column in _columns(frames, one, kernels, names) if not column.empty],
         "names": [clean(row["name"] or row["name_before"])[:400] for _, row in kernels],
         "outcomes": [row["outcome"] for _, row in kernels],
-        "changed": [row["outcome"] != SAME or row["verdict_before"] != row["verdict"] for _, row in kernels],
+        "changed": [row["outcome"] not in (SAME, NOT_JUDGED) or row["verdict_before"] != row["verdict"] for _, row in kernels],
     }
 
 

@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.analyses.compare.limits import at_sm_clock, described, limit_of
-from ncu_roofline.analyses.compare.sides import NAME_ONLY, NUMBERS, PARAMETERS, Matching, Side, Totals
+from ncu_roofline.analyses.compare.sides import NAME_ONLY, NUMBERS, PARAMETERS, TEMPLATE, Matching, Side, Totals
+from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray
+from ncu_roofline.units import format_value
 
+SMALL_SHARE = 0.01  # of the application's time
 CLOCK_DIFFERS = 0.01  # of the clock: below it, normalising would add more noise than it takes away
 FASTER, SLOWER, SAME, CLOSER, FURTHER = "faster", "slower", "same", "closer", "further"
-ADDED, REMOVED, UNKNOWN = "added", "removed", "unknown"
+ADDED, REMOVED, UNKNOWN, NOT_JUDGED = "added", "removed", "unknown", "not judged"
 NOTHING = "nothing in common"
 OTHER_GPU = "the GPUs differ: times are not comparable, shares of the roof are"
 _HOW = {
     NAME_ONLY: "matched by name only",
     PARAMETERS: "matched without the function's parameters, which changed",
     NUMBERS: "matched by a name in which numbers changed",
+    TEMPLATE: "matched by the function's name: its template arguments came or went",
 }
 
 
@@ -71,19 +75,20 @@ class Noise:
         return max(self.tolerance, math.hypot(*filter(math.isfinite, spreads)))
 
 
-def kernel_rows(pair: Pair, noise: Noise, times: str) -> list[dict[str, Any]]:
-    """One row per group, the largest change of time first; ``group`` is its number in the pair."""
+def kernel_rows(pair: Pair, noise: Noise, times: str, small: bool) -> list[dict[str, Any]]:
+    """One row per group, the largest change of time first; ``group`` is its number in the pair.  ``small``: all are judged."""
     total = [np.nansum(totals.seconds) for totals in (pair.old, pair.new)]
     rows = []
     for group in range(pair.matching.count):
         row = {**pair.where, "group": group, **_who(pair, group), **_numbers(pair, group)}
         row |= _times(row, times, bool(pair.common[group]))
+        row["mean_change"] = row[f"total_seconds{_basis(row)}"] * pair.launch_ratio[group] / row["total_seconds_before"] - 1
         row["seconds_saved"] = _saved(pair, row)
         row["noise"] = noise.of(row)
+        shares = row["total_seconds_before"] / total[0], row["total_seconds"] / total[1]
+        row["time_share"] = shares[bool(pair.new.present[group])]
+        row["small"] = "" if small else _small(row, shares)
         row["outcome"] = _outcome(pair, group, row)
-        present = pair.new.present[group]
-        mine, whole = (row["total_seconds"], total[1]) if present else (row["total_seconds_before"], total[0])
-        row["time_share"] = mine / whole if whole > 0 else math.nan
         row["notes"] = "; ".join(filter(None, _notes(pair, group, row)))
         rows.append(row)
     return sorted(rows, key=lambda row: -abs(row["seconds_saved"]) if math.isfinite(row["seconds_saved"]) else 0.0)
@@ -177,6 +182,23 @@ def _comparable(row: Mapping[str, Any]) -> bool:
     return row["device"] == row["device_before"] and not math.isnan(row["time_change"])
 
 
+def _below(limit: float, values: Iterable[float]) -> bool:
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and max(known) < limit
+
+
+def _small(row: Mapping[str, Any], shares: Iterable[float]) -> str:
+    """Why a change of it says nothing, "" if it does: it has to be small in both reports."""
+    if _below(SHORT_LAUNCH, (row["seconds_before"], row["seconds"])):
+        return f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}"
+    return f"under {100 * SMALL_SHARE:.0f} % of the time" if _below(SMALL_SHARE, shares) else ""
+
+
+def _uneven(row: Mapping[str, Any]) -> bool:
+    """Whether the mean of the launches changed otherwise than their median."""
+    return _comparable(row) and abs(row["mean_change"] - row["time_change"]) > row["noise"]  # NaN compares as no
+
+
 def _outcome(pair: Pair, group: int, row: Mapping[str, Any]) -> str:
     if not pair.old.present[group]:
         return ADDED
@@ -184,8 +206,13 @@ def _outcome(pair: Pair, group: int, row: Mapping[str, Any]) -> str:
         return REMOVED
     if not _comparable(row):
         gain = row["fraction"] / row["fraction_before"] - 1 if row["fraction_before"] > 0 else math.nan
-        return _word(gain, row["noise"], CLOSER, FURTHER)
-    return _word(-float(row["time_change"]), row["noise"], FASTER, SLOWER)
+        word = _word(gain, row["noise"], CLOSER, FURTHER)
+    else:
+        word, summed = (_word(-float(row[name]), row["noise"], FASTER, SLOWER) for name in ("time_change", "mean_change"))
+        # Of as many launches the sum is what was spent; its median must not say otherwise.
+        if pair.launch_ratio[group] == 1 and _uneven(row) and word != summed:
+            return NOT_JUDGED
+    return NOT_JUDGED if row["small"] and word not in (SAME, UNKNOWN) else word
 
 
 def _word(gain: float, noise: float, better: str, worse: str) -> str:
@@ -205,6 +232,8 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
         before, after = (_configurations(*one, group) for one in ((pair.before, pair.old), (pair.after, pair.new)))
         if before != after:
             yield f"configuration was {before} and is {after}"
+    if row["outcome"] == NOT_JUDGED and row["small"]:
+        yield f"not judged without --small: {row['small']}"
     if pair.launch_ratio[group] != 1:
         yield f"its launches, {row['launches_before']} before and {row['launches']} now, are compared per launch"
     if row["device"] != row["device_before"]:
@@ -218,9 +247,10 @@ def _notes(pair: Pair, group: int, row: Mapping[str, Any]) -> Iterable[str]:
         yield f"clocks differ, and its time is not normalised: {reason}"
     if row["precision"] != row["precision_before"] and row["precision"] and row["precision_before"]:
         yield f"most work was {row['precision_before']} and is {row['precision']}"
-    mean = float(row[f"total_seconds{_basis(row)}"] * pair.launch_ratio[group] / row["total_seconds_before"]) - 1
-    if _comparable(row) and abs(mean - row["time_change"]) > row["noise"]:  # NaN compares as no
-        yield f"the mean of its launches changed by {mean:+.1%}, not like their median: some launches differ from the others"
+    if _uneven(row):
+        judged = "not judged: " if row["outcome"] == NOT_JUDGED and not row["small"] else ""
+        told = f"the mean of its launches changed by {row['mean_change']:+.1%}, their median by {row['time_change']:+.1%}"
+        yield f"{judged}{told}: some launches differ from the others"
     if math.isnan(row["seconds"]) or math.isnan(row["seconds_before"]):
         yield "some launch has no run time"
 
@@ -243,6 +273,8 @@ def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float)
     found = _summed_times(pair, timed, comparable=devices[0] == devices[1])
     noisy = (row["noise"] * _launched(pair, row, "_before") for row in timed)
     noise = max(tolerance, math.hypot(*noisy) / found["seconds_before"])
+    word = _word(found["seconds_saved"] / found["seconds_before"], noise, FASTER, SLOWER) if matched else NOTHING
+    short = all(row["small"] for row in timed) and _below(SHORT_LAUNCH, (found["seconds_before"], found["seconds"]))
     return {
         **pair.where,
         "device_before": devices[0],
@@ -251,7 +283,7 @@ def summary_row(pair: Pair, rows: Sequence[Mapping[str, Any]], tolerance: float)
         "launches": int(pair.new.launches.sum()),
         **found,
         "noise": noise,
-        "outcome": _word(found["seconds_saved"] / found["seconds_before"], noise, FASTER, SLOWER) if matched else NOTHING,
+        "outcome": NOT_JUDGED if short and word in (FASTER, SLOWER) else word,
         "total_seconds_before": _sum(pair.old.seconds),
         "total_seconds": _sum(pair.new.seconds),
         "seconds_removed": _sum(row["total_seconds_before"] for row in rows if row["outcome"] == REMOVED),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,17 +16,17 @@ import numpy as np
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Roofline
-from ncu_roofline.model.demangled import parse
+from ncu_roofline.model.demangled import CxxName, parse
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
 
 CONFIGURATION, DEVICE_CHANGED, NAME_ONLY = "configuration", "device", "name"
-PARAMETERS, NUMBERS = "parameters", "numbers"
+PARAMETERS, NUMBERS, TEMPLATE = "parameters", "numbers", "template"
 _NUMBER = re.compile(r"\d+")
 _NAME_READ = 4_096  # characters of a name that are parsed; longer ones exist only in hostile reports
 
 Key = Callable[["Side", int], tuple[Hashable, ...]]
 # Of overloads, or of instances of one template, there is no telling which became which: these need one name on each side.
-_UNAMBIGUOUS = (PARAMETERS, NUMBERS)
+_UNAMBIGUOUS = (PARAMETERS, NUMBERS, TEMPLATE)
 # A robust estimate of the standard deviation: the median absolute deviation of normal noise is 0.6745 of it.
 MAD_TO_SIGMA = 1.4826
 _KEY = ("report", "launch", "kernel", "device")
@@ -36,7 +37,8 @@ class Matching:
     """Groups of rows that are compared: ``before[row]`` and ``after[row]`` are group numbers; ``how[group]``, ``occurrence``.
 
     ``how`` is configuration, device (the GPU differs), name (the launch configuration differs), parameters (the list of the
-    function's parameters differs), numbers (the name differs in whole numbers), or "" for a group that only one side has.
+    function's parameters differs), numbers (the name differs in whole numbers), template (one has template arguments), or ""
+    for a group that only one side has.
     ``occurrence`` counts launches of one kernel from 0 where they are matched in order, else it is -1.
     """
 
@@ -63,14 +65,23 @@ def _named(side: Side, row: int) -> tuple[Hashable, ...]:
     return (side.names[row],)
 
 
+def _parsed(name: str) -> CxxName:
+    return (parse(name) if len(name) <= _NAME_READ else None) or CxxName((), name, (), ())
+
+
 def _without_parameters(side: Side, row: int) -> tuple[Hashable, ...]:
-    name = side.names[row]
-    parsed = parse(name) if len(name) <= _NAME_READ else None
-    return (parsed.scopes, parsed.base, parsed.template) if parsed else (name,)
+    parsed = _parsed(side.names[row])
+    return parsed.scopes, parsed.base, parsed.template
 
 
 def _without_numbers(side: Side, row: int) -> tuple[Hashable, ...]:
     return (_NUMBER.sub("*", side.names[row]),)
+
+
+def _function(side: Side, row: int) -> tuple[Hashable, ...]:
+    parsed = _parsed(side.names[row])
+    function = parsed.scopes, parsed.base
+    return function if side.functions[function] == 1 else (side.names[row],)
 
 
 def _and_configured(key: Key) -> Key:
@@ -85,6 +96,8 @@ _PASSES: tuple[tuple[str, Key], ...] = (
     (PARAMETERS, _without_parameters),
     (NUMBERS, _and_configured(_without_numbers)),
     (NUMBERS, _without_numbers),  # where the pass before has found the pair of names in another configuration
+    (TEMPLATE, _and_configured(_function)),
+    (TEMPLATE, _function),
 )
 
 
@@ -92,7 +105,8 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
     """Match the rows of two sides, the closest agreement first; what is left over stays alone.
 
     A kernel whose parameters changed keeps its scopes, name and template arguments; compilers of directives number kernels by
-    the line of the source, and sizes are template arguments.  Such names are matched where that is unambiguous.
+    the line of the source, and sizes are template arguments; a function may become a template.  Such names are matched where
+    that is unambiguous.
 
     All rows with one key are one group; with ``in_order``, the n-th row of a key on one side meets the n-th on the other.
     """
@@ -126,6 +140,8 @@ def _plausible(
     if len(names[0]) > 1 or len(names[1]) > 1:
         return False
     pair = names[0].pop(), names[1].pop()
+    if how == TEMPLATE:
+        return bool(_parsed(pair[0]).template) != bool(_parsed(pair[1]).template)
     if key is _without_numbers:
         return pair in linked
     if how == NUMBERS:
@@ -159,6 +175,11 @@ class Side:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def functions(self) -> Counter[tuple[Hashable, ...]]:
+        """How many kernels each function is: overloads and instances of a template are several."""
+        return Counter((one.scopes, one.base) for one in map(_parsed, set(self.names)))
 
     @cached_property
     def units(self) -> FloatArray:

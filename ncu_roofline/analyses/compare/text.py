@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
 
 ARROW = " -> "
 MOST_NOTES = 12
-_MATTERS = 0.01  # of the application's time: less is not worth a name in the sentence
 _NAMED = 3
 _SMALL = 0.02  # changes of a ratio of which two decimals show too little
 _EQUAL = 0.0005  # changes that three digits of a percentage do not show
-_OUTCOMES = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown")
+_OUTCOMES = ("faster", "slower", "same", "closer", "further", "added", "removed", "unknown", "not judged")
 NOTHING = "no kernel of one report is in the other"
 _WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
 
@@ -122,6 +122,7 @@ def _common(one: Row, rows: list[Row]) -> str:
         "faster": f"{ratio_text(one['speedup'])} faster, {time_text(saved)} saved: {spent}",
         "slower": f"{ratio_text(1 + one['time_change'])} slower, {time_text(saved)} lost: {spent}",
         "same": f"the same within {percent(one['noise'])}: {spent}",
+        "not judged": f"too short to judge: {spent}",
     }.get(one["outcome"], f"times not compared: {spent}")
     return f"{text}{f' ({by})' if by else ''}."
 
@@ -148,7 +149,9 @@ def apart(one: Row, rows: Sequence[Row], arrow: str) -> str:
 
 def _matters(row: Row, one: Row) -> bool:
     named = row["outcome"] in ("faster", "slower")
-    return bool(named and math.isfinite(one["seconds_saved"]) and abs(row["seconds_saved"]) >= _MATTERS * one["seconds_before"])
+    return bool(
+        named and math.isfinite(one["seconds_saved"]) and abs(row["seconds_saved"]) >= SMALL_SHARE * one["seconds_before"]
+    )
 
 
 def _share(row: Row) -> str:
@@ -238,13 +241,15 @@ def _before_after(row: Row, name: str) -> str:
 
 
 def _times(row: Row, name: str) -> str:
+    """Times that are compared: a change and the times beside it are on one basis."""
     if row["outcome"] in ("added", "removed"):
         return time_text(row[name if row["outcome"] == "added" else f"{name}_before"])
-    return time_text(row[f"{name}_before"]) + ARROW + time_text(row[name])
+    after = time_text(row[f"{name}_normalised"]) + "*" if row["time_basis"] == "normalised" else time_text(row[name])
+    return time_text(row[f"{name}_before"]) + ARROW + after
 
 
 def _time_change(row: Row) -> str:
-    if row["outcome"] in ("added", "removed", "closer", "further"):
+    if row["device"] != row["device_before"]:
         return ""
     return change(1.0, 1.0 + row["time_change"]) + ("*" if row["time_basis"] == "normalised" else "")
 
@@ -275,7 +280,7 @@ def notes_of(one: Row, kernels: list[tuple[int, Row]]) -> list[str]:
 
 
 def threshold_lines(frames: ComparisonFrames) -> list[str]:
-    """What tripped, what was not evaluated and why, and how many passed."""
+    """What tripped, what was not judged or evaluated and why, and how many passed."""
     rows, names = rows_of(frames, "thresholds"), names_of(frames)
     lines = [
         f"tripped: {clean(row['threshold'])}: {clean(row['kernel'])}"
@@ -283,14 +288,16 @@ def threshold_lines(frames: ComparisonFrames) -> list[str]:
         for row in rows
         if row["result"] == "tripped"
     ]
-    lacking: dict[tuple[str, str], list[str]] = {}
+    undecided: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
-        if row["result"] == "not evaluated":
-            lacking.setdefault((clean(row["threshold"]), row["reason"]), []).append(clean(row["kernel"]))
-    lines += [f"not evaluated: {threshold}: {listed(kernels, _NAMED)}: {why}" for (threshold, why), kernels in lacking.items()]
+        if row["result"] in ("not judged", "not evaluated"):
+            undecided.setdefault((row["result"], clean(row["threshold"]), row["reason"]), []).append(clean(row["kernel"]))
+    lines += [f"{what}: {threshold}: {listed(names, _NAMED)}: {why}" for (what, threshold, why), names in undecided.items()]
     counts = Counter(row["result"] for row in rows)
     if rows:
-        said = ", ".join(f"{counts[word]} {word}" for word in ("tripped", "passed", "not evaluated") if counts[word])
+        said = ", ".join(
+            f"{counts[word]} {word}" for word in ("tripped", "passed", "not judged", "not evaluated") if counts[word]
+        )
         lines.append(f"Thresholds: {said}.")
     return lines
 

@@ -10,11 +10,12 @@ from typing import Any
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.expressions import QUANTITIES, Condition, Name, parse, wrong
 from ncu_roofline.analyses.compare.frames import Comparison
+from ncu_roofline.analyses.compare.rows import NOT_JUDGED
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model.roofline import of_rows
 from ncu_roofline.units import format_value
 
-PASSED, TRIPPED, NOT_EVALUATED = "passed", "tripped", "not evaluated"
+PASSED, TRIPPED, NOT_EVALUATED = "passed", "tripped", "not evaluated"  # NOT_JUDGED: it would trip, but the kernel is small
 # Names that are columns of the frame of kernels; others are looked up by precision and level.
 _COLUMNS = {
     "time.raw": "seconds",
@@ -58,13 +59,16 @@ def _outcome(values: _Values, condition: Condition, row: int) -> dict[str, Any]:
     else:
         reason = ", ".join(f"{name.text} = {_shown(name, numbers[name.text])}" for name in condition.names())
     kernel = {name: column[row] for name, column in values.kernels.items()}
+    result = NOT_EVALUATED if holds is None else TRIPPED if holds else PASSED
+    if result == TRIPPED and kernel["small"]:
+        result, reason = NOT_JUDGED, f"{kernel['small']} (--small judges them)"
     grid, block = (kernel[name] or kernel[f"{name}_before"] for name in ("grid", "block"))
     return {
         **{name: kernel[name] for name in ("step", "against", "baseline", "report", "kernel", "seconds")},
         "row": row,
         "configuration": f"grid {grid} block {block}" if grid else "",
         "threshold": condition.text,
-        "result": NOT_EVALUATED if holds is None else TRIPPED if holds else PASSED,
+        "result": result,
         "reason": reason,
     }
 
