@@ -85,7 +85,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     """
     count = len(report)
     names = (
-        frozenset(REPLAY_METRICS)
+        frozenset((*REPLAY_METRICS, THREADS, WARPS))
         | _metric_names(spec)
         | _unit_metrics()
         | (instruction_metrics(instructions) if instructions else frozenset())

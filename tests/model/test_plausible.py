@@ -94,6 +94,27 @@ def test_counts_of_opcodes_pass_the_same_gate(tmp_path: Path) -> None:
     assert [text for text in told if WARPS in text]
 
 
+@pytest.mark.parametrize(("scalar", "told"), [(1.0, False), (0.9999999, False), (math.nan, False), (None, False), (10.0, True)])
+def test_counts_of_opcodes_are_what_their_metric_says_they_add_up_to(tmp_path: Path, scalar: float | None, told: bool) -> None:
+    counted = opcodes(DFMA=1e6, IADD3=1e6)
+    sums = {WARPS: 2e6, THREADS: 64e6}
+    metrics = {**without(complete(), DFMA), "smsp__inst_executed.sum": 2e6}
+    launch = kernel(
+        {**metrics, **({name: value * scalar for name, value in sums.items()} if scalar else {})}, instances=counted
+    )
+    other = kernel({**metrics, **sums}, instances=counted)
+    m = measurements_of(report(tmp_path / "r.ncu-rep", launch, launch, other))
+    assert np.isnan(m.work["fp64"].values).tolist() == [told, told, False]
+    notes = left_out(m)
+    assert len(notes) == 2 * told
+    for name, of_instances, of_metric in (("WARPS", "2e+06", "2e+07"), ("THREADS", "6.4e+07", "6.4e+08")) if told else ():
+        (note,) = (note for note in notes if {"WARPS": WARPS, "THREADS": THREADS}[name] in note)
+        assert (
+            f"adds up to {of_instances}, and to {of_metric} by what the metric itself says, likewise in 1 more launch" in note
+        )
+    assert np.isfinite(m.seconds).all()  # a wrong sum is no proof of another kernel's counters
+
+
 def test_differences_of_passes_may_be_negative() -> None:
     metrics = {"lts__t_sectors_lookup_miss.sum": -3.0, "lts__t_sectors.sum": -3.0, "anyones__count.sum": -3.0, "mine": math.inf}
     assert {name for name in metrics if name in PlausibleMetrics(metrics)} == {*metrics} - {"lts__t_sectors.sum"}
