@@ -92,13 +92,14 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     )
     wanted = [_DEVICE, *sorted(names & report.metric_names)]
     if isinstance(report, Report):
-        raw, counted = report.columns_and_instances(wanted, metrics_of(report.metric_names))
+        raw, counted, others = report.columns_and_instances(wanted, metrics_of(report.metric_names))
     else:  # a table of metrics has no instances
-        raw, counted = report.columns(wanted), {}
+        raw, counted, others = report.columns(wanted), {}, {}
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     launches = report.launches()
     gate = Gate(raw, count, lambda row: launches[row].function_name)
     counted = {name: gate.instances(name, column) for name, column in counted.items()}
+    gate.tell_others(others)
     columns = gate.columns
     capability = _capabilities(columns, count)
     chips = list(dict.fromkeys(capability))

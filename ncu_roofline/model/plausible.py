@@ -81,6 +81,15 @@ class Gate:
         self.columns[metric] = np.where(apart, np.nan, own)
         return [() if bad else one for bad, one in zip(wrong | apart, column, strict=True)]  # type: ignore[misc]
 
+    def tell_others(self, others: Mapping[str, Mapping[int, Value]]) -> None:
+        """Note metrics that launches have several times: ``others`` than the value that counts, by metric and launch."""
+        for metric, values in others.items():
+            rows = np.isin(np.arange(self._count), list(values))
+            row, value = next(iter(values.items()))
+            more = likewise(len(values) - 1)
+            what = f"{metric} of launch {row} ({short_name(self._name(row))})"
+            self._notes.append((rows, f"{what} has several values: the last counts, not {short_name(str(value))}{more}"))
+
     def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
         values = as_floats(column)
         bound = self._limits.bound(metric)

@@ -21,6 +21,7 @@ from ncu_roofline.nvrules.action import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
 from tests.instruction_factory import executed
+from tests.report.factory import block, file_of, result, write
 from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
 DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
@@ -113,6 +114,19 @@ def test_counts_of_opcodes_are_what_their_metric_says_they_add_up_to(tmp_path: P
             f"adds up to {of_instances}, and to {of_metric} by what the metric itself says, likewise in 1 more launch" in note
         )
     assert np.isfinite(m.seconds).all()  # a wrong sum is no proof of another kernel's counters
+
+
+def test_several_values_of_a_metric_are_told(tmp_path: Path) -> None:
+    names = [*complete(), "unread__metric"]
+    once = [(names.index(name), value) for name, value in complete().items()]
+    again = [(names.index(TIME), 5e5), (names.index(DRAM), complete()[DRAM]), (len(names) - 1, 1.0), (len(names) - 1, 2.0)]
+    launches = [result([*again, *once], function=b"kernel", demangled=b"kernel()") for _ in range(3)]
+    data = file_of(block([*launches, result(once, demangled=b"other()")], strings=names, kernels=4))
+    found = roofline(write(tmp_path, data))
+    assert found.kernels["seconds"].tolist() == [1e-3] * 4  # the last one
+    assert [notes.count("several values") for notes in found.kernels["notes"]] == [1, 1, 1, 0]
+    told = f"{TIME} of launch 0 (kernel) has several values: the last counts, not 500000.0, likewise in 2 more launches"
+    assert told in found.kernels["notes"][0].split("; ")
 
 
 def test_differences_of_passes_may_be_negative() -> None:
