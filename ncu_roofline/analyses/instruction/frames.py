@@ -263,8 +263,9 @@ class _Build:
     """The tables of an instruction roofline, from the launches that are wanted."""
 
     def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
-        self.m, self.select = select.launches(m), select
-        self.everything = everything_of(m, self.m)
+        every, self.select = m, select
+        self.m = m = select.launches(every)
+        self.everything = everything_of(every, m)
         self.counted: InstructionSpec = load_instructions()
         kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
         self.spec: Spec = replace(load_spec(), precisions=kinds)
