@@ -10,7 +10,9 @@ from ncu_roofline.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.annotate.sections import OVERVIEW, identifier
 from ncu_roofline.facts import load_spec
 from ncu_roofline.model import Measurements
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.nvrules import Lender, RuleSet, collectable, section_identifier
+from ncu_roofline.nvrules.findings import VERDICT
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
 
 _NOT_COLLECTED = "none"  # how our rules name metrics that the report lacks: nothing to be done about that now
@@ -31,7 +33,7 @@ class Adviser:
 
     def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
         self._rules = rules
-        self._lender = Lender(m)
+        self._lender, self._foreign = Lender(m), disbelieved(m)
         self._ncu_version = ncu_version
 
     def advice(self, kernel: Kernel, own: Sequence[str], replaced: Collection[str]) -> Advice:
@@ -39,10 +41,14 @@ class Adviser:
 
         Results of rules of ours that the report has are replaced by what the same rule says now; where it says nothing, and
         they stood in a section that is replaced, they move.  Of other rules, those that have spoken are not asked again.
+        A kernel whose counters are not believed gets that as its verdict, in place of all that rules of ours say.
         """
         present = ({section_identifier(data) for data in kernel.sections} - set(replaced)) | set(own)
         had = {result.identifier: result for result in kernel.rule_results}
         mine = {name for name in had if name.startswith(_RULE_PREFIX)}
+        if self._rules is not None and (why := self._foreign[kernel.index]):
+            message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
+            return Advice((_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present),), frozenset(mine))
         said = [one for one in self._said(kernel) if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]

@@ -180,6 +180,7 @@ def _advise(path: str, name: str, called: Mapping[str, str], request: Request, r
     from ncu_roofline.cli.reading import check_kernels
     from ncu_roofline.inputs import check_report
     from ncu_roofline.model import Selection, measurements_of
+    from ncu_roofline.model.foreign import told
     from ncu_roofline.model.plausible import left_out
     from ncu_roofline.nvrules import advise
     from ncu_roofline.nvrules.telling import ReportAdvice
@@ -199,5 +200,5 @@ def _advise(path: str, name: str, called: Mapping[str, str], request: Request, r
             measurements=measurements,
             kernels=advise(report, loaded, measurements, collected_only=collected_only, watch=watch),
             problems=loaded.problems,
-            notes=(*report.warnings, *left_out(measurements)),
+            notes=(*report.warnings, *told(measurements), *left_out(measurements)),
         )

@@ -23,5 +23,15 @@ STALLED = "smsp__pcsamp_warps_issue_stalled_"
 # Executions by opcode: the opcodes with their modifiers are what the instances belong to.
 OPCODE_THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
 OPCODE_WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
+
+
+def adds_up(instances: float, total: float) -> bool:
+    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.
+
+    Counts that are floats may be rounded.
+    """
+    return not abs(instances - total) > 1e-6 * max(instances, total)
+
+
 WORKING = "work (their predicate is true; which are active was not counted by instruction)"
 """What is said of lanes where only those whose predicate is true were counted, as by 2021.2 and before."""

@@ -17,6 +17,10 @@ SHORT_LAUNCH = 20e-6
 612 MHz stood beside 1.29 GHz of longer launches in one report (V100), for the memory likewise.
 """
 
+LEAST_CLOCK = 1e6
+"""Hz below which a value is no clock: GPUs idle at tens of MHz and more, and short launches, whose duration is mostly
+launching, still give hundreds."""
+
 MATTERS, PCIE = 0.01, 31.5e9
 """A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
 link of 16 lanes (31.5 GB/s each way)."""

@@ -127,10 +127,13 @@ def release_of(version: str) -> Release:
     return parse_release(version) or LAST
 
 
-def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: str, *, collect: tuple[str, ...] = ()) -> str:
+def command_of(
+    report: Report | MetricTable, metrics: tuple[str, ...], kernel: str, *, collect: tuple[str, ...] = (), mixed: bool = False
+) -> str:
     """The ncu command line, quoted for a POSIX shell, with the user's own options; ``kernel`` replaces their filter.
 
-    ``collect`` are words that say what is collected in the place of ``metrics``.
+    ``collect`` are words that say what is collected in the place of ``metrics``; ``mixed``: the report's way of
+    replay mixed kernels up and is left out, as ncu's own does not.
     Own options come last: then the line is right even where one that this version does not know has no value after all.
     """
     recorded = report.session.command
@@ -141,13 +144,13 @@ def command_of(report: Report | MetricTable, metrics: tuple[str, ...], kernel: s
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
     words += ["-o", _export_name(PurePath(report.path).stem)]
-    replaced = (*collect, *(_FILTERS if kernel else ()))
+    replaced = (*collect, *(_FILTERS if kernel else ()), *(("--replay-mode",) if mixed else ()))
     kept = [option for option in recorded.options if not option.replaced and option.name not in replaced]
     words += [word for option in kept for word in option.words]
     names = {option.name for option in kept}
     for name, value, known in (
         ("--clock-control", report.session.clock_control.lower(), _CLOCK_CONTROLS),
-        ("--replay-mode", report.session.replay.lower(), _REPLAYS),
+        ("--replay-mode", "" if mixed else report.session.replay.lower(), _REPLAYS),
     ):
         if name not in names and value in known and not recorded.options:
             words += [name, value]

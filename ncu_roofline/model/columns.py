@@ -112,7 +112,7 @@ KERNELS = (
         "str",
         "",
         "ok (has points), zero-flop, tensor-unknown, no-instructions, no-work-metrics, no-traffic-metrics, no-time, "
-        "unknown-chip or no-chart",
+        "foreign (counters that may be another kernel's), unknown-chip or no-chart",
     ),
     Column("clock_profiled", "float", "hertz", "SM clock while profiled"),
     Column("clock_max", "float", "hertz", "maximum SM clock of the GPU"),

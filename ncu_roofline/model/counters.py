@@ -12,7 +12,7 @@ from ncu_roofline.facts import load_units
 from ncu_roofline.facts.clocks import SM_DOMAIN
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.plausible import load_limits
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
+from ncu_roofline.facts.thresholds import LEAST_CLOCK, SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -120,7 +120,7 @@ class Counters:
         self.seconds = self._seconds()
         self.sm_count = self._attribute("sm_count")
         self.slices, self._guessed_slices = self._count_slices(slices or {})
-        self.clock_max = first_known(self._attribute("max_clock"), self._attribute("clock_rate")) * KILOHERTZ
+        self.clock_max = first_known(*(self._max_clock(key) for key in ("max_clock", "clock_rate")))
         self._clocks: dict[str, Clock] = {}
         self.profiled_clock = self._trusted(self._rate_of(SM_DOMAIN))
 
@@ -140,12 +140,14 @@ class Counters:
         values = self._column(_ATTRIBUTES[key])
         return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
+    def _max_clock(self, key: str) -> FloatArray:
+        return known_clock(self._attribute(key) * KILOHERTZ)
+
     def _seconds(self) -> FloatArray:
         times = [self._column(_TIME + suffix) * NANOSECOND for suffix in (".sum", ".avg", ".max")]
         for how in ("avg", "max"):
             cycles, rate = self._column(f"sm__cycles_elapsed.{how}"), self._column(f"sm__cycles_elapsed.{how}.per_second")
-            with np.errstate(divide="ignore", invalid="ignore"):
-                times.append(cycles / rate)
+            times.append(cycles / known_clock(rate))
         found = first_known(*times)
         return np.where(np.isfinite(found) & (found > 0), found, np.nan)
 
@@ -194,9 +196,7 @@ class Counters:
         return [self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds for unit in units for how in ("avg", "max")]
 
     def _rate_of(self, units: Sequence[str]) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = first_known(*self._recorded(units), *self._quotients(units))
-        return np.where(np.isfinite(rate) & (rate > 0), rate, np.nan)
+        return first_known(*map(known_clock, (*self._recorded(units), *self._quotients(units))))
 
     def stretch(self, unit: str) -> FloatArray:
         """Of a short launch the share of its duration in which the unit's cycles were counted, 1 for others and where unknown.
@@ -220,7 +220,7 @@ class Counters:
             return Clock(self._trusted(own), np.zeros(len(own), dtype=bool), "")
         rate, per_cycle = (self._column(name) for name in _L2_CLOCK_PAIR)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self._trusted(first_known(own, rate / (per_cycle * self.slices)))
+            found = self._trusted(first_known(own, known_clock(rate / (per_cycle * self.slices))))
         sm = self.clock("sm").values
         return Clock(first_known(found, sm), np.isnan(found) & ~np.isnan(sm), _SM_FOR_L2)
 
@@ -287,7 +287,7 @@ class Counters:
         found = Quantity.missing(len(bus))
         for clock, name, note in (
             (self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", ""),
-            (self._attribute("max_memory_clock") * KILOHERTZ, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
+            (self._max_clock("max_memory_clock"), _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
         ):
             values = per_cycle * clock * bus
             origin = Origin("architecture", f"{name}, {_ATTRIBUTES['bus_width']}", note)
@@ -298,6 +298,12 @@ class Counters:
 def _model(device: str) -> str:
     """The name of a model of GPU as data files write it."""
     return device.removeprefix("NVIDIA ").removeprefix("GeForce ").strip()
+
+
+def known_clock(values: FloatArray) -> FloatArray:
+    """Clocks in Hz, NaN for what can be none, so that another candidate stands in."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(values) & (values >= LEAST_CLOCK), values, np.nan)
 
 
 def first_known(*candidates: FloatArray) -> FloatArray:

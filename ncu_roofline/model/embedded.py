@@ -18,6 +18,7 @@ from ncu_roofline.facts import Spec, load_spec
 from ncu_roofline.facts.own_metrics import subject
 from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.drawn import DrawnGate, has_lost
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import PlausibleMetrics
 from ncu_roofline.model.selection import Grouping, Selection
@@ -290,12 +291,12 @@ def charts_of(kernel: Kernel, capability: tuple[int, int]) -> tuple[Chart, ...]:
 def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = None) -> Measurements:
     """The measurements with the charts of these launches (all, if not said) in ``m.charts``, which stay where they are there.
 
-    What no GPU can reach is left out of them, and remarked.
+    What no GPU can reach is left out of them, and remarked; launches with the counters of another have none.
     """
-    charts, gate = m.charts.copy(), DrawnGate()
+    charts, gate, foreign = m.charts.copy(), DrawnGate(), disbelieved(m)
     for row in range(len(m)) if rows is None else rows:
         if charts[row] is None:
-            drawn = charts_of(report.kernels[int(m.launch[row])], m.capability[row])
+            drawn = () if foreign[row] else charts_of(report.kernels[int(m.launch[row])], m.capability[row])
             charts[row] = tuple(one if _is_of_instructions(one) else gate.checked(row, one) for one in drawn)
     return replace(m, charts=charts, remarks=gate.remarks(m))
 

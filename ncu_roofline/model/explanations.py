@@ -27,6 +27,7 @@ from ncu_roofline.model.collecting import (
     tensor_metrics,
 )
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
+from ncu_roofline.model.foreign import disbelieved, told
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.opcodes import WARPS
 from ncu_roofline.model.plausible import left_out
@@ -176,13 +177,14 @@ def explain(
     unasked = [] if precisions else [p for p in spec.precisions if p.id in spec.on_request and _works(m.work.get(p.id))]
     precisions, levels = precisions or spec.core, levels or spec.chain
     wanted = Wanted.of(m, precisions, levels)
-    have = [availability(p, m.work.get(p.id)) for p in wanted.precisions]
-    reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels]
-    missing = tuple(one.id for one in (*have, *reached) if one.launches < len(m))
+    own = int((disbelieved(m) == "").sum())  # of the other launches nothing is missing
+    have = [availability(p, m.work.get(p.id)) for p in wanted.precisions if own]
+    reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels if own]
+    missing = tuple(one.id for one in (*have, *reached) if one.launches < own)
     final = {*missing, *wanted.estimated()}
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
     clocks = clocks_text(report.ncu_version, report.session.clock_control)
-    notes = [*left_out(m), *_notes(m, wanted, (*precisions, *levels), clocks)]
+    notes = [*told(m), *left_out(m), *_notes(m, wanted, (*precisions, *levels), clocks)]
     metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
     notes += more
     uncounted = uncounted_tensor(m, spec)
@@ -200,7 +202,7 @@ def explain(
         missing=missing,
         partial=partial,
         added=added,
-        command=command_of(report, tuple(dict.fromkeys(metrics)), kernel) if added and wanted.gpus else "",
+        command=command_of(report, tuple(dict.fromkeys(metrics)), kernel, mixed=own < len(m)) if added and wanted.gpus else "",
         notes=tuple(notes),
         sets=sets_of(report, m, missing),
     )

@@ -14,11 +14,12 @@ from ncu_roofline.facts.formula import WeightedSum
 from ncu_roofline.facts.instruction import EXECUTED
 from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.counters import Counters, counted_as, spellings
+from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters
 from ncu_roofline.model.halves import HALF, constant_loads
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.plausible import Gate, joined_remarks
-from ncu_roofline.model.utilisation import REPLAY_METRICS, foreign_counters, gauges_of, rates_of, tensor_activity, units_of
+from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.model.work import work_of
 from ncu_roofline.report import Launch, Report
 
@@ -84,24 +85,26 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     """
     count = len(report)
     names = (
-        frozenset(REPLAY_METRICS)
+        frozenset((*REPLAY_METRICS, THREADS, WARPS))
         | _metric_names(spec)
         | _unit_metrics()
         | (instruction_metrics(instructions) if instructions else frozenset())
     )
     wanted = [_DEVICE, *sorted(names & report.metric_names)]
     if isinstance(report, Report):
-        raw, counted = report.columns_and_instances(wanted, metrics_of(report.metric_names))
+        raw, counted, others = report.columns_and_instances(wanted, metrics_of(report.metric_names))
     else:  # a table of metrics has no instances
-        raw, counted = report.columns(wanted), {}
+        raw, counted, others = report.columns(wanted), {}, {}
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     launches = report.launches()
     gate = Gate(raw, count, lambda row: launches[row].function_name)
     counted = {name: gate.instances(name, column) for name, column in counted.items()}
+    gate.tell_others(others)
     columns = gate.columns
     capability = _capabilities(columns, count)
     chips = list(dict.fromkeys(capability))
-    remarks = joined_remarks(foreign_counters(columns, count), gate.remarks)
+    foreign = foreign_counters(columns, [(launch.function_name, launch.name) for launch in launches])
+    remarks = joined_remarks(foreign, gate.remarks)
     headers = replace(_headers(report, launches, label, capability, devices), remarks=remarks)
     parts, order = [], []
     for chip in chips:
@@ -118,8 +121,8 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         order.append(index)
     if len(parts) <= 1:
         nothing = Executed.nothing(0)
-        return parts[0] if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY, nothing)
-    return Measurements.joined(parts).take(np.argsort(np.concatenate(order)))
+        return believed(parts[0]) if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY, nothing)
+    return believed(Measurements.joined(parts).take(np.argsort(np.concatenate(order))))
 
 
 def _without_loads(

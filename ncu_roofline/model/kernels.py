@@ -11,6 +11,7 @@ from ncu_roofline.facts import Spec
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model.above import above_bandwidths
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.halves import NO_ARITHMETIC
 from ncu_roofline.model.measurements import Measurements, precisions_of
 from ncu_roofline.model.opcodes import TOLD
@@ -184,6 +185,7 @@ class _Availability:
         self.capabilities = capabilities
         self.chip = np.array([self._architectures[capability] is not None for capability in capabilities], dtype=bool)
         self.time = self._known(m.seconds)
+        self.foreign = (disbelieved(m)[grouping.first] != "") & ~self.time
         self.works = {name: self._known(quantity.values) for name, quantity in m.work.items()}
         self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
         totals = [_sum_known(grouping, quantity.values) > 0 for quantity in m.work.values()]
@@ -205,6 +207,7 @@ class _Availability:
         complete = np.all(list(self.core.values()), axis=0) & self.chip
         nothing = ~self.any_work
         conditions = [
+            self.foreign,
             ~self.chip & nothing,
             ~self.time,
             nothing & self.uncounted,
@@ -212,7 +215,7 @@ class _Availability:
             nothing,
             ~self.any_traffic,
         ]
-        names = ["unknown-chip", "no-time", "tensor-unknown", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
+        names = ["foreign", "unknown-chip", "no-time", "tensor-unknown", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
         return np.select(conditions, names, default="ok").astype(object)
 
     def missing(self) -> Any:
@@ -222,11 +225,12 @@ class _Availability:
         texts: dict[Any, str] = {}
         result = np.empty(self._grouping.count, dtype=object)
         for row, (capability, known) in enumerate(zip(self.capabilities, pattern.T, strict=True)):
-            key = (capability, known.tobytes())
+            key = (capability, known.tobytes(), self.foreign[row])
             if key not in texts:
-                architecture = self._architectures[capability]
+                architecture = None if self.foreign[row] else self._architectures[capability]
                 lacking = [name for name, has in zip(names, known, strict=True) if not has]
-                # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected.
+                # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected; what is
+                # not believed was.
                 texts[key] = " ".join(name for name in lacking if name not in architecture.lacks) if architecture else ""
             result[row] = texts[key]
         return result

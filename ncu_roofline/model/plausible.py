@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ncu_roofline.facts.plausible import MOST_COUNT, Bound, load_limits
+from ncu_roofline.facts.source_counters import adds_up
 from ncu_roofline.model.counters import as_float, as_floats
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
 from ncu_roofline.report import Instances, Value
@@ -61,14 +62,33 @@ class Gate:
         return found
 
     def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
-        """The counts by name of each launch, none where one is no count, or where all together are more than can be."""
+        """The counts by name of each launch, none where one is no count, all together are more than can be, or not the total.
+
+        The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
+        """
         bound = self._limits.bound(metric)
         totals = np.array([_total(one) for one in column], dtype=np.float64)
         if bound is None:
             return list(column)
         wrong = ~self._possible(bound, totals)
         self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
-        return [() if bad else one for bad, one in zip(wrong, column, strict=True)]  # type: ignore[misc]
+        own = self.columns.get(metric, np.full(self._count, np.nan))
+        pairs = zip(column, totals, own, strict=True)
+        apart = np.array([bool(one) and not adds_up(total, whole) for one, total, whole in pairs], dtype=bool) & ~wrong
+        self._note(
+            metric, apart, lambda row: f"adds up to {totals[row]:.4g}, and to {own[row]:.4g} by what the metric itself says"
+        )
+        self.columns[metric] = np.where(apart, np.nan, own)
+        return [() if bad else one for bad, one in zip(wrong | apart, column, strict=True)]  # type: ignore[misc]
+
+    def tell_others(self, others: Mapping[str, Mapping[int, Value]]) -> None:
+        """Note metrics that launches have several times: ``others`` than the value that counts, by metric and launch."""
+        for metric, values in others.items():
+            rows = np.isin(np.arange(self._count), list(values))
+            row, value = next(iter(values.items()))
+            more = likewise(len(values) - 1)
+            what = f"{metric} of launch {row} ({short_name(self._name(row))})"
+            self._notes.append((rows, f"{what} has several values: the last counts, not {short_name(str(value))}{more}"))
 
     def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
         values = as_floats(column)
@@ -96,12 +116,16 @@ class Gate:
         bound: Bound,
         values: FloatArray,
     ) -> None:
-        if not rows.any():
-            return
-        row = int(np.flatnonzero(rows)[0])
-        why = _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
-        name, more = short_name(self._name(row)), likewise(int(rows.sum()) - 1)
-        self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}, {why}{more}"))
+        def why(row: int) -> str:
+            return _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
+
+        self._note(metric, rows, lambda row: f"{what(row)}, {why(row)}")
+
+    def _note(self, metric: str, rows: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Callable[[int], str]) -> None:
+        if rows.any():
+            row = int(np.flatnonzero(rows)[0])
+            name, more = short_name(self._name(row)), likewise(int(rows.sum()) - 1)
+            self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}{more}"))
 
 
 def plausible_import(m: Measurements) -> Measurements:

@@ -26,6 +26,7 @@ from ncu_roofline.facts.verdict import (
     of_mix,
 )
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, TextArray, levels_of
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping
@@ -224,8 +225,9 @@ class Verdicts:
         looked_at = np.any([np.isfinite(one) for one in self._busy.values()] or [np.zeros(grouping.count, dtype=bool)], axis=0)
         known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
         chips = np.array([known[m.capability[launch]] for launch in grouping.first], dtype=bool)
+        foreign = disbelieved(m)[grouping.first]
         conditions = [~(self._seconds > 0), looked_at, ~chips, some]
-        texts = [NO_TIME, ALL_IDLE, UNKNOWN_CHIP, NO_ROOFS]
+        texts: list[Any] = [np.where(foreign != "", foreign, NO_TIME), ALL_IDLE, UNKNOWN_CHIP, NO_ROOFS]
         found: list[str] = np.select(conditions, texts, default=NOTHING_COLLECTED).tolist()
         return found
 

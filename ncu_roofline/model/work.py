@@ -257,9 +257,9 @@ def work_of(
 
 
 def _ways(bindings: Sequence[Binding]) -> list[Binding]:
-    """The bindings, and the opcodes behind the last that counts operations themselves."""
-    own = [binding for binding in bindings if binding.source == "binding"]
-    return [*own, COUNTED, *(binding for binding in bindings if binding.source != "binding")]
+    """The bindings, and the opcodes behind the last that counts all operations themselves."""
+    own = [binding for binding in bindings if binding.source == "binding" and not binding.lower_bound]
+    return [*own, COUNTED, *(binding for binding in bindings if binding not in own)]
 
 
 class _Counted:
@@ -285,13 +285,16 @@ class _Counted:
             fused = self._counters.count(binding.fused, binding.source, "").values if binding.fused else None
             fused = fused if fused is None else np.maximum(fused - loads, 0)
         new = np.isnan(self.quantity.values) & ~np.isnan(candidate.values)
+        if binding.lower_bound:  # more than by opcodes, where these leave out functions in other sections of the code
+            new |= candidate.values > (1 + COMPLETE) * self.quantity.values
         if not new.any():
             return
         self.chosen[new] = binding
-        self.quantity = self.quantity.filled(candidate)
+        others = np.where(new, np.nan, 1.0)
+        self.quantity = self.quantity.scaled(others).filled(candidate)
         if fused is not None:
             part = Quantity.of(np.where(new, fused, np.nan), Origin(binding.source, ""))
-            self.fused = self.fused.filled(part) if self.fused else part
+            self.fused = self.fused.scaled(others).filled(part) if self.fused else part
 
     def _without_conversions(self, candidate: Quantity, binding: Binding) -> Quantity:
         """Half-precision counters hold conversions (HADD2.F32) and BF16: opcodes tell, without them the reader is told."""

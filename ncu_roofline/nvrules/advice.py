@@ -14,6 +14,7 @@ from ncu_roofline.facts.fields import release_text
 from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
 from ncu_roofline.model.work import slots
@@ -192,14 +193,16 @@ def advise(
     """The rules on every launch of ``measurements`` (all of the report, if not given).
 
     ``collected_only``: as ncu does, only rules of sections that the report was made with.  ``watch`` gets the row numbers and
-    gives them back one by one, so it can show how far the work is.  Raises RooflineError for damage.
+    gives them back one by one, so it can show how far the work is.  No rule looks at a launch whose counters are not believed.
+    Raises RooflineError for damage.
     """
     m = measurements_of(report) if measurements is None else measurements
-    labels = group(m, "launch").label
+    labels, foreign = group(m, "launch").label, disbelieved(m)
     lender = Lender(m)
 
     def advice(row: int) -> KernelAdvice:
-        outcomes = rules.run(report.kernels[int(m.launch[row])], collected_only=collected_only, known=lender.of(row))
+        kernel, known = report.kernels[int(m.launch[row])], lender.of(row)
+        outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=known)
         return KernelAdvice(
             report=str(m.report[row]),
             launch=int(m.launch[row]),

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
 from collections.abc import Iterator
@@ -27,6 +28,10 @@ from ncu_roofline.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_erro
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is
 _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
+# Fields 4 to 7 tell source code (bytes, then numbers) from a kernel's result (a number, then text); before them are numbers.
+_SOURCE, _KERNEL = "source code", "the result of a kernel"
+_TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28\x30\x38])|[\x20\x2a\x32\x3a])")
+_TOLD = 64  # bytes of a record that hold one of these
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 
@@ -167,7 +172,22 @@ def _block(raw: RawFile, start: int, whole: int) -> Block:
     records = _records(data, payload, end, sum(counts)) if end <= size else None
     if records is None:
         raise raw.told(diagnose.bad_payload(raw.path, data, (payload, end), counts, whole))
+    if counts[0]:
+        _check(raw, records[counts[0] - 1], _SOURCE)
+    if counts[2]:
+        _check(raw, records[counts[0] + counts[1]], _KERNEL)
     return Block(start, payload, end, records, counts, header)
+
+
+def _check(raw: RawFile, record: tuple[int, int], counted: str) -> None:
+    """Raise RooflineError for a record, the last or the first of its sort in a block, that is counted as the wrong one."""
+    offset, length = record
+    found = _TELLING.match(raw.data[offset : offset + min(length, _TOLD)])
+    if found and counted != (_SOURCE if found[1] else _KERNEL):
+        other = _SOURCE if counted == _KERNEL else _KERNEL
+        raise raw.damaged(
+            offset, f"the header of its block counts the record there as {counted}, and its fields are of {other}"
+        )
 
 
 def _records(data: FileBytes, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:

@@ -28,9 +28,10 @@ _NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where in a result the last metric of each name is."""
+    """Where in a result the last metric of each name is, and where others of that name are."""
 
     index: dict[str, int]
+    earlier: dict[str, list[int]]
 
     @functools.cached_property
     def in_order(self) -> tuple[str, ...]:
@@ -60,7 +61,12 @@ class Layouts:
         for name_id in ids:
             if name_id >= len(strings):
                 raise self._raw.damaged(offset, f"a metric has name {name_id} of a table of {len(strings)} names")
-        return Layout({strings[name_id]: position for position, name_id in enumerate(ids)})
+        index = {strings[name_id]: position for position, name_id in enumerate(ids)}
+        earlier: dict[str, list[int]] = {}
+        for position, name_id in enumerate(ids if len(index) < len(ids) else ()):
+            if index[strings[name_id]] != position:
+                earlier.setdefault(strings[name_id], []).append(position)
+        return Layout(index, earlier)
 
 
 class MetricRecord(NamedTuple):

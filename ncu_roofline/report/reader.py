@@ -22,6 +22,7 @@ from ncu_roofline.report.session import Process, Session, read_process, read_ses
 from ncu_roofline.texts import clean, printable
 from ncu_roofline.units import format_value
 
+Others = dict[str, dict[int, Value]]
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
 MOST_LAUNCHES = 20
@@ -172,19 +173,22 @@ class Report:
 
     def columns_and_instances(
         self, names: Iterable[str], instanced: Iterable[str]
-    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]]]:
+    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]], Others]:
         """`columns` of ``names``, and in the same pass `Metrics.instances` of the metrics ``instanced``, by name and kernel.
 
-        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  Raises RooflineError for
-        damaged bytes.
+        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  The third are other values
+        of ``names`` in kernels that have a metric several times, by name and kernel.  Raises RooflineError for damaged bytes.
         """
         result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
         instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
+        others: Others = {}
         for start in range(0, len(self), _COLUMN_ROWS):
-            self._fill(result, instances, range(start, min(start + _COLUMN_ROWS, len(self))))
-        return result, instances
+            self._fill(result, instances, others, range(start, min(start + _COLUMN_ROWS, len(self))))
+        return result, instances, others
 
-    def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
+    def _fill(
+        self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], others: Others, rows: range
+    ) -> None:
         groups: dict[Layout, _Group] = {}
         for row in rows:
             place = self._places[row]
@@ -196,7 +200,7 @@ class Report:
                 if name in record.layout.index:
                     column[row] = decode_counts(self._raw, record, name)
         for group in groups.values():
-            group.decode(self._raw, self._places[rows.start].offset, result)
+            group.decode(self._raw, self._places[rows.start].offset, result, others)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -232,7 +236,8 @@ class _Group:
 
     def __init__(self, layout: Layout, names: Iterable[str]) -> None:
         self._names = [name for name in names if name in layout.index]
-        self._pick = _picker([layout.index[name] for name in self._names])
+        self._again = [(name, position) for name in self._names for position in layout.earlier.get(name, ())]
+        self._pick = _picker([*(layout.index[name] for name in self._names), *(position for _, position in self._again)])
         self._rows: list[int] = []
         self._items: list[tuple[bytes, ...]] = []
 
@@ -240,11 +245,17 @@ class _Group:
         self._rows.append(row)
         self._items.append(self._pick(items))
 
-    def decode(self, raw: RawFile, offset: int, result: dict[str, list[Value | None]]) -> None:
-        for name, column in zip(self._names, zip(*self._items, strict=True), strict=True):
+    def decode(self, raw: RawFile, offset: int, result: dict[str, list[Value | None]], others: Others) -> None:
+        columns = zip(*self._items, strict=True)
+        for name, column in zip(self._names, columns, strict=False):  # the rest are those of `again`
             target = result[name]
             for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
                 target[row] = value
+        for (name, _), column in zip(self._again, columns, strict=True):
+            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
+                last = result[name][row]
+                if value is not None and last is not None and value != last and (value == value or last == last):  # not two NaN
+                    others.setdefault(name, {})[row] = value
 
 
 def _picker(positions: list[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:

@@ -199,6 +199,18 @@ def test_filters(tmp_path: Path) -> None:
     assert set(dram.roofs[dram.roofs["kind"] == "bandwidth"]["roof"]) == {"dram"}
 
 
+@pytest.mark.parametrize("by", ["launch", "kernel"])
+def test_launches_that_are_chosen(tmp_path: Path, by: str) -> None:
+    names = ("void one(int)", "void other(int)", "void other(int)")
+    counts = (v100(), {**v100(), **executed(20_000_000)}, {**v100(), **factory.timing(2e-3, CLOCK)})
+    launches = (factory.kernel(one, name) for one, name in zip(counts, names, strict=True))
+    path = factory.report(tmp_path / "made.ncu-rep", *launches)
+    found = instruction_roofline(path, by=by, select=Selection(kernel="other")).kernels
+    assert set(found["kernel"]) == {"other"}
+    assert found["work"].sum() == 60_000_000
+    assert found["time_share"].sum() == pytest.approx(3 / 4)
+
+
 def test_columns_units_and_order(tmp_path: Path) -> None:
     result = made(tmp_path, v100())
     assert result.view == "instruction"

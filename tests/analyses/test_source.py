@@ -340,6 +340,16 @@ def test_values_that_are_no_counts(tmp_path: Path, odd: float) -> None:
     json.loads(render_json(found, tables=TABLES))
 
 
+@pytest.mark.parametrize("factor", [1.0, 10.0])
+def test_counts_that_are_not_what_their_metric_says_they_add_up_to(tmp_path: Path, factor: float) -> None:
+    path = made_report(tmp_path / "made.ncu-rep", "80", GEMM, trips=50)
+    threads = source_roofline(path).instructions["threads"].sum()
+    found = source_roofline(_with(path, {"thread_inst_executed_true": threads * factor}, tmp_path / "other.ncu-rep"))
+    assert found.instructions["threads"].isna().all() == (factor > 1)
+    assert any("thread_inst_executed_true" in note and "add up" in note for note in found.notes) == (factor > 1)
+    assert (found.instructions["executed"] > 0).any()
+
+
 def test_without_counts_there_is_a_next_step(tmp_path: Path) -> None:
     path = factory.report(tmp_path / "plain.ncu-rep", factory.kernel(factory.complete()))
     with pytest.raises(RooflineError, match="no counts by instruction"):

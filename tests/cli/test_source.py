@@ -240,10 +240,10 @@ class TestChoosing:
     @pytest.fixture
     def several(self, tmp_path: Path) -> Path:
         """A kernel, one without counts by instruction that takes longest, and two launches of one that take longer together."""
-        other = {**smooth().metrics, "gpu__time_duration.sum": 5e6}
+        shorter, other = ({**smooth().metrics, "gpu__time_duration.sum": time} for time in (6e6, 5e6))
         return report(
             tmp_path / "several.ncu-rep",
-            replace(smooth(), name="first", function_name="first"),
+            replace(smooth(), name="first", function_name="first", metrics=shorter),
             kernel(complete(seconds=1.0), "void uncounted()"),
             replace(smooth(), name="second", function_name="second", metrics=other),
             replace(smooth(), name="second", function_name="second"),

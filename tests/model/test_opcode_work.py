@@ -26,6 +26,12 @@ RTX5090: Metrics = {
     "device__attribute_compute_capability_minor": 0,
     "device__attribute_multiprocessor_count": 170,
 }
+B200: Metrics = {
+    **A100,
+    "device__attribute_display_name": "NVIDIA B200",
+    "device__attribute_compute_capability_major": 10,
+    "device__attribute_multiprocessor_count": 148,
+}
 BYTES = traffic(10**9, 500_000_000 // 32, 250_000_000)
 BUSY = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 40.0}
 
@@ -90,6 +96,30 @@ def test_counters_come_first_and_a_difference_is_told(tmp_path: Path) -> None:
     assert "by opcodes FP64 is 1.1 of what the counters give" in differs.loc["fp64", "notes"]
 
 
+def test_opcodes_win_over_counters_that_are_lower_bounds(tmp_path: Path) -> None:
+    """Sections before 2025.4 don't collect the counters of packed FP32, which most of cuBLAS' SGEMM on B200 is."""
+    metrics = {**B200, **timing(), **BYTES, **flops("f", fma=32_000)}
+    packed = drawn(tmp_path, metrics, opcodes(FFMA=1000, FFMA2=9000)).loc["fp32"]
+    assert (packed["source"], packed["work"]) == ("opcodes", 32 * (2 * 1000 + 4 * 9000))
+    assert packed["fma_share"] == 1
+    for exact in (packed, drawn(tmp_path, metrics, opcodes(FFMA=1000)).loc["fp32"]):
+        assert "lower bound" not in exact["notes"]
+        assert "opcodes" not in exact["notes"]
+    bound = drawn(tmp_path, metrics, {}).loc["fp32"]
+    assert (bound["work"], bound["source"]) == (64_000, "binding")
+    assert "lower bound" in bound["notes"]
+
+
+def test_a_lower_bound_above_what_opcodes_count_holds(tmp_path: Path) -> None:
+    """Opcodes leave out functions in other sections of the code."""
+    metrics = {**B200, **timing(), **BYTES, **flops("f", add=1000, fma=32_000)}
+    found = drawn(tmp_path, metrics, opcodes(FFMA=100, FADD=100)).loc["fp32"]
+    assert (found["work"], found["source"]) == (65_000, "binding")
+    assert found["fma_share"] == pytest.approx(32 / 33)  # of the instructions
+    assert "lower bound" in found["notes"]
+    assert "by opcodes FP32 is 0.15 of what the counters give" in found["notes"]
+
+
 def test_conversions_that_counters_take_for_additions(tmp_path: Path) -> None:
     """A recorded kernel whose 4,194,304 hadd are all HADD2.F32, half to float, showed FP16 at 292 GFLOP/s."""
     metrics = {**A100, **timing(), **NO_WORK, **flops("h", add=4_194_304), **flops("f", add=1000), **BYTES}
@@ -108,9 +138,8 @@ def test_wgmma_is_marked_unproven_and_tcgen05_never_weighed(tmp_path: Path) -> N
     assert points.loc["tensor.fp16", "work"] == 1000 * 2 * 64 * 128 * 16
     assert points.loc["tensor.fp16.wgmma", "work"] == points.loc["tensor.fp16", "work"]
     assert "unproven" in points.loc["tensor.fp16", "notes"]
-    b200 = {**h100, "device__attribute_display_name": "NVIDIA B200", "device__attribute_compute_capability_major": 10}
     tcgen05 = {name: [("UTCHMMA", 4000.0), ("FFMA", 32.0)] for name in opcodes()}
-    file = report(tmp_path / "b.ncu-rep", kernel({**b200, **timing(), **BYTES}, instances=tcgen05))
+    file = report(tmp_path / "b.ncu-rep", kernel({**B200, **timing(), **BYTES}, instances=tcgen05))
     result = roofline(file)
     assert result.kernels["verdict"].iloc[0] == "tensor work unknown"
     assert set(result.points["precision"]) == {"fp32"}

@@ -21,6 +21,7 @@ from ncu_roofline.nvrules.action import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
 from tests.instruction_factory import executed
+from tests.report.factory import block, file_of, result, write
 from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
 DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
@@ -92,6 +93,40 @@ def test_counts_of_opcodes_pass_the_same_gate(tmp_path: Path) -> None:
     told = left_out(measurements_of(report(tmp_path / "r.ncu-rep", wrong)))
     assert [text for text in told if THREADS in text]
     assert [text for text in told if WARPS in text]
+
+
+@pytest.mark.parametrize(("scalar", "told"), [(1.0, False), (0.9999999, False), (math.nan, False), (None, False), (10.0, True)])
+def test_counts_of_opcodes_are_what_their_metric_says_they_add_up_to(tmp_path: Path, scalar: float | None, told: bool) -> None:
+    counted = opcodes(DFMA=1e6, IADD3=1e6)
+    sums = {WARPS: 2e6, THREADS: 64e6}
+    metrics = {**without(complete(), DFMA), "smsp__inst_executed.sum": 2e6}
+    launch = kernel(
+        {**metrics, **({name: value * scalar for name, value in sums.items()} if scalar else {})}, instances=counted
+    )
+    other = kernel({**metrics, **sums}, instances=counted)
+    m = measurements_of(report(tmp_path / "r.ncu-rep", launch, launch, other))
+    assert np.isnan(m.work["fp64"].values).tolist() == [told, told, False]
+    notes = left_out(m)
+    assert len(notes) == 2 * told
+    for name, of_instances, of_metric in (("WARPS", "2e+06", "2e+07"), ("THREADS", "6.4e+07", "6.4e+08")) if told else ():
+        (note,) = (note for note in notes if {"WARPS": WARPS, "THREADS": THREADS}[name] in note)
+        assert (
+            f"adds up to {of_instances}, and to {of_metric} by what the metric itself says, likewise in 1 more launch" in note
+        )
+    assert np.isfinite(m.seconds).all()  # a wrong sum is no proof of another kernel's counters
+
+
+def test_several_values_of_a_metric_are_told(tmp_path: Path) -> None:
+    names = [*complete(), "unread__metric"]
+    once = [(names.index(name), value) for name, value in complete().items()]
+    again = [(names.index(TIME), 5e5), (names.index(DRAM), complete()[DRAM]), (len(names) - 1, 1.0), (len(names) - 1, 2.0)]
+    launches = [result([*again, *once], function=b"kernel", demangled=b"kernel()") for _ in range(3)]
+    data = file_of(block([*launches, result(once, demangled=b"other()")], strings=names, kernels=4))
+    found = roofline(write(tmp_path, data))
+    assert found.kernels["seconds"].tolist() == [1e-3] * 4  # the last one
+    assert [notes.count("several values") for notes in found.kernels["notes"]] == [1, 1, 1, 0]
+    told = f"{TIME} of launch 0 (kernel) has several values: the last counts, not 500000.0, likewise in 2 more launches"
+    assert told in found.kernels["notes"][0].split("; ")
 
 
 def test_differences_of_passes_may_be_negative() -> None:

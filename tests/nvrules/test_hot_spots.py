@@ -149,12 +149,12 @@ def test_inactive_lanes_of_a_line_are_told_alike_by_rule_and_view(tmp_path: Path
         addresses, infos = one.metrics.by_address("inst_executed")[0].tolist(), IAction(one)
         found = {address: infos.source_info(address) for address in addresses}
         mine = {address for address, info in found.items() if info is not None and info.line() == 13}
-        instances = {
-            "launch__function_pcs": [(0, one.base_address())],
+        counts = {
             "inst_executed": [(address, 100) for address in addresses],
             "thread_inst_executed": [(address, 800 if address in mine else 3200) for address in addresses],
         }
-        metrics = {**complete(), BLOCK: 256, **dict.fromkeys(("inst_executed", "thread_inst_executed"), 1)}
+        instances = {"launch__function_pcs": [(0, one.base_address())], **counts}
+        metrics = {**complete(), BLOCK: 256, **{name: sum(dict(values).values()) for name, values in counts.items()}}
         data = replace(kernel(metrics, code=one.code, instances=instances), mangled_name=one.mangled_name)  # type: ignore[arg-type]
     path = report(tmp_path / "few.ncu-rep", data)
     with read_report(path) as opened:

@@ -159,6 +159,18 @@ def kernels() -> Iterator[Metrics]:
     yield {**A100, "gpu__time_duration.avg": 1e6, "gpc__cycles_elapsed.max": 1.1e6, **per_cycle, **moved, **halves}
     yield {**complete(), "dram__bytes.sum": float("nan"), "dram__sectors_read.sum": 5, "dram__sectors_write.sum": 6}
     yield {**complete(), "gpu__time_duration.sum": 0}
+    for odd in (0, -1.41e9, 5e-324, 500.0):  # no clock is one of these
+        clocks = {f"{unit}__cycles_elapsed.avg.per_second": odd for unit in ("sm", "lts", "dram")}
+        maximum = {f"device__attribute_max_{what}_frequency_khz": odd for what in ("gpu", "mem")}
+        yield {**complete(), **clocks, **halves}
+        yield {**complete(), **clocks, **maximum, "smsp__cycles_elapsed.max": 1.2e6, "device__attribute_clock_rate": 1_400_000}
+        yield {
+            **complete(),
+            **clocks,
+            **maximum,
+            "lts__t_sectors.sum.per_second": odd,
+            "lts__t_sectors.avg.per_cycle_elapsed": 1,
+        }
     yield {"gpu__time_duration.sum": 1e6, **flops("d", 1, 1, 1), **traffic(1, 1, 1)}
     yield complete(chip(6, 1))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.report import Code, CodeFunction, ImportedFile, read_report
-from ncu_roofline.report.framing import file_start, frame, open_raw, scan
+from ncu_roofline.report.framing import file_start, frame, open_raw, pack_block, scan
 from ncu_roofline.report.schema import MAGIC, message
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 
@@ -73,6 +73,64 @@ def test_missing_folder_and_forbidden(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("ncu_roofline.files.os.open", refuse)
     with pytest.raises(RooflineError, match="permission denied"):
         read_report(tmp_path / "x.ncu-rep")
+
+
+def recounted(path: Path, place: int, sources: int) -> tuple[bytes, int]:
+    """The report with so many more sources, and fewer kernels, in the header of one block; where that block's records begin."""
+    raw = open_raw(path)
+    parts, offset = [], 0
+    for index, found in enumerate(scan(raw)):
+        if index == place:
+            found.header.sources += sources
+            found.header.kernels -= sources
+            start = len(file_start() + b"".join(parts))
+        parts.append(pack_block(found.header, [raw.data[begin : begin + length] for begin, length in found.records]))
+        if index == place:
+            offset = start + len(parts[-1]) - found.header.payload_size
+    raw.close()
+    return file_start() + b"".join(parts), offset
+
+
+CODES = (Code(b"\x7fELF" + bytes(2000)), Code(b"", (), (CodeFunction("f", 16),)), Code(b"", (ImportedFile("a.cu", "int a;"),)))
+
+
+@pytest.mark.parametrize("code", CODES, ids=["cubin", "functions", "files"])
+def test_a_header_that_takes_a_kernel_for_source_code_or_the_other_way_round(tmp_path: Path, code: Code) -> None:
+    path = write(tmp_path, encoded([saxpy(0, code=code), saxpy(1)]))
+    counts = [found.counts for found in scan(open_raw(path))]
+    sorts = {"source code": (-1, 0), "the result of a kernel": (1, 2)}
+    wrong = [(place, sort) for place, count in enumerate(counts) for sort, (_, which) in sorts.items() if count[which]]
+    assert len(wrong) == 3
+    for place, sort in wrong:
+        data, offset = recounted(path, place, sorts[sort][0])
+        (other,) = set(sorts) - {sort}
+        with pytest.raises(RooflineError) as caught:
+            read_report(write(tmp_path, data, "wrong.ncu-rep"))
+        said = f"wrong.ncu-rep: it is damaged at byte {offset + 4}: the header of its block counts the record there as {other}"
+        assert f"{said}, and its fields are of {sort}. " in str(caught.value)
+
+
+def test_such_a_header_of_a_block_with_both(tmp_path: Path) -> None:
+    raw = open_raw(write(tmp_path, encoded([saxpy(0, code=CODES[0]), saxpy(1)])))
+    records = [raw.data[begin : begin + length] for found in scan(raw) for begin, length in found.records]
+    with read_report(write(tmp_path, file_of(block(records, sources=1, kernels=2)), "right.ncu-rep")) as report:
+        assert len(report) == 2
+    for sources in (0, 2, 3):
+        data = file_of(block(records, sources=sources, kernels=3 - sources))
+        with pytest.raises(RooflineError, match="the header of its block counts"):
+            read_report(write(tmp_path, data, "wrong.ncu-rep"))
+
+
+@pytest.mark.reports
+def test_such_headers_of_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> None:
+    for path in real_reports.values():
+        raw = open_raw(path)
+        counts = [found.counts for found in scan(raw)]
+        raw.close()
+        for sources, which in ((1, 2), (-1, 0)):
+            place = next(index for index, count in enumerate(counts) if count[which])
+            with pytest.raises(RooflineError, match="the header of its block counts"):
+                read_report(write(tmp_path, recounted(path, place, sources)[0]))
 
 
 def test_a_cut_off_file_says_where_and_what_is_whole(tmp_path: Path) -> None:

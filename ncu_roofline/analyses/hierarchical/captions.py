@@ -49,6 +49,7 @@ WHY = {
     "no-work-metrics": "without metrics of floating-point work",
     "no-traffic-metrics": "without metrics of memory traffic",
     "no-time": "without a run time",
+    "foreign": "with counters that may be another kernel's",
     "unknown-chip": "on a GPU unknown to this version",
     "no-chart": "without a roofline chart in the report",
     "no-instructions": "without executed instructions",

@@ -52,6 +52,7 @@ _STATUS = {
     "no-work-metrics": "the report has no counters of operations for them",
     "no-traffic-metrics": "the report has no counters of memory traffic for them",
     "no-time": "the report has no run time for them",
+    "foreign": "their counters may be another kernel's",
     "unknown-chip": "their GPU is not known, and the report brings no roofline of its own",
 }
 _STATUS_OF_VIEW = {

@@ -9,6 +9,7 @@ from ncu_roofline.inputs import MetricTable
 from ncu_roofline.model.collecting import command_of
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
+from ncu_roofline.model.foreign import disbelieved, told
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.plausible import left_out
 from ncu_roofline.report import Report
@@ -22,17 +23,17 @@ def explain_instructions(
     The precisions of the result are kinds of instruction; ``levels`` and ``kernel`` as of `explain`.
     """
     spec, counted = load_spec(), load_instructions()
-    levels = levels or spec.chain
+    levels, own = levels or spec.chain, int((disbelieved(m) == "").sum())  # of the other launches nothing is missing
     capabilities = list(dict.fromkeys(m.capability))
     chips = [chip for capability in capabilities if (chip := spec.read_as(capability))]
     reached = [
         availability(level, m.traffic.get(level.id))
         for level in spec.levels
-        if level.id in levels and any(level.id not in chip.lacks for chip in chips)
+        if own and level.id in levels and any(level.id not in chip.lacks for chip in chips)
     ]
-    kinds = [availability(kind, m.instructions.get(kind.id)) for kind in counted.kinds] if chips else []
+    kinds = [availability(kind, m.instructions.get(kind.id)) for kind in counted.kinds] if chips and own else []
     moved = [availability(kind, m.transactions.get(kind.id)) for kind in counted.kinds if kind.level]
-    without = {one.id for one in (*kinds, *moved, *reached) if one.launches < len(m)}
+    without = {one.id for one in (*kinds, *moved, *reached) if one.launches < own}
     missing = [one.id for one in (*kinds, *reached) if one.id in without]
     names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
     notes = chip_notes([capability for capability in capabilities if capability != UNKNOWN_CAPABILITY])
@@ -48,6 +49,6 @@ def explain_instructions(
         missing=tuple(missing),
         partial=(),
         added=tuple(missing),
-        command=command_of(report, tuple(dict.fromkeys(names)), kernel) if missing and chips else "",
-        notes=(*left_out(m), *notes),
+        command=command_of(report, tuple(dict.fromkeys(names)), kernel, mixed=own < len(m)) if missing and chips else "",
+        notes=(*told(m), *left_out(m), *notes),
     )

@@ -19,6 +19,7 @@ from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.model import columns
 from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.extract import LANES
+from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.kernels import everything_of, kernels_table, remarks_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
 from ncu_roofline.model.points import LOW_CLOCK, points_table
@@ -166,8 +167,10 @@ class InstructionRows:
         known = self._known(self._work)
         executed = self._grouping.total(np.nan_to_num(self._work)) > 0
         together = self._known(np.where(self._any_traffic, self._work, np.nan))
-        conditions = [self._unknown(), ~self._known(self._m.seconds), ~known, ~executed, ~together]
-        names = [_UNKNOWN_CHIP, "no-time", "no-work-metrics", "no-instructions", "no-traffic-metrics"]
+        foreign = disbelieved(self._m)[self._grouping.first] != ""
+        timeless = ~self._known(self._m.seconds)
+        conditions = [timeless & foreign, self._unknown(), timeless, ~known, ~executed, ~together]
+        names = ["foreign", _UNKNOWN_CHIP, "no-time", "no-work-metrics", "no-instructions", "no-traffic-metrics"]
         return np.select(conditions, names, default="ok").astype(object)
 
     def executed(self) -> FloatArray:
@@ -260,8 +263,9 @@ class _Build:
     """The tables of an instruction roofline, from the launches that are wanted."""
 
     def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
-        self.m, self.select = select.launches(m), select
-        self.everything = everything_of(m, self.m)
+        every, self.select = m, select
+        self.m = m = select.launches(every)
+        self.everything = everything_of(every, m)
         self.counted: InstructionSpec = load_instructions()
         kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
         self.spec: Spec = replace(load_spec(), precisions=kinds)

@@ -180,7 +180,8 @@ def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCount
     for row in positions:
         metrics = report.kernels[int(m.launch[row])].metrics
         if counted(metrics.names()) and (odd := Counts.of(metrics).odd):
-            reason = f"values of {listed(odd, 3)} can be no counts: negative, too large, no numbers or without address"
+            what = "negative, too large, no numbers, not what the metric itself says they add up to, or without address"
+            reason = f"values of {listed(odd, 3)} can be no counts: {what}"
             command = command_of(report, (), "", collect=SOURCE_COUNTERS)
             return NotCountedError(_WHAT, report.path, reason, f"Profile again, with `{command}`.")
     command = f"`{command_of(report, (), '', collect=SOURCE_COUNTERS)}`"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP
+from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP, adds_up
+from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.displayed import several
 from ncu_roofline.report import Metrics
 from ncu_roofline.texts import listed
@@ -27,6 +28,10 @@ _STALLS = "stalls"
 _REASON = re.compile(r"[a-z0-9_]{1,60}")
 _MOST_REASONS = 100  # releases have about twenty
 _NAMED = 3  # metrics that a note names
+_ODD = (
+    "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
+)
+_SAMPLED = "smsp__pcsamp"  # whether samples add up is for `Totals.miscounted`
 # Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
 _PARTS = (
     ("active", WARP, "executed"),
@@ -43,8 +48,8 @@ class Counts:
     """Counts by address: ``columns`` has an array for each metric that the report has, 0 where it names no instance.
 
     ``stalls``: samples by stall reason, (all, of these not issued), each an array like those of ``columns``.  ``odd`` are
-    metrics that are left out because some of their values can be no counts, or have no address; ``notes`` say that, and what
-    else is left out.
+    metrics that are left out because some of their values can be no counts, have no address, or are not what the metric itself
+    says they add up to; ``notes`` say that, and what else is left out.
     """
 
     addresses: IntArray
@@ -72,7 +77,7 @@ class Counts:
             columns["not_issued"] = np.sum([not_issued for _, not_issued in stalls.values()], axis=0)
         impossible = _impossible(columns, stalls, {column: name for column, (name, _) in chosen.items()})
         kept = {column: values for column, values in columns.items() if column not in impossible}
-        notes = [f"left out, as some of their values can be no counts or have no address: {listed(odd, _NAMED)}"] if odd else []
+        notes = [f"{_ODD}: {listed(odd, _NAMED)}"] if odd else []
         notes += (
             [f"left out, as they are named like stall reasons, but are none: {several(others, 'metric')}"] if others else []
         )
@@ -136,10 +141,12 @@ def _first(metrics: Metrics, names: tuple[str, ...]) -> str:
 
 
 def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
-    """Addresses and values; None if some of them can be none, or lack."""
+    """Addresses and values; None if some of them can be none, or lack, or don't add up to the metric's own value."""
     keys, values = (np.array(one) for one in metrics.by_address(name))
     whole = len(keys) == metrics.instance_count(name)
     good = whole and bool(np.all((values >= 0) & (values < _MOST)) and np.all(keys < _LAST))
+    if good and len(keys) and not name.startswith(_SAMPLED):
+        good = adds_up(float(values.sum()), as_float(metrics.get(name)))
     return (keys.astype(np.int64), values.astype(np.float64)) if good else None
 
 

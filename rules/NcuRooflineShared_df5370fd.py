@@ -1775,6 +1775,7 @@ NO_CEILINGS = Ceilings()
 SM_DOMAIN = ('sm', 'smsp', 'l1tex', 'gpc')  # one clock
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SHORT_LAUNCH = 2e-05
+LEAST_CLOCK = 1000000.0  # Hz; less is no clock of a GPU
 # The number of L2 slices is a counter's sum over its average.
 SLICE_COUNTERS = (
     'lts__cycles_elapsed', 'lts__cycles_active', 'lts__t_sectors', 'lts__t_sectors_srcunit_tex', 'lts__lts2xbar_cycles_active',
@@ -2070,9 +2071,7 @@ class Kernel(object):
             self.names = frozenset(sum(collected, self.names))
         self.seconds = self.find_seconds()
         self.sm_count = self.value("device__attribute_multiprocessor_count")
-        self.clock_max = times(
-            first(self.value("device__attribute_max_gpu_frequency_khz"), self.value("device__attribute_clock_rate")), 1e3
-        )
+        self.clock_max = first(*[self.max_clock(name) for name in ("max_gpu_frequency_khz", "clock_rate")])
         major = self.value("device__attribute_compute_capability_major")
         minor = self.value("device__attribute_compute_capability_minor")
         self.capability = (int(major), int(minor)) if major is not None and minor is not None else (0, 0)
@@ -2121,7 +2120,7 @@ class Kernel(object):
         times_found = [times(self.value("gpu__time_duration" + how), 1e-9) for how in (".sum", ".avg", ".max")]
         for how in ("avg", "max"):
             cycles = self.value("sm__cycles_elapsed." + how)
-            times_found.append(ratio(cycles, self.value("sm__cycles_elapsed." + how + ".per_second")))
+            times_found.append(ratio(cycles, known_clock(self.value("sm__cycles_elapsed." + how + ".per_second"))))
         return positive(first(*times_found))
 
     def count_slices(self, known):
@@ -2147,6 +2146,9 @@ class Kernel(object):
         """The clock of a unit; None for launches so short that cycles over duration is none: launching is in the duration."""
         return None if self.seconds is not None and self.seconds < SHORT_LAUNCH else self.cycle_rate(units)
 
+    def max_clock(self, name):
+        return known_clock(times(self.value("device__attribute_" + name), 1e3))
+
     @once
     def cycle_rate(self, units):
         """Elapsed cycles of units of one clock per second of the launch; as recorded, where cycles and time are of one pass."""
@@ -2154,7 +2156,7 @@ class Kernel(object):
         found = [self.value(name + ".per_second") for name in names[0] + names[1]]
         for unit in units:
             found += [ratio(self.value(unit + "__cycles_elapsed." + how), self.seconds) for how in ("avg", "max")]
-        return positive(first(*found))
+        return first(*[known_clock(clock) for clock in found])
 
     @once
     def clock(self, unit):
@@ -2167,7 +2169,7 @@ class Kernel(object):
         per_cycle = times(self.value("lts__t_sectors.avg.per_cycle_elapsed"), self.slices)
         if self.seconds is not None and self.seconds < SHORT_LAUNCH:
             rate = None
-        return first(self.own_clock(unit), ratio(rate, per_cycle), self.clock("sm"))
+        return first(self.own_clock(unit), known_clock(ratio(rate, per_cycle)), self.clock("sm"))
 
     def count(self, terms):
         """The weighted sum of counters over the kernel and the metrics that gave it, or (None, ())."""
@@ -2278,7 +2280,7 @@ class Kernel(object):
             return self.per_sm(per_cycle)
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        highest = times(self.value("device__attribute_max_mem_frequency_khz"), 1e3)
+        highest = self.max_clock("max_mem_frequency_khz")
         bus = self.value("device__attribute_global_memory_bus_width")
         return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
 
@@ -2310,6 +2312,11 @@ def times(a, b):
 
 def ratio(a, b):
     return a / b if a is not None and b else None
+
+
+def known_clock(value):
+    """A clock in Hz, None for what can be none, so that another one stands in."""
+    return value if value is not None and value >= LEAST_CLOCK else None
 
 
 def positive(value):
