@@ -43,7 +43,7 @@ COLLECTED = {
     'HierarchicalDoubleRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -63,7 +63,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -71,7 +71,7 @@ COLLECTED = {
     'HierarchicalSingleRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -91,7 +91,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -99,7 +99,7 @@ COLLECTED = {
     'HierarchicalHalfRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -117,7 +117,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -125,7 +125,7 @@ COLLECTED = {
     'HierarchicalTensorRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -135,13 +135,13 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
     },
     'RooflineOverview': {
-        (0, 70): ('dram__bytes.sum', 'dram__bytes.sum.per_second'),
+        (0, 70): ('dram__bytes.sum', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum'),
         (0, 999): (
             'device__attribute_max_gpu_frequency_khz', 'gpu__time_duration.sum', 'l1tex__t_bytes.sum',
             'l1tex__t_bytes.sum.per_second', 'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.per_second',
@@ -154,14 +154,14 @@ COLLECTED = {
             'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
         ),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.per_second', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum',
-            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
     },
     'InstructionRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -173,7 +173,7 @@ COLLECTED = {
             'smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second',
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
-        (75, 999): ('dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second'),
+        (75, 999): ('dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum'),
         (80, 999): ('dram__cycles_elapsed.avg.per_second',),
     },
 }
