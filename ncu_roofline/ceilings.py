@@ -21,6 +21,7 @@ from typing import Any
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import capability_text, parse_capability
+from ncu_roofline.facts.roofs import MOST_OF_THEORY
 from ncu_roofline.files import read_file
 from ncu_roofline.forms import Form, Number, inside, misfit, number, parse, short
 from ncu_roofline.texts import one_line
@@ -48,15 +49,15 @@ _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 # Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
 _RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e4)
 _SHOWN = 12  # values at a prompt
-# Clocks of a kernel and of a measurement that differ by less are the same.
-SAME_CLOCK = 0.01
 
 
 @dataclass(frozen=True)
 class Ceiling:
     """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
 
-    ``spread`` is the relative standard deviation of its trials (NaN where unknown); ``source`` says who published it, or what a
+    ``spread`` is the relative standard deviation of its trials; ``per_cycle`` what the whole device does in a cycle of that
+    clock, of each trial's own: under a power limit it swings; ``theory`` what the file says that theory gives at that clock,
+    and ``share`` what the ceiling is of it, by the cycle (all NaN where unknown).  ``source`` says who published it, or what a
     file of another tool calls it ("" where it was measured by our own benchmark).
     """
 
@@ -67,6 +68,18 @@ class Ceiling:
     variant: str
     spread: float = math.nan
     source: str = ""
+    per_cycle: float = math.nan
+    theory: float = math.nan
+    share: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.per_cycle) and self.clock > 0:
+            object.__setattr__(self, "per_cycle", self.value / self.clock)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it is above what its own file says that theory gives, by more than the clock swings."""
+        return self.value > MOST_OF_THEORY * self.theory
 
     @property
     def follows_sm_clock(self) -> bool:
@@ -74,6 +87,11 @@ class Ceiling:
         spec = load_spec()
         level = spec.level_of_ceiling(self.id)
         return self.unit in ("FLOP/s", "OP/s") or any(one.id == level and one.domain == "sm" for one in spec.levels)
+
+    @property
+    def clock_known(self) -> bool:
+        """Whether it is known at which clock it stands: the SM clock, or one that profilers leave alone."""
+        return not (self.follows_sm_clock and math.isnan(self.clock))
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,6 +148,12 @@ class Ceilings:
         found = [self.by_id[name] for name in (*names, level) if name in self.by_id]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
+    def by_writes(self, level: str) -> tuple[tuple[float, Ceiling], ...]:
+        """The bandwidths of a level by the share of their bytes that they write, where it was measured for several."""
+        writes = next((one.writes for one in load_spec().levels if one.id == level), ())
+        measured = tuple((share, self.by_id[name]) for name, share in writes if name in self.by_id)
+        return measured if len(measured) > 1 else ()
+
     def launch_latency(self) -> Ceiling | None:
         """What one launch costs at least (s): back to back in a stream, else with a wait, else in a graph."""
         return next((self.by_id[name] for name in _LATENCIES if name in self.by_id), None)
@@ -182,7 +206,7 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
 def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
     """The roofs among what `read_document` gave.  Raises RooflineError where no ceiling was accepted."""
     device, status = document["device"], document.get("status") or MEASURED
-    found = [_ceiling(entry) for entry in document["ceilings"] if is_roof(entry)]
+    found = [_ceiling(entry, device) for entry in document["ceilings"] if is_roof(entry)]
     if not found:
         reason = "`bench run` wrote it, but none of its ceilings was accepted"
         raise RooflineError("Cannot use ceilings", path, reason, MEASURE_AGAIN)
@@ -256,7 +280,7 @@ _ENTRY: dict[str, Form] = {
     "ci95": [_ANY],
     "variant": {"kernel": str},
     "clock": {"sm_mhz_mean": _MHZ, "mem_mhz": _MHZ},
-    "theory": {"value": _RATE, "at_measured_clock": _RATE, "fraction": _ANY},
+    "theory": {"value": _RATE, "at_measured_clock": _RATE, "fraction": _ANY, "uncertain": bool},
     "burst": {"value": _RATE},
     "throttle": {"reasons": [str]},
     "verified": {"checksum": bool},
@@ -307,8 +331,10 @@ def _check_roofs(document: Mapping[str, Any]) -> None:
 
 
 def _wrong_value(entry: Mapping[str, Any]) -> str:
-    """What is wrong with value and unit of an entry of "ceilings", "" if nothing is."""
-    said, unit = entry.get("value"), entry.get("unit")
+    """What is wrong with interval, value and unit of an entry of "ceilings", "" if nothing is."""
+    said, unit, ends = entry.get("value"), entry.get("unit"), entry.get("ci95") or []
+    if len(ends) == 2 and number(ends[0]) > number(ends[1]):
+        return f" ci95 must be from its lower to its upper end, not {short(ends)}"
     if said is None:
         return misfit({"unit": str}, entry)
     value, units = number(said), _units_of(entry["id"])
@@ -348,14 +374,21 @@ def _units_of(ceiling: str) -> tuple[str, ...]:
     )
 
 
-def _ceiling(entry: Mapping[str, Any]) -> Ceiling:
-    megahertz = number(inside(entry, "clock", "sm_mhz_mean"))
+def _ceiling(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
+    def positive(value: object) -> float:
+        return number(value) if number(value) > 0 else math.nan
+
+    value, theory = number(entry["value"]), positive(inside(entry, "theory", "at_measured_clock"))
+    sms = number(device.get("sm_count") or device.get("cores"))
     return Ceiling(
         id=entry["id"],
-        value=number(entry["value"]),
+        value=value,
         unit=entry["unit"],
-        clock=megahertz * 1e6 if megahertz > 0 else math.nan,
+        clock=positive(number(inside(entry, "clock", "sm_mhz_mean")) * 1e6),
         variant=inside(entry, "variant", "kernel") or "",
         spread=number(entry.get("cv")),
         source=entry.get("source") or "",
+        per_cycle=positive(number(entry.get("per_sm_and_cycle")) * sms),
+        theory=math.nan if inside(entry, "theory", "uncertain") else theory,
+        share=positive(inside(entry, "theory", "fraction") or value / theory),
     )

@@ -17,7 +17,7 @@ _UNCLEAN = re.compile(r"[^\t\n\r -~]|\\")
 
 @dataclass(frozen=True)
 class Number:
-    """A number, 0 or of a magnitude from ``least`` to ``most``."""
+    """A number, 0 or from ``least`` to ``most``."""
 
     least: float = 1e-30
     most: float = 1e21
@@ -65,7 +65,7 @@ def misfit(form: Form, value: object) -> str:
             return f" must be a list, not {short(value)}"
         places = ((f"[{position}]", form[0], inner) for position, inner in enumerate(value))
     elif isinstance(form, Number):
-        good = value is None or number(value) == 0 or form.least <= abs(number(value)) <= form.most
+        good = value is None or number(value) == 0 or form.least <= number(value) <= form.most
         return "" if good else f" must be a number, 0 or from {form.least:g} to {form.most:g}, not {short(value)}"
     else:
         return "" if isinstance(value, form) else f" must be {_WORDS[form]}, not {short(value)}"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from ncu_roofline.annotate import naming
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.facts import Level, Precision, Spec, load_spec
+from ncu_roofline.facts.roofs import SAME_CLOCK
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.points import with_levels_that_matter
-from ncu_roofline.model.roofs import at_clock
+from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.report import Value
 from ncu_roofline.units import format_value
 from ncu_roofline.version import __version__
@@ -104,6 +105,7 @@ def plans(m: Measurements, ceilings: Sequence[Ceilings]) -> Iterator[LaunchPlan]
 class _Planner:
     def __init__(self, m: Measurements, ceilings: Sequence[Ceilings], model: Roofline) -> None:
         self._m, self._ceilings, self._spec = m, ceilings, load_spec()
+        self._roofs = Roofs(m, ceilings, "profiled")
         self._points = model.point_columns
         # A precision's points of one launch differ in level only; what is taken from them here is the same for all.
         pairs = zip(self._points["launch"].tolist(), self._points["precision"].tolist(), strict=True)
@@ -188,12 +190,14 @@ class _Planner:
         if theory and roof.endswith(".nofma"):
             theory = f"half of {theory}"
         ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None
+        values = self._roofs.values("bandwidth" if isinstance(item, Level) else "compute", roof)
         measured = None
-        if ceiling and file:
-            value = float(at_clock(ceiling, self._m.clock[i : i + 1])[0])
+        if ceiling and file and values.measured[i]:
+            value = float(values.drawn[i])
             clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
-            scaled = ", scaled to this launch's clock" if value != ceiling.value else ""
-            whose = f"{ceiling.id} of {file.provenance}{clock}{scaled}"
+            change = value / ceiling.value if ceiling.follows_sm_clock else 1.0
+            scaled = ", scaled to this launch's clock" if abs(change - 1) > SAME_CLOCK else ""
+            whose = f"{self._roofs.between(file, ceiling, roof, [i]) or ceiling.id} of {file.provenance}{clock}{scaled}"
             measured = Measured(value, whose, ceiling.id, f"{file.status}: {file.provenance}")
         return RoofPlan(roof, self._labels[roof], theory, measured)
 

@@ -172,7 +172,11 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
     values = [float(entry["value"]) for _, entry in stand]
     middle = median(values)
     reasons = [f"{len(stand)} of {len(sources)} GPUs"] if len(stand) < len(sources) else []
-    clocks = [clock for _, entry in stand if (clock := inside(entry, "clock", "sm_mhz_mean"))]
+
+    def middle_of(*keys: str) -> float | None:
+        found = [float(value) for _, entry in stand if (value := valued_at(entry, keys))]
+        return median(found) if found else None
+
     return {
         **head,
         "value": middle,
@@ -184,7 +188,13 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
         "accepted": True,
         "verdict": sample.get("verdict", "ok"),
         "reasons": reasons,
-        "clock": {"sm_mhz_mean": median(clocks) if clocks else None},
+        "clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")},
+        "per_sm_and_cycle": middle_of("per_sm_and_cycle"),
+        "theory": {
+            "at_measured_clock": middle_of("theory", "at_measured_clock"),
+            "fraction": middle_of("theory", "fraction"),
+            "uncertain": inside(sample, "theory", "uncertain"),
+        },
         "variant": sample.get("variant"),
         "slow": _slow(stand, middle, CeilingKind(name, str(head["unit"])).higher_is_better),
         "values": [{**source.place(), "value": entry["value"]} for source, entry in stand],

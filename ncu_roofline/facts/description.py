@@ -40,7 +40,8 @@ class Binding:
     ``counters`` is the work in operations or the traffic in bytes (of ``.sum``); ``peak`` the counters whose
     ``.sum.peak_sustained`` give operations or bytes per cycle of the whole GPU, None where none can be trusted (then the
     architecture's own figure stands); ``clock`` the unit at whose ``<clock>__cycles_elapsed.avg.per_second`` it runs, ""
-    where there is no roof.  ``includes`` are ids of precisions whose work this count contains although it should not.
+    where there is no roof.  ``writes`` is the part of the traffic that was written, None where this way does not tell it.
+    ``includes`` are ids of precisions whose work this count contains although it should not.
     """
 
     since: Capability
@@ -53,6 +54,7 @@ class Binding:
     lower_bound: bool = False
     includes: tuple[str, ...] = ()
     collect: bool = False
+    writes: WeightedSum | None = None
 
     @property
     def fused(self) -> WeightedSum | None:
@@ -141,8 +143,8 @@ class Level:
     ``short`` is its label where room is scarce, ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets
     what the one before it could not serve.  ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with
     it, "memory" and "link" others that the profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best
-    first.  ``aliases``: what else people call it.  ``on_request``: it is drawn where it is asked for by name, or where its
-    traffic matters.
+    first, and ``writes`` the share of its bytes that each of some writes, from the lowest on.  ``aliases``: what else people
+    call it.  ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.
     """
 
     id: str
@@ -155,6 +157,7 @@ class Level:
     chain: bool = False
     domain: str = "sm"
     ceilings: tuple[str, ...] = ()
+    writes: tuple[tuple[str, float], ...] = ()
     aliases: tuple[str, ...] = ()
 
     @property

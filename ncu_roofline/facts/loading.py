@@ -270,11 +270,19 @@ def _level(fields: Fields, chips: Chips, origin: Origin) -> Level:
         chain=fields.flag("chain"),
         domain=fields.text("domain", "sm", allowed=DOMAINS),
         ceilings=fields.texts("ceilings", required=False),
+        writes=_writes(fields),
         aliases=fields.texts("aliases", required=False),
     )
     fields.finish()
     origin.add(origin.levels, level.id, fields)
     return level
+
+
+def _writes(fields: Fields) -> tuple[tuple[str, float], ...]:
+    """Shares of writes of a level's ceilings: those that the table does not name only read."""
+    stated = fields.numbers("writes")
+    pairs = ((name, stated.get(name, 0.0)) for name in fields.texts("ceilings", required=False) if stated)
+    return tuple(sorted(pairs, key=lambda pair: pair[1]))
 
 
 def _color(fields: Fields) -> Color:
@@ -305,6 +313,7 @@ def _binding(fields: Fields, chips: Chips, clock: str, level: str) -> Iterator[B
         lower_bound=fields.flag("lower_bound"),
         includes=fields.texts("includes", required=False),
         collect=fields.flag("collect"),
+        writes=fields.weights("writes", required=False),
     )
     if (binding.lower_bound or binding.source != "binding") and not binding.note:
         fields.fail("note", "must say what a derived count or a lower bound leaves out")

@@ -184,7 +184,14 @@ class Lowering:
         return self._achieved(precision, 1.0)
 
     def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
-        """Traffic per second of a level, in bytes times ``scale``."""
+        """Traffic per second of a level, in bytes times ``scale``; what of it is written is collected, for measured roofs.
+
+        A name of the latest chips would be a missing metric on older ones that the dialect can't tell from them.
+        """
+        for chip, _ in self._bindings(level):
+            ways = self.spec.bindings(level, chip) if self.dialect.exact else level.bindings
+            for counter in next((way.writes.counters() for way in ways if way.writes), ()):
+                self.collect(f"{counter}.sum", [chip])
         return self._achieved(level, scale)
 
     def patched(self, item: Precision | Level) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from ncu_roofline.ceilings import CPU, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings, read_document
+from ncu_roofline.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Level, Precision
 from ncu_roofline.generate.choice import Chips
@@ -17,13 +17,10 @@ from ncu_roofline.units import format_value
 
 @dataclass(frozen=True)
 class Measured:
-    """The ceilings to draw, if any.
-
-    ``shares``, for the clock-consistent form: ceiling id -> measured value / theoretical value at the clock measured at.
-    """
+    """The ceilings to draw, if any; ``clock_consistent``: as shares of what theory gives at the clock measured at."""
 
     ceilings: Ceilings | None = None
-    shares: Mapping[str, float] | None = field(default=None, hash=False)
+    clock_consistent: bool = False
 
     def compute(self, lowering: Lowering, precision: Precision, roof_id: str) -> list[Reading]:
         """The measured form of a compute roof; empty if it was not measured."""
@@ -54,8 +51,7 @@ class Measured:
 
     def _share(self, ceiling: Ceiling) -> float | None:
         """The share of theory to draw; None for a constant: unless asked for, and where theory is not known."""
-        share = (self.shares or {}).get(ceiling.id, math.nan)
-        return share if math.isfinite(share) else None
+        return ceiling.share if self.clock_consistent and math.isfinite(ceiling.share) else None
 
     def label(self, level: str, roof_id: str) -> str:
         """Where and when the ceiling of a roof was measured, at which clock; "" if it was not."""
@@ -73,24 +69,16 @@ class Measured:
 def measured(ceilings: Ceilings | None, clock_consistent: bool) -> Measured:
     """Ceilings to draw, none of a CPU.
 
-    Raises RooflineError if the clock-consistent form is wanted and the file, which is read again, has no theory beside them.
+    Raises RooflineError for one that its own file disproves, and if the clock-consistent form is wanted and nothing says what
+    theory gives.
     """
-    if ceilings is not None and ceilings.kind == CPU:
+    if ceilings is None or ceilings.kind == CPU:
         return Measured()
-    if ceilings is None or not clock_consistent:
-        return Measured(ceilings)
-    document = read_document(ceilings.path)
-    shares = {entry["id"]: _share(entry) for entry in document["ceilings"] if entry.get("id") in ceilings.by_id}
-    if not any(math.isfinite(share) for share in shares.values()):
+    impossible = next((one for one in ceilings.by_id.values() if one.impossible), None)
+    if impossible:
+        reason = f"{impossible.id} is {impossible.value / impossible.theory:.3g}x what theory gives at its clock"
+        raise RooflineError("Cannot draw the ceilings of", ceilings.path, reason, MEASURE_AGAIN)
+    if clock_consistent and not any(math.isfinite(one.share) for one in ceilings.by_id.values()):
         reason = 'no ceiling says what theory gives at its clock ("theory.at_measured_clock")'
         raise RooflineError("Cannot scale the ceilings of", ceilings.path, reason, "Leave out --clock-consistent.")
-    return Measured(ceilings, shares)
-
-
-def _share(entry: Mapping[str, object]) -> float:
-    theory = entry.get("theory")
-    at_clock = theory.get("at_measured_clock") if isinstance(theory, dict) else None
-    value = entry.get("value")
-    if not isinstance(at_clock, (int, float)) or not isinstance(value, (int, float)) or not at_clock > 0:
-        return math.nan
-    return value / at_clock
+    return Measured(ceilings, clock_consistent)

@@ -15,7 +15,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, SAME_CLOCK, model_name
+from ncu_roofline.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.facts import (
     Architecture,
     Binding,
@@ -26,6 +26,7 @@ from ncu_roofline.facts import (
     load_spec,
     load_stalls,
     load_units,
+    roofs,
     stalls,
     verdict,
 )
@@ -110,8 +111,8 @@ class RuleTemplate:
 class _Way(NamedTuple):
     """A way of counting: chips that it is for (first and last compute capability), counters with weights.
 
-    ``clock`` is the unit at whose clock ``peak`` is; ``fused`` what fused multiply-adds did; ``includes`` are ids of precisions
-    that are counted in as well.
+    ``clock`` is the unit at whose clock ``peak`` is; ``fused`` what fused multiply-adds did, ``writes`` what was written;
+    ``includes`` are ids of precisions that are counted in as well.
     """
 
     ranges: tuple[tuple[_Capability, _Capability], ...]
@@ -121,6 +122,7 @@ class _Way(NamedTuple):
     fused: _Terms = ()
     note: str = ""
     includes: tuple[str, ...] = ()
+    writes: _Terms = ()
 
 
 class _Precision(NamedTuple):
@@ -142,12 +144,14 @@ class _Precision(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """A level of memory: whether it is one of the chain from the SMs to DRAM, and ways of counting its bytes, best first."""
+    """A level of memory: whether it is one of the chain from the SMs to DRAM, ways of counting its bytes, best first, and the
+    clock that it follows."""
 
     id: str
     label: str
     chain: bool
     ways: tuple[_Way, ...]
+    domain: str
 
 
 class _Board(NamedTuple):
@@ -174,11 +178,18 @@ class _Chip(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether it follows that clock."""
+    """A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether its own clock is known.
+
+    ``per_cycle`` of the SM clock, or None where it doesn't follow that; ``share`` of theory by its own file, or None;
+    ``by_writes``: bytes per second by the share of them that is written.
+    """
 
     value: float
     clock: float
-    follows: bool
+    clock_known: bool
+    per_cycle: float | None
+    share: float | None
+    by_writes: tuple[tuple[float, float], ...] = ()
 
 
 class _Ceilings(NamedTuple):
@@ -392,10 +403,9 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
         "no_chip": source(_Chip()),
         "precisions": source(tuple(_precision(p) for p in spec.precisions)),
-        "levels": source(tuple(_Level(level.id, level.label, level.chain, _ways(level)) for level in spec.levels)),
+        "levels": source(tuple(_Level(one.id, one.label, one.chain, _ways(one), one.domain) for one in spec.levels)),
         "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU)),
         "no_ceilings": source(_Ceilings()),
-        "same_clock": repr(SAME_CLOCK),
         "short_launch": repr(SHORT_LAUNCH),
         "least_clock": repr(LEAST_CLOCK),
         "slice_counters": source(load_units().slices),
@@ -406,7 +416,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "sm_domain": source(SM_DOMAIN),
         "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
         **_by_address(),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, twin, model_name)),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, twin, model_name)),
     }
 
 
@@ -460,7 +470,7 @@ def _ways(item: Precision | Level) -> tuple[_Way, ...]:
 def _way(one: Binding, bindings: Sequence[Binding]) -> _Way:
     ranges = tuple((binding.since, binding.until) for binding in bindings)
     peak, fused = _terms(one.peak), _terms(one.fused)
-    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes)
+    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, _terms(one.writes))
 
 
 def _terms(formula: WeightedSum | None) -> _Terms:
@@ -488,15 +498,23 @@ def _chip(spec: Spec, one: Architecture) -> _Chip:
 def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
     found = [(precision.roof_ids()[0], one.compute(precision.roof_ids()[0])) for precision in spec.precisions]
     found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
-    known = [(name, ceiling) for name, ceiling in found if ceiling is not None]
-    values = {
-        name: _Measured(one.value, one.clock, one.follows_sm_clock) if one.clock > 0 else _Measured(one.value, 0.0, False)
-        for name, one in known
-    }
+    values = {name: _roof(ceiling, one.by_writes(name)) for name, ceiling in found if ceiling is not None}
     latency = one.launch_latency()
     launching = latency.value if latency else None
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
     return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, values, launching, origin)
+
+
+def _roof(one: Ceiling, by_writes: Sequence[tuple[float, Ceiling]]) -> _Measured:
+    share = one.value / one.theory
+    return _Measured(
+        one.value,
+        one.clock if one.clock > 0 else 0.0,
+        one.clock_known,
+        one.per_cycle if one.follows_sm_clock and one.per_cycle > 0 else None,
+        share if share > 0 else None,
+        tuple((writes, other.value) for writes, other in by_writes),
+    )
 
 
 def _definitions(*records: type) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ncu_roofline.ceilings import Ceilings, read_document
+from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts.fields import capability_text
 from ncu_roofline.machine.deploy import Pack
@@ -34,18 +33,8 @@ def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str =
 
 def has_theory(ceilings: Ceilings) -> bool:
     """Whether the file of the ceilings says what theory gives at the clock they were measured at."""
-    try:
-        entries = read_document(ceilings.path)["ceilings"]
-    except RooflineError:
-        return False
-    known = {entry["id"] for entry in entries if _at_clock(entry) and entry["id"] in ceilings.by_id}
+    known = {name for name, one in ceilings.by_id.items() if one.share > 0}
     return any(name.endswith(".fma") or name.startswith("tensor.") for name in known) and "dram.read" in known
-
-
-def _at_clock(entry: dict[str, Any]) -> bool:
-    theory = entry.get("theory")
-    value = theory.get("at_measured_clock") if isinstance(theory, dict) else None
-    return isinstance(value, (int, float)) and value > 0
 
 
 def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:

@@ -63,6 +63,9 @@ POINTS = (
     Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
 )
 
+UNUSED = "unused"
+"""Origin of a measured roof that launches are not held against: theory judges in its place."""
+
 ROOFS = (
     Column("report", "str", "", "report the roof belongs to"),
     Column("device", "str", "", "name of the GPU"),
@@ -78,7 +81,7 @@ ROOFS = (
     Column("unit", "str", "", "flop/s, op/s or byte/s; inst/s, txn/s or inst/txn"),
     Column("value_min", "float", "", "lowest over the launches (their clocks differ)"),
     Column("value_max", "float", "", "highest over the launches"),
-    Column("origin", "str", "", "theoretical or measured"),
+    Column("origin", "str", "", "theoretical, measured, or unused: measured, but theory judges in its place, see notes"),
     Column("clock", "float", "hertz", "clock the roof stands at; NaN where the origin does not say"),
     Column("clock_basis", "str", "", "profiled, max or measured"),
     Column(

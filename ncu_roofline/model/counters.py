@@ -121,8 +121,10 @@ class Counters:
         self.sm_count = self._attribute("sm_count")
         self.slices, self._guessed_slices = self._count_slices(slices or {})
         self.clock_max = first_known(*(self._max_clock(key) for key in ("max_clock", "clock_rate")))
+        self.memory_clock_max = self._max_clock("max_memory_clock")
         self._clocks: dict[str, Clock] = {}
         self.profiled_clock = self._trusted(self._rate_of(SM_DOMAIN))
+        self.memory_clock = self.clock("dram").values / self.memory_clock_max
 
     def has(self, name: str) -> bool:
         """Whether some launch may have this metric."""
@@ -287,7 +289,7 @@ class Counters:
         found = Quantity.missing(len(bus))
         for clock, name, note in (
             (self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", ""),
-            (self._max_clock("max_memory_clock"), _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
+            (self.memory_clock_max, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
         ):
             values = per_cycle * clock * bus
             origin = Origin("architecture", f"{name}, {_ATTRIBUTES['bus_width']}", note)

@@ -206,6 +206,7 @@ def _headers(
         seconds=nothing,
         clock=nothing,
         clock_max=nothing,
+        memory_clock=nothing,
         tensor_active=nothing,
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.ones(count, dtype=np.int64),
@@ -238,12 +239,13 @@ def _measure_chip(
     fused: dict[str, Quantity] = {}
     compute: dict[str, Quantity] = {}
     traffic: dict[str, Quantity] = {}
+    written: dict[str, Quantity] = {}
     bandwidth: dict[str, Quantity] = {}
     if architecture is not None:
         known = architecture.compute_capability
         work, summands, fused = work_of(counters, spec, known, opcodes)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
-        traffic, bandwidth = _levels(counters, spec, architecture)
+        traffic, written, bandwidth = _levels(counters, spec, architecture)
         _add_shared(traffic, spec, known, opcodes)
         if architecture.caveat:
             everywhere = np.ones(len(index), dtype=bool)
@@ -256,6 +258,7 @@ def _measure_chip(
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
+        memory_clock=counters.memory_clock,
         tensor_active=tensor_activity(counters, units.tensor),
         tensor_gaps=opcodes.gaps,
         units=units_of(counters, units),
@@ -266,6 +269,7 @@ def _measure_chip(
         fused=fused,
         compute=compute,
         traffic=traffic,
+        written=written,
         bandwidth=bandwidth,
     )
 
@@ -296,9 +300,13 @@ def _compute_roofs(counters: Counters, spec: Spec, architecture: Architecture, d
     return found
 
 
-def _levels(counters: Counters, spec: Spec, architecture: Architecture) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
-    """Traffic and bandwidth roofs by level id; a launch's roof is of the same counters as its traffic."""
-    traffic, bandwidth = {}, {}
+def _levels(
+    counters: Counters, spec: Spec, architecture: Architecture
+) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
+    """Traffic, what of it was written, and roofs by level id; a launch's roof is of the same counters as its traffic."""
+    traffic: dict[str, Quantity] = {}
+    written: dict[str, Quantity] = {}
+    bandwidth: dict[str, Quantity] = {}
     for level in spec.levels:
         moved = Quantity.missing(len(counters.seconds))
         roof = Quantity.missing(len(counters.seconds))
@@ -312,6 +320,9 @@ def _levels(counters: Counters, spec: Spec, architecture: Architecture) -> tuple
             )
             chosen = np.isnan(moved.values) & ~np.isnan(candidate.values)
             moved = moved.filled(candidate)
+            if binding.writes:
+                stored = written.get(level.id, Quantity.missing(len(roof.values)))
+                written[level.id] = stored.filled(counters.count(binding.writes, binding.source, binding.note))
             roof = roof.filled(peak.filled(sheet).scaled(np.where(chosen, 1.0, np.nan)))
         gaps = np.where(np.isnan(moved.values), 1.0, np.nan)
         for binding in spec.bindings(level, architecture.compute_capability):
@@ -322,7 +333,7 @@ def _levels(counters: Counters, spec: Spec, architecture: Architecture) -> tuple
             traffic[level.id] = moved
         if not np.isnan(roof.values).all():
             bandwidth[level.id] = roof
-    return traffic, bandwidth
+    return traffic, written, bandwidth
 
 
 def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int, int], opcodes: Executed) -> None:

@@ -34,6 +34,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         seconds=np.array([point.seconds for point in points], dtype=np.float64),
         clock=np.full(count, np.nan),
         clock_max=np.full(count, np.nan),
+        memory_clock=np.full(count, np.nan),
         tensor_active=np.full(count, np.nan),
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.array([point.launches for point in points], dtype=np.int64),

@@ -118,6 +118,7 @@ class Measurements:
     seconds: FloatArray
     clock: FloatArray
     clock_max: FloatArray
+    memory_clock: FloatArray  # of DRAM, as a share of its maximum
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
     tensor_gaps: NDArray[np.bool_]  # executed tensor instructions of which no opcode tells the operations
     invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
@@ -129,6 +130,7 @@ class Measurements:
     summands: Mapping[str, Quantity] = field(default_factory=dict)  # the floating-point part of it that may be added up
     fused: Mapping[str, Quantity] = field(default_factory=dict)  # core precision id -> the part of work done by FMAs
     traffic: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes
+    written: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> the part of these that was written
     compute: Mapping[str, Quantity] = field(default_factory=dict)  # compute roof id -> operations per second
     bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second
     instructions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind (and lanes) -> warp instructions

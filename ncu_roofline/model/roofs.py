@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from ncu_roofline.ceilings import MEASURED, SAME_CLOCK, Ceiling, Ceilings
-from ncu_roofline.facts import Precision, Spec, load_spec
+from ncu_roofline.ceilings import MEASURED, Ceiling, Ceilings
+from ncu_roofline.facts import Level, Precision, Spec, load_spec
 from ncu_roofline.facts.fields import capability_text
+from ncu_roofline.facts.roofs import SAME_CLOCK, by_writes, judges, why_not
+from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
+from ncu_roofline.model.utilisation import values_of
 
 CLOCKS = ("profiled", "max")
 _SCALED = "measured roofs of arithmetic, L1 and shared memory stand at the clock of the launches"
@@ -30,11 +34,16 @@ class Shown(Protocol):
 
 @dataclass(frozen=True)
 class RoofValues:
-    """A roof per launch, in operations or bytes per second: the one in use, the theoretical one, and whether it is measured."""
+    """A roof per launch, in operations or bytes per second: the one in use, the theoretical one, and whether it is measured.
+
+    ``drawn`` is the measured one, in use or not, and ``share`` what it is of theory at the same clock (NaN where unknown).
+    """
 
     value: FloatArray
     theoretical: FloatArray
     measured: np.ndarray[Any, np.dtype[np.bool_]]
+    drawn: FloatArray = field(default_factory=lambda: np.empty(0))
+    share: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def missing(cls, count: int) -> RoofValues:
@@ -52,30 +61,21 @@ class Roofs:
         self._m, self._clock = m, clock
         self._factor = m.clock_max / m.clock if clock == "max" else np.ones(len(m))
         self._factor = np.where(np.isfinite(self._factor), self._factor, 1.0)
+        self._at_maximum = ~(m.clock < (1 - SAME_CLOCK) * m.clock_max)
         # One ceilings file per launch: the first that was measured on its GPU model.
         self._files = ceilings
         by_device = {key: _file_for(ceilings, key) for key in dict.fromkeys(zip(m.device, m.capability, strict=True))}
         self._file = np.array([by_device[key] for key in zip(m.device, m.capability, strict=True)], dtype=np.int64)
+        self._known: dict[tuple[str, str], RoofValues] = {}
 
     def compute(self) -> dict[str, RoofValues]:
         """Compute roofs by roof id."""
-        ids = dict.fromkeys(
-            [*self._m.compute, *(name for file in self._files for name in file.by_id if _is_compute(file.by_id[name]))]
-        )
-        return {
-            name: self._values(self._m.compute.get(name), self._factor, lambda one, name=name: one.compute(name))
-            for name in ids
-        }
+        measured = (name for file in self._files for name in file.by_id if _is_compute(file.by_id[name]))
+        return {name: self.values("compute", name) for name in dict.fromkeys([*self._m.compute, *measured])}
 
     def bandwidth(self) -> dict[str, RoofValues]:
         """Bandwidth roofs by level id."""
-        levels = dict.fromkeys([*self._m.bandwidth, *self._m.traffic])
-        own_clock = {level.id for level in load_spec().levels if level.has_own_clock}
-        result = {}
-        for level in levels:
-            factor = np.ones(len(self._m)) if level in own_clock else self._factor
-            result[level] = self._values(self._m.bandwidth.get(level), factor, lambda one, level=level: one.bandwidth(level))
-        return result
+        return {level: self.values("bandwidth", level) for level in dict.fromkeys([*self._m.bandwidth, *self._m.traffic])}
 
     def launch_latency(self) -> FloatArray:
         """What a launch costs at least on each launch's GPU (s): measured, else published, NaN where neither is."""
@@ -86,22 +86,71 @@ class Roofs:
         published = [known[key] for key in zip(self._m.device, self._m.capability, strict=True)]
         return np.where(np.isnan(measured), np.array(published, dtype=np.float64), measured)
 
-    def _values(self, quantity: Quantity | None, factor: FloatArray, find: Any) -> RoofValues:
-        stated = quantity.measured() if quantity else np.full(len(self._m), np.nan)
-        theoretical = np.where(np.isnan(stated), quantity.values * factor, np.nan) if quantity else stated
-        ceilings = [find(file) for file in self._files]
-        measured = np.array(stated)
-        for number, ceiling in enumerate(ceilings):
-            here = self._file == number
-            if ceiling is not None and here.any():
-                measured[here] = at_clock(ceiling, self._m.clock[here])
-        is_measured = np.isfinite(measured)
-        return RoofValues(np.where(is_measured, measured, theoretical), theoretical, is_measured)
+    def values(self, kind: str, name: str) -> RoofValues:
+        """A roof (``kind``: compute or bandwidth) of all launches."""
+        if (kind, name) in self._known:
+            return self._known[kind, name]
+        missing = np.full(len(self._m), np.nan)
+        quantity = getattr(self._m, kind).get(name)
+        stated = quantity.measured() if quantity else missing
+        theory = np.where(np.isnan(stated), quantity.values, np.nan) if quantity else missing
+        level = next((one for one in load_spec().levels if kind == "bandwidth" and one.id == name), None)
+        comparable = theory / self._slower(level)
+        drawn, share, used = np.array(stated), np.array(missing), np.isfinite(stated)
+        for number, file in enumerate(self._files):
+            here, ceiling = np.flatnonzero(self._file == number), _ceiling_of(file, kind, name)
+            if ceiling is None or not len(here):
+                continue
+            drawn[here] = self._measured(file, ceiling, name, here)
+            share[here] = drawn[here] / comparable[here]
+            share[here] = np.where(np.isnan(share[here]), ceiling.value / ceiling.theory, share[here])
+            used[here] = judges(share[here], ceiling.clock_known, self._at_maximum[here])
+        theoretical = theory if level and level.has_own_clock else theory * self._factor
+        roof = RoofValues(np.where(used, drawn, theoretical), theoretical, used, drawn, share)
+        self._known[kind, name] = roof
+        return roof
+
+    def _slower(self, level: Level | None) -> FloatArray:
+        """What theory of a launch is of theory at the clock of a measurement: where that can't be scaled, at the maximum."""
+        if level is None or level.domain == "sm":
+            return np.ones(len(self._m))
+        share = self._m.memory_clock if level.has_own_clock else self._m.clock / self._m.clock_max
+        return np.where(np.isfinite(share), share, 1.0)
+
+    def _measured(self, file: Ceilings, ceiling: Ceiling, name: str, index: Any) -> FloatArray:
+        """A measured roof for the launches of ``index``: at their clocks, and of memory for what they write."""
+        roofs = file.by_writes(name)
+        if not roofs:
+            return at_clock(ceiling, self._m.clock[index])
+        writes = self._writes(name)[index]
+        mixed = by_writes([(share, one.value) for share, one in roofs], writes)
+        return np.where(np.isnan(writes), ceiling.value, mixed)
+
+    def between(self, file: Ceilings, best: Ceiling, level: str, index: Any) -> str:
+        """Which ceilings the measured roof of memory is between in the launches of ``index``, "" where there is no choice."""
+        roofs, writes = file.by_writes(level), self._writes(level)[index]
+        known = writes[np.isfinite(writes)]
+        if not roofs:
+            return ""
+        if not len(known):
+            return f"{best.id} (the highest, as the share of writes is not known)"
+        low, high = float(known.min()), float(known.max())
+        first = [one.id for share, one in roofs if share <= low][-1:] or [roofs[0][1].id]
+        last = [one.id for share, one in roofs if share >= high][:1] or [roofs[-1][1].id]
+        shares = " to ".join(dict.fromkeys(map(as_percent, (low, high))))
+        rest = f", {best.id} where that is not known" if len(known) < len(writes) else ""
+        return f"{' to '.join(dict.fromkeys([*first, *last]))} (by the share of writes, {shares}{rest})"
+
+    def _writes(self, level: str) -> FloatArray:
+        """The share of a level's bytes that were written."""
+        written, moved = (values_of(of, level, len(self._m)) for of in (self._m.written, self._m.traffic))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = written / moved
+        return np.where(np.isfinite(share), np.minimum(share, 1.0), np.nan)
 
     def rows(self, spec: Spec, shown: Shown) -> list[dict[str, Any]]:
         """Rows of the roofs frame: theoretical and measured ones, per GPU model, as far as ``shown`` asks for them."""
-        compute, bandwidth = self.compute(), self.bandwidth()
-        rows = []
+        compute, rows = self.compute(), []
         roof_ids = {precision: _roof_ids(precision, compute, spec) for precision in precisions_of(self._m, spec)}
         known_levels = levels_of(self._m, spec)
         models: dict[tuple[str, tuple[int, int]], list[int]] = {}
@@ -112,12 +161,11 @@ class Roofs:
             timed = index[np.isfinite(self._m.seconds[index])]
             index = timed if len(timed) else index  # a launch without any number says nothing of the others' roofs
             where = _Where(self._m, index, key, self._clock, spec)
-            measured_by = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
+            file = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
             precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
             for precision, ids in roof_ids.items():
                 if precision.id in precisions:
                     for roof_id in ids:
-                        ceiling = measured_by.compute(roof_id) if measured_by else None
                         facts = {
                             "roof": roof_id,
                             "kind": "compute",
@@ -126,10 +174,9 @@ class Roofs:
                             "label": precision.roof_label(roof_id),
                             "unit": f"{precision.unit}/s",
                         }
-                        rows += where.both(facts, compute.get(roof_id), self._m.compute.get(roof_id), ceiling, measured_by)
+                        rows += self._rows(where, facts, file)
             for level in known_levels:
                 if level.id in levels:
-                    ceiling = measured_by.bandwidth(level.id) if measured_by else None
                     facts = {
                         "roof": level.id,
                         "kind": "bandwidth",
@@ -138,7 +185,26 @@ class Roofs:
                         "label": level.label,
                         "unit": "byte/s",
                     }
-                    rows += where.both(facts, bandwidth.get(level.id), self._m.bandwidth.get(level.id), ceiling, measured_by)
+                    rows += self._rows(where, facts, file)
+        return rows
+
+    def _rows(self, where: _Where, facts: Mapping[str, Any], file: Ceilings | None) -> list[dict[str, Any]]:
+        """The theoretical row of one roof, and the measured one, or ones where it judges only some of the launches."""
+        kind, name = facts["kind"], facts["roof"]
+        roof, quantity = self.values(kind, name), getattr(self._m, kind).get(name)
+        rows = where.theoretical(facts, roof, quantity) if quantity is not None else []
+        ceiling = _ceiling_of(file, kind, name) if file else None
+        if ceiling is None or file is None:
+            stated = quantity is not None and np.isfinite(roof.drawn[where.index]).any()
+            return [*rows, where.stated(facts, roof, quantity)] if stated else rows
+        used = roof.measured[where.index]
+        for judged in (True, False):
+            mine = where.index[used == judged]
+            if len(mine):
+                metrics = self.between(file, ceiling, name, mine) or _of_variant(ceiling)
+                row = where.measured(facts, roof, ceiling, mine)
+                source = "ceilings" if file.status == MEASURED else file.status
+                rows.append({**row, "source": source, "metrics": f"{metrics} of {file.provenance}"})
         return rows
 
 
@@ -161,6 +227,11 @@ def _published(device: str, capability: tuple[int, int]) -> float:
     return next((seconds for name, seconds in costs.items() if name in device), math.nan)
 
 
+def _ceiling_of(file: Ceilings, kind: str, name: str) -> Ceiling | None:
+    """The ceiling of a roof in a file: of kind compute or bandwidth."""
+    return file.compute(name) if kind == "compute" else file.bandwidth(name)
+
+
 def _is_compute(ceiling: Ceiling) -> bool:
     return ceiling.unit in ("FLOP/s", "OP/s")
 
@@ -179,7 +250,7 @@ class _Where:
         if clock == "profiled" and not np.isfinite(m.clock[index]).any():
             self.clock_basis = "max"  # what stands in where the report records no clock
         self.clock = _median((m.clock_max if self.clock_basis == "max" else m.clock)[index])
-        self.clocks = m.clock[index]
+        self._clocks = m.clock
         device, capability = key
         self.shared = {
             "report": reports.pop() if len(reports) == 1 else "",
@@ -187,59 +258,67 @@ class _Where:
             "compute_capability": capability_text(capability),
         }
 
-    def both(
-        self,
-        facts: Mapping[str, Any],
-        roof: RoofValues | None,
-        quantity: Quantity | None,
-        ceiling: Ceiling | None,
-        file: Ceilings | None,
-    ) -> list[dict[str, Any]]:
-        """The theoretical and the measured row of one roof, as far as they are known."""
-        rows = []
-        if roof is not None and quantity is not None:
-            values = roof.theoretical[self.index]
-            choices = quantity.choice[self.index][np.isfinite(values)]
-            values = values[np.isfinite(values)]
-            if len(values) and len(choices):
-                origin = quantity.origins[int(np.bincount(choices).argmax())]
-                rows.append(
-                    {
-                        **self.shared,
-                        **facts,
-                        "value": _median(values),
-                        "value_min": values.min(),
-                        "value_max": values.max(),
-                        "origin": "theoretical",
-                        "clock": self.clock if facts["level"] not in self._not_at_sm_clock else np.nan,
-                        "clock_basis": self.clock_basis,
-                        "source": origin.source,
-                        "metrics": origin.metrics,
-                        "notes": origin.note,
-                    }
-                )
-        stated = quantity.take(self.index).measured() if quantity is not None else np.empty(0)
-        if quantity is not None and ceiling is None and np.isfinite(stated).any():
-            rows.append({**self.shared, **facts, **_stated(stated, quantity, self.index)})
-        if ceiling is not None and file is not None:
-            values = at_clock(ceiling, self.clocks)
-            notes = [ceiling.source, _SCALED if (values != ceiling.value).any() else ""]
-            rows.append(
-                {
-                    **self.shared,
-                    **facts,
-                    "value": _median(values),
-                    "value_min": values.min(),
-                    "value_max": values.max(),
-                    "origin": "measured",
-                    "clock": _median(np.where(values != ceiling.value, self.clocks, ceiling.clock)),
-                    "clock_basis": "measured",
-                    "source": "ceilings" if file.status == MEASURED else file.status,
-                    "metrics": f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''} of {file.provenance}",
-                    "notes": "; ".join(filter(None, notes)),
-                }
-            )
-        return rows
+    def theoretical(self, facts: Mapping[str, Any], roof: RoofValues, quantity: Quantity) -> list[dict[str, Any]]:
+        """The theoretical row of a roof, if there is one."""
+        values = roof.theoretical[self.index]
+        choices = quantity.choice[self.index][np.isfinite(values)]
+        if not len(choices):
+            return []
+        origin = quantity.origins[int(np.bincount(choices).argmax())]
+        row = {
+            **self.shared,
+            **facts,
+            **_range(values),
+            "origin": "theoretical",
+            "clock": self.clock if facts["level"] not in self._not_at_sm_clock else np.nan,
+            "clock_basis": self.clock_basis,
+            "source": origin.source,
+            "metrics": origin.metrics,
+            "notes": origin.note,
+        }
+        return [row]
+
+    def measured(self, facts: Mapping[str, Any], roof: RoofValues, ceiling: Ceiling, index: Any) -> dict[str, Any]:
+        """The row of a measured roof for the launches of ``index``, which all are held against it, or none is."""
+        values, judged = roof.drawn[index], bool(roof.measured[index[0]])
+        scaled = ceiling.follows_sm_clock & (np.abs(values / ceiling.value - 1) > SAME_CLOCK)
+        notes = [ceiling.source, _SCALED if scaled.any() else ""]
+        if not judged:
+            some = f"in {len(index)} of {len(self.index)} launches " if len(index) < len(self.index) else ""
+            notes.insert(0, some + why_not(_median(roof.share[index]), ceiling.clock_known))
+        return {
+            **self.shared,
+            **facts,
+            **_range(values),
+            "origin": "measured" if judged else UNUSED,
+            "clock": _median(np.where(scaled, self._clocks[index], ceiling.clock)),
+            "clock_basis": "measured",
+            "notes": "; ".join(filter(None, notes)),
+        }
+
+    def stated(self, facts: Mapping[str, Any], roof: RoofValues, quantity: Quantity) -> dict[str, Any]:
+        """The row of a value that the imported file calls measured."""
+        values = roof.drawn[self.index]
+        origin = quantity.origins[int(quantity.choice[self.index][np.isfinite(values)][0])]
+        return {
+            **self.shared,
+            **facts,
+            **_range(values),
+            "origin": "measured",
+            "clock": np.nan,
+            "clock_basis": "",
+            "source": "imported",
+            "metrics": origin.metrics,
+            "notes": origin.note,
+        }
+
+
+def _range(values: FloatArray) -> dict[str, float]:
+    return {"value": _median(values), "value_min": float(np.nanmin(values)), "value_max": float(np.nanmax(values))}
+
+
+def _of_variant(ceiling: Ceiling) -> str:
+    return f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''}"
 
 
 def at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
@@ -250,24 +329,8 @@ def at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
     """
     if not ceiling.follows_sm_clock:
         return np.full(len(clocks), ceiling.value)
-    ratio = clocks / ceiling.clock
-    return np.asarray(ceiling.value * np.where(np.abs(ratio - 1) > SAME_CLOCK, ratio, 1.0))
-
-
-def _stated(values: FloatArray, quantity: Quantity, index: Any) -> dict[str, Any]:
-    """What a roof row says of a value that the imported file calls measured."""
-    origin = quantity.origins[int(quantity.choice[index][np.isfinite(values)][0])]
-    return {
-        "value": _median(values),
-        "value_min": np.nanmin(values),
-        "value_max": np.nanmax(values),
-        "origin": "measured",
-        "clock": np.nan,
-        "clock_basis": "",
-        "source": "imported",
-        "metrics": origin.metrics,
-        "notes": origin.note,
-    }
+    scaled = ceiling.per_cycle * clocks
+    return np.where(np.isfinite(scaled), scaled, ceiling.value)
 
 
 def _median(values: FloatArray) -> float:

@@ -230,7 +230,7 @@ def test_levels_keep_their_order() -> None:
     levels = ("l1", "dram", "shared", "l2", "pcie", "system", "l3", "nvlink")
     row: Any = SimpleNamespace(roofs=(), traffic=dict.fromkeys(levels[:4], 1.0), intensity=dict.fromkeys(levels, 1.0))
     ceilings: Any = SimpleNamespace(
-        by_id={}, status="measured", compute=lambda _: None, bandwidth=lambda _: SimpleNamespace(value=1e12)
+        by_id={}, status="measured", compute=lambda _: None, bandwidth=lambda _: SimpleNamespace(value=1e12, impossible=False)
     )
     assert tuple(table_roofs(row, ceilings, "fp64")[1]) == levels
 

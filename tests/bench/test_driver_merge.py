@@ -66,6 +66,7 @@ def test_merge_gives_median_range_and_slow_gpus(run: Command, files: list[Path],
     found = read.compute("fp64.fma")
     assert found is not None
     assert found.clock == pytest.approx(1.98e9)
+    assert fma["per_sm_and_cycle"] == pytest.approx(33.0e12 / 1.98e9 / 132, rel=1e-3)
     assert run("bench", "verify", out).code == 0
 
 

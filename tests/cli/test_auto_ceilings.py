@@ -136,7 +136,8 @@ def test_variants_of_a_model_are_not_mixed_up(run: Command, user: Path, own: Cal
 
 def test_each_gpu_gets_its_own(run: Command, user: Path, own: Callable[..., Ceilings]) -> None:
     own(1.3e12)
-    source = report(user / "r.ncu-rep", kernel(complete()), kernel(complete(PCIE)), kernel(complete(H100, clock=1.98e9)))
+    fast = {**complete(H100, clock=1.98e9), "device__attribute_max_mem_frequency_khz": 2_619_000}
+    source = report(user / "r.ncu-rep", kernel(complete()), kernel(complete(PCIE)), kernel(fast))
     outcome = run("show", source, "--ceilings", "auto", "--json")
     found = {(row["device"], row["level"]): row["value"] for row in measured(outcome.out) if row["level"] == "dram"}
     h100 = next(one for one in registry() if one.device == "NVIDIA H100 80GB HBM3")

@@ -145,6 +145,16 @@ WRONG: dict[str, tuple[Any, str]] = {
     "reasons as text": (document(ceiling("l2.read", reasons="not emulated")), r"\(l2.read\): reasons must be a list, not 'not"),
     "reasons as number": (document(ceiling("l2.read", reasons=5)), "reasons must be a list"),
     "a reason as number": (document(ceiling("l2.read", reasons=["x", 5])), r"reasons\[1\] must be a text, not 5"),
+    "a negative clock": (
+        document(ceiling("fp64.fma", clock={"sm_mhz_mean": -1410})),
+        r"\(fp64.fma\): clock.sm_mhz_mean must be .*-1410",
+    ),
+    "a negative variation": (document(ceiling("l2.read", cv=-0.01)), r"\(l2.read\): cv must be a number, 0 or .*, not -0.01"),
+    "a negative interval": (document(ceiling("l2.read", ci95=[-1e12, 2e12])), r"\(l2.read\): ci95\[0\] must be a number, 0 or"),
+    "an interval upside down": (
+        document(ceiling("l2.read", ci95=[2e12, 1e12])),
+        r"\(l2.read\): ci95 must be from its lower to",
+    ),
     "one id twice": (document(ceiling("l2.read"), ceiling("l2.read", 2e12)), "two accepted ceilings of one id"),
 }
 

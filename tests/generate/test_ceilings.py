@@ -87,6 +87,22 @@ def test_clock_consistent(tmp_path: Path) -> None:
     assert constant.peak_traffic == 5e12  # nothing is known of its theory
 
 
+def test_shares_of_theory_are_those_by_the_cycle(tmp_path: Path) -> None:
+    """Under a power limit the value over theory at the mean clock may be above 1."""
+    measured = {**FMA, "value": 1.01e13, "theory": {"at_measured_clock": 1e13, "fraction": 0.998}}
+    text = render_sections(BASE, ceilings(tmp_path, DRAM, measured), clock_consistent=True)[DOUBLE]
+    roofs = [roof for roof in chart(text).roofs if roof.label.startswith("DRAM bandwidth")]
+    theory, scaled = sorted(roofs, key=lambda roof: "scaled" in roof.label)
+    assert scaled.peak_work == pytest.approx(0.998 * theory.peak_work)
+
+
+@pytest.mark.parametrize("clock_consistent", [False, True])
+def test_what_its_own_file_disproves_is_not_drawn(tmp_path: Path, clock_consistent: bool) -> None:
+    file = ceilings(tmp_path, entry("dram.read", 1.4e15, "B/s", 1.75e12), FMA)
+    with pytest.raises(RooflineError, match=r"dram.read is 800x what theory gives at its clock\. Measure again"):
+        render_sections(BASE, file, clock_consistent=clock_consistent)
+
+
 def test_scaled_roofs_are_for_their_chip_only(tmp_path: Path) -> None:
     text = render_sections(BASE, ceilings(tmp_path, DRAM, FMA), clock_consistent=True)[DOUBLE]
     assert not [roof for roof in chart(text, (7, 5)).roofs if "measured" in roof.label]

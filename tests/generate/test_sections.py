@@ -145,6 +145,24 @@ def test_every_chip_has_roofs_and_dots(version: str, identifier: str) -> None:
             assert all(one.color for one in (*chart.roofs, *chart.points, *chart.walls))
 
 
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+@pytest.mark.parametrize(
+    ("version", "capability", "written"),
+    [
+        ("base", (7, 0), {"dram__bytes_write.sum"}),
+        ("base", (9, 0), {"dram__bytes_write.sum"}),
+        ("2025.4", (9, 0), {"dram__bytes_write.sum"}),
+        ("2025.4", (12, 0), {"dram__bytes_op_write.sum"}),
+        ("2025.4", (12, 1), set()),
+    ],
+)
+def test_what_dram_writes_is_collected(identifier: str, version: str, capability: tuple[int, int], written: set[str]) -> None:
+    """It decides on the measured roof; replay passes stay as many, see `test_passes`."""
+    assert {
+        name for name in collected(section(version, identifier), capability) if "dram" in name and "write" in name
+    } == written
+
+
 def test_walls() -> None:
     made = section("base", "InstructionRooflineChart")
     (chart,) = evaluate_charts(made, kernel_metrics(collected(made, (8, 0)), (8, 0)), (8, 0))

@@ -37,6 +37,18 @@ def test_link_holds_the_choices(open_page: Open) -> None:
     assert page.url == link
 
 
+def test_roofs_that_are_not_used_are_drawn_on_request(open_page: Open) -> None:
+    result = make_roofline(6)
+    peak = result.roofs["origin"].eq("measured") & result.roofs["kind"].eq("compute")
+    result.roofs.loc[peak, "origin"] = "unused"
+    page = open_page(result)
+    roof = page.locator("[data-roof='fp64.fma'][data-origin=unused]")
+    assert not roof.is_checked()
+    assert page.locator("[data-roof='fp64.fma'][data-origin=theoretical]").is_checked()
+    page.locator("[data-origins=unused]").click()
+    assert roof.is_checked()
+
+
 def test_back_goes_back_one_choice(open_page: Open) -> None:
     page = open_page(make_roofline(6))
     every = dots(page)

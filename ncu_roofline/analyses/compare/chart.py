@@ -13,6 +13,7 @@ from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, level_of, rows_of
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
 from ncu_roofline.facts import load_spec
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.texts import clean
 
 MAX_PANELS = 4
@@ -189,7 +190,8 @@ def _roofs(rows: Sequence[Row], precisions: set[str], levels: set[str], unit: st
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
         compute = row["kind"] == "compute" and row["unit"] == f"{unit}/s" and _covers(row["precision"], precisions)
-        if not 0 < row["value"] < math.inf or not (compute or (row["kind"] == "bandwidth" and row["level"] in levels)):
+        drawn = compute or (row["kind"] == "bandwidth" and row["level"] in levels)
+        if not 0 < row["value"] < math.inf or not drawn or row["origin"] == UNUSED:
             continue
         key = row["kind"], row["precision"] if compute and tops else row["roof"]
         if key not in best or _rank(row) > _rank(best[key]):

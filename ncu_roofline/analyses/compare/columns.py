@@ -188,7 +188,7 @@ COMPARISON_ROOFS = (
     Column("label", "str", "", "label for people, without the value"),
     Column("value", "float", "", "roof, in the unit of the column unit; the highest where a state has several reports"),
     Column("unit", "str", "", "flop/s, op/s or byte/s"),
-    Column("origin", "str", "", "theoretical or measured"),
+    Column("origin", "str", "", "theoretical, measured, or unused: measured, but theory judges in its place"),
 )
 
 TABLES = {

@@ -11,9 +11,11 @@ from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_
 from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, Usage, by_time, percent, tensor_caveat, usages
 from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
+from ncu_roofline.facts.roofs import INSTEAD
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
 from ncu_roofline.files import ReportNames
 from ncu_roofline.model.above import ABOVE
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 from ncu_roofline.texts import clean, listed
@@ -41,6 +43,7 @@ _DOUBTS = (
     "differ",
     "replay",
     "faster than its roof",
+    INSTEAD,
 )
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
@@ -240,7 +243,7 @@ def roof_note(frames: Frames) -> str:
     """Origin and clock of the roofs."""
     bases: dict[tuple[str, str], list[float]] = {}
     for kind, origin, source, basis, clock in rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock"):
-        if kind == "wall":  # a pattern of access has no clock
+        if kind == "wall" or origin == UNUSED:  # a pattern of access has no clock
             continue
         bases.setdefault((NOT_COMPARABLE if source == PUBLISHED else origin, basis), []).append(clock)
     parts = []

@@ -86,7 +86,7 @@ function roofLine(roof, colours) {
 function originChip(origin, roofs) {
   const mine = roofs.filter((roof) => roof.origin === origin);
   const on = mine.some((roof) => roof.shown);
-  const toggle = () => change(() => mine.forEach((roof) => state.roofs.set(roof.key, !on && isDefault(roof, roofs))));
+  const toggle = () => change(() => mine.forEach((roof) => state.roofs.set(roof.key, !on && (origin === "unused" || isDefault(roof, roofs)))));
   return chip(originName(origin), on, toggle, { "data-origins": origin });
 }
 

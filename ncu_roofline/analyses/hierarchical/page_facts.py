@@ -38,7 +38,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
 )
 from ncu_roofline.ceilings import PUBLISHED
 from ncu_roofline.facts.thresholds import CLOCK_WARNING
-from ncu_roofline.model.columns import KERNELS, ROOFS
+from ncu_roofline.model.columns import KERNELS, ROOFS, UNUSED
 from ncu_roofline.rendering.frames import Column, Frames, view_of
 from ncu_roofline.texts import listed, one_line
 from ncu_roofline.units import format_value
@@ -295,7 +295,7 @@ def _roofs(roofs: pd.DataFrame, called: Mapping[str, str]) -> list[dict[str, str
                 "report": called.get(roof["report"], roof["report"]),
                 "label": roof["label"],
                 "value": Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}",
-                "origin": PUBLISHED if roof["source"] == PUBLISHED else roof["origin"],
+                "origin": PUBLISHED if roof["source"] == PUBLISHED and roof["origin"] != UNUSED else roof["origin"],
                 "clock": "" if clock == "n/a" else f"{clock} {roof['clock_basis']}".strip(),
                 "source": roof["source"],
                 "metrics": roof["metrics"],

@@ -113,6 +113,7 @@ const ORIGINS = distinct(ROOFS.map((roof) => roof.origin)).sort(); // measured b
 
 /** What the roofs of an origin are called: what others published was not measured here. */
 function originName(origin) {
+  if (origin === "unused") return origin;
   const names = ROOFS.filter((roof) => roof.origin === origin).map((roof) => (roof.source === "published" ? "published" : origin));
   return distinct(names).sort().join(" or ");
 }
@@ -246,8 +247,9 @@ function rivalsOf(roof, all) {
   return all.filter((other) => other.kind === roof.kind && other.precision === roof.precision && other.level === roof.level);
 }
 
-/** Shown at first: the levels' bandwidths and, of each precision, all compute roofs; with several precisions only the highest. */
+/** Shown at first: the levels' bandwidths and, of each precision, all compute roofs; with several precisions only the highest; no unused one. */
 function isDefault(roof, all) {
+  if (roof.origin === "unused") return false;
   if (roof.kind === "bandwidth") return !roof.level || state.levels.has(roof.level);
   if (roof.kind === "wall" || pipesOf(all).length < 2) return true;
   return rivalsOf(roof, all).every((other) => other.origin !== roof.origin || other.value <= roof.value);

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import apart
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.texts import clean
 from ncu_roofline.units import format_value
@@ -149,7 +150,7 @@ def roofs_of(found: Sequence[RoofRow], precisions: set[str], unit: str) -> list[
     about: dict[tuple[str, str], tuple[str, str, str]] = {}
     owners: dict[tuple[str, str], str] = {}
     for roof, kind, level, precision, label, roof_unit, origin, value, low, high in found:
-        if not 0 < value < math.inf:
+        if not 0 < value < math.inf or origin == UNUSED:
             continue
         if not (
             _covers(precision, precisions) and roof_unit == f"{unit}/s"

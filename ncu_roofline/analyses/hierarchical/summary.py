@@ -10,6 +10,7 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Band, empirical_name, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.ranking import at_stake, order
 from ncu_roofline.rendering.frames import Frames, column, rows
 from ncu_roofline.texts import clean
@@ -221,6 +222,8 @@ def _roofs(frames: Frames) -> list[RoofLine]:
     owners: dict[tuple[str, str], str] = {}
     columns = ("device", "roof", "kind", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
     for device, roof, kind, precision, label, unit, origin, *values in rows(frames, "roofs", *columns):
+        if origin == UNUSED:
+            continue
         by_origin = bands.setdefault((device, roof), {})
         by_origin[origin] = Band.of(*values).joined(by_origin.get(origin))
         wall_of = precision_label(precision) if kind == "wall" and precision else ""

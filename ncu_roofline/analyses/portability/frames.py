@@ -25,6 +25,7 @@ from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, me
 from ncu_roofline.ceilings import Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.roofs import INSTEAD
 from ncu_roofline.facts.thresholds import REPEATED
 from ncu_roofline.files import ReportNames
 from ncu_roofline.model import Displayed
@@ -339,7 +340,9 @@ def _warnings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"{about}: {row['efficiency']:.1%} is impossible{unless}: {counted} do not belong under the ceiling "
                 f"{row['ceiling']} ({row['compute_origin'] or 'stated'})"
             )
-        if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]):
+        unused = [f"{about}: {note}" for note in row["notes"].split("; ") if INSTEAD in note]
+        found += unused
+        if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]) and not unused:
             found.append(
                 f"{row['platform']}: roofs are theoretical where none is measured; give --ceilings '{row['platform']}=FILE'"
             )

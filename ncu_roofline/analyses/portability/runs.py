@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from ncu_roofline.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.roofs import INSTEAD, why_not
 from ncu_roofline.inputs import ANY_PRECISION
 from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, plain_rows
 from ncu_roofline.model import Roofline
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import as_percent
 
 if TYPE_CHECKING:
@@ -73,10 +75,10 @@ def table_roofs(
             compute[kind] = found
     if ceilings:
         for kind in ("fma", "nofma", "divide", "divide_nofma"):
-            if ceiling := _measured(ceilings, precision, kind):
+            if (ceiling := _measured(ceilings, precision, kind)) and not ceiling.impossible:
                 compute[kind] = PlatformRoof(ceiling.value, ceilings.status)
         for level in dict.fromkeys((*row.traffic, *row.intensity)):
-            if best := ceilings.bandwidth(level):
+            if (best := ceilings.bandwidth(level)) and not best.impossible:
                 bandwidth[level] = PlatformRoof(best.value, ceilings.status)
     return compute, bandwidth
 
@@ -155,6 +157,9 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
             continue
         first = rows.iloc[0]
         roofs = result.roofs[result.roofs["device"] == device]
+        unused = roofs[(roofs["origin"] == UNUSED) & roofs["precision"].isin(["", chosen])]
+        roofs = roofs[roofs["origin"] != UNUSED]
+        told = zip(unused["label"], unused["notes"], strict=True)
         run = PlatformRun(
             platform=str(device),
             application="",
@@ -174,7 +179,7 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
                 if not math.isnan(row["bandwidth_roof"])
             },
             coverage=float(first["coverage"]),
-            notes=notes,
+            notes=(*notes, *(f"{label}: {note}" for label, text in told for note in text.split("; ") if INSTEAD in note)),
         )
         runs.append(run)
     return runs
@@ -234,6 +239,7 @@ def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted:
         seconds = work / rates[chosen]
     intensity = {level: work / traffic for level, traffic in row.traffic.items() if not math.isnan(work)}
     compute, bandwidth = table_roofs(row, ceilings, chosen)
+    unused = [one for one in ceilings.by_id.values() if one.impossible] if ceilings else []
     return replace(
         run,
         precision=chosen,
@@ -246,7 +252,11 @@ def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted:
         intensity={**row.intensity, **intensity},
         compute=compute,
         bandwidth=bandwidth,
-        notes=(*([f"work in {', '.join(others)} is left out"] if others else []), *([row.note] if row.note else [])),
+        notes=(
+            *([f"work in {', '.join(others)} is left out"] if others else []),
+            *(f"{one.id}: {why_not(one.value / one.theory, clock_known=True)}" for one in unused),
+            *([row.note] if row.note else []),
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from ncu_roofline.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceili
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import parse_capability
 from ncu_roofline.model import Displayed, Roofline, roofline_of
+from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import KERNEL, SHARE, TIME, Shown, as_factor, as_time
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns
 
@@ -86,7 +87,7 @@ def _bandwidths(roofline: Roofline, level: str) -> dict[str, float]:
     """The bandwidth roof (byte/s) of each GPU that has one: measured where given."""
     roofs = roofline.roof_columns
     found: dict[str, dict[str, list[float]]] = {}
-    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level)
+    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level) & (roofs["origin"] != UNUSED)
     for device, origin, value in zip(*(roofs[name][mine] for name in ("device", "origin", "value")), strict=True):
         found.setdefault(device, {}).setdefault(origin, []).append(value)
     return {device: float(np.median(of.get("measured") or of["theoretical"])) for device, of in found.items()}
@@ -159,7 +160,7 @@ def machine_rows(roofline: Roofline, points: dict[str, Any], latencies: Latencie
 def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
     """Whether the roofs of a precision or level are measured or published; several answers for the sum over pipes."""
     roofs = roofline.roof_columns
-    mine = roofs["device"] == device
+    mine = (roofs["device"] == device) & (roofs["origin"] != UNUSED)
     mine &= roofs["kind"] == "compute" if wanted == "mixed" else roofs[column] == wanted
     pairs = set(zip(roofs["origin"][mine].tolist(), roofs["source"][mine].tolist(), strict=True))
     origins = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}

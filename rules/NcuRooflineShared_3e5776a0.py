@@ -10,15 +10,17 @@ from collections import namedtuple
 import NvRules
 
 # A way of counting: chips that it is for (first and last compute capability), counters with weights. clock is the unit at whose
-# clock peak is; fused what fused multiply-adds did; includes are ids of precisions that are counted in as well.
-Way = namedtuple("Way", "ranges counters clock peak fused note includes")
-Way.__new__.__defaults__ = ((), (), '', ())
+# clock peak is; fused what fused multiply-adds did, writes what was written; includes are ids of precisions that are counted in
+# as well.
+Way = namedtuple("Way", "ranges counters clock peak fused note includes writes")
+Way.__new__.__defaults__ = ((), (), '', (), ())
 # A precision: roof is the id of its highest roof; ways of counting it are best first. adds: to the total; part_of which other
 # it is; pipes that are not its own, by first and last compute capability.
 Precision = namedtuple("Precision", "id label roof roof_label kind unit ways adds part_of pipes")
 Precision.__new__.__defaults__ = ('', ())
-# A level of memory: whether it is one of the chain from the SMs to DRAM, and ways of counting its bytes, best first.
-Level = namedtuple("Level", "id label chain ways")
+# A level of memory: whether it is one of the chain from the SMs to DRAM, ways of counting its bytes, best first, and the clock
+# that it follows.
+Level = namedtuple("Level", "id label chain ways domain")
 # Boards that differ from others of their chip, by parts of their names: other peaks, and what they lack.
 Board = namedtuple("Board", "names peaks absent")
 # A compute capability: peaks per SM and cycle by roof, bandwidths by level (bytes per cycle, per what). slices of L2 are by
@@ -26,8 +28,11 @@ Board = namedtuple("Board", "names peaks absent")
 # for one that nobody knew yet.
 Chip = namedtuple("Chip", "peaks bandwidths boards slices launching complete")
 Chip.__new__.__defaults__ = ({}, {}, (), {}, (), False)
-# A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether it follows that clock.
-Measured = namedtuple("Measured", "value clock follows")
+# A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether its own clock is known. per_cycle of
+# the SM clock, or None where it doesn't follow that; share of theory by its own file, or None; by_writes: bytes per second by
+# the share of them that is written.
+Measured = namedtuple("Measured", "value clock clock_known per_cycle share by_writes")
+Measured.__new__.__defaults__ = ((),)
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
@@ -38,7 +43,7 @@ COLLECTED = {
     'HierarchicalDoubleRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -58,7 +63,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -66,7 +71,7 @@ COLLECTED = {
     'HierarchicalSingleRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -86,7 +91,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -94,7 +99,7 @@ COLLECTED = {
     'HierarchicalHalfRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -112,7 +117,7 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
@@ -120,7 +125,7 @@ COLLECTED = {
     'HierarchicalTensorRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -130,13 +135,13 @@ COLLECTED = {
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
             'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
         (80, 999): ('dram__bytes.sum.peak_sustained', 'dram__cycles_elapsed.avg.per_second'),
     },
     'RooflineOverview': {
-        (0, 70): ('dram__bytes.sum', 'dram__bytes.sum.per_second'),
+        (0, 70): ('dram__bytes.sum', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum'),
         (0, 999): (
             'device__attribute_max_gpu_frequency_khz', 'gpu__time_duration.sum', 'l1tex__t_bytes.sum',
             'l1tex__t_bytes.sum.per_second', 'lts__t_sectors_srcunit_tex.sum', 'lts__t_sectors_srcunit_tex.sum.per_second',
@@ -149,14 +154,14 @@ COLLECTED = {
             'smsp__sass_thread_inst_executed_ops_hadd_hmul_hfma_pred_on.sum.per_second',
         ),
         (75, 999): (
-            'dram__bytes.sum', 'dram__bytes.sum.per_second', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum',
-            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
+            'dram__bytes.sum', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
+            'lts__t_sectors_srcunit_tex_aperture_sysmem.sum', 'lts__t_sectors_srcunit_tex_aperture_sysmem.sum.per_second',
         ),
     },
     'InstructionRooflineChart': {
         (0, 70): (
             'device__attribute_max_mem_frequency_khz', 'dram__bytes.sum', 'dram__bytes.sum.peak_sustained',
-            'dram__bytes.sum.per_second',
+            'dram__bytes.sum.per_second', 'dram__bytes_write.sum',
         ),
         (0, 999): (
             'gpu__time_duration.sum', 'l1tex__cycles_elapsed.avg.per_second', 'l1tex__lsu_writeback_active.sum.peak_sustained',
@@ -168,7 +173,7 @@ COLLECTED = {
             'smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ld.sum.per_second',
         ),
         (75, 75): ('device__attribute_max_mem_frequency_khz',),
-        (75, 999): ('dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second'),
+        (75, 999): ('dram__bytes.sum', 'dram__bytes.sum.peak_sustained', 'dram__bytes.sum.per_second', 'dram__bytes_write.sum'),
         (80, 999): ('dram__cycles_elapsed.avg.per_second',),
     },
 }
@@ -1500,6 +1505,7 @@ LEVELS = (
                 peak=(('l1tex__lsu_writeback_active', 128),), note='loads only (return path), shared memory included',
             ),
         ),
+        domain='sm',
     ),
     Level(
         id='shared', label='Shared memory', chain=False,
@@ -1613,6 +1619,7 @@ LEVELS = (
                 note='wavefronts x 128 B, among them some that are no shared memory access',
             ),
         ),
+        domain='sm',
     ),
     Level(
         id='l2', label='L2', chain=True,
@@ -1669,6 +1676,7 @@ LEVELS = (
                 note='loads only (return path)',
             ),
         ),
+        domain='l2',
     ),
     Level(
         id='dram', label='DRAM', chain=True,
@@ -1680,20 +1688,22 @@ LEVELS = (
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
                 counters=(('dram__bytes_read', 1), ('dram__bytes_write', 1)), clock='dram', peak=(('dram__bytes', 1),),
+                writes=(('dram__bytes_write', 1),),
             ),
             Way(
                 ranges=(((10, 7), (10, 7)), ((12, 0), (12, 0))),
                 counters=(('dram__bytes_op_read', 1), ('dram__bytes_op_write', 1)), clock='dram', peak=(('dram__bytes', 1),),
+                writes=(('dram__bytes_op_write', 1),),
             ),
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
                 counters=(('dram__sectors_read', 32), ('dram__sectors_write', 32)), clock='dram', peak=(('dram__bytes', 1),),
-                note='sectors x 32 B',
+                note='sectors x 32 B', writes=(('dram__sectors_write', 32),),
             ),
             Way(
                 ranges=(((10, 7), (10, 7)), ((12, 0), (12, 0))),
                 counters=(('dram__sectors_op_read', 32), ('dram__sectors_op_write', 32)), clock='dram',
-                peak=(('dram__bytes', 1),), note='sectors x 32 B',
+                peak=(('dram__bytes', 1),), note='sectors x 32 B', writes=(('dram__sectors_op_write', 32),),
             ),
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
@@ -1714,6 +1724,7 @@ LEVELS = (
                 note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits',
             ),
         ),
+        domain='memory',
     ),
     Level(
         id='system', label='System memory', chain=False,
@@ -1767,6 +1778,7 @@ LEVELS = (
                 note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted',
             ),
         ),
+        domain='link',
     ),
 )
 # Measured roofs, used on the GPU models that they were measured on.
@@ -2016,6 +2028,41 @@ def _at_most(speedup):
     return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
 
 
+# A measured roof above this share of theory at the same clock was not measured right: clocks swing by less during one.
+MOST_OF_THEORY = 1.05
+# Clocks of a kernel and of a measurement that differ by less are the same.
+SAME_CLOCK = 0.01
+INSTEAD = "theory judges"
+
+
+def judges(share, clock_known, at_maximum):
+    """Whether a measured roof judges a launch; else theory does.
+
+    ``share`` is what it is of theory at the clock of the launch, NaN where there is none.  Where it is not known at which clock
+    it was measured, it says something only of launches ``at_maximum``, the highest clock of their GPU.
+    """
+    return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
+
+
+def why_not(share, clock_known):
+    """Why a measured roof that is ``share`` of theory does not judge."""
+    amount = "{:.3g}x" if share < 100 else "{:.0f}x"
+    launch = "the clock of the launch, and its own clock is not known"
+    text = "{}: the measured roof is {} as high at {}"
+    return text.format(INSTEAD, amount.format(share), "the same clock" if clock_known else launch)
+
+
+def by_writes(roofs, writes):
+    """The bandwidth of memory of whose bytes the share ``writes`` is written, between measured ones, (share, bandwidth)."""
+    last, value = roofs[0]
+    reached = value
+    for share, bandwidth in roofs[1:]:
+        part = (writes - last) / (share - last)
+        value = value + (bandwidth - reached) * (part * (part > 0) * (part < 1) + (part >= 1))
+        last, reached = share, bandwidth
+    return value
+
+
 def twin(counter):
     """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
     unit, _, rest = counter.partition("__")
@@ -2263,6 +2310,20 @@ class Kernel(object):
         return None
 
     @once
+    def writes(self, level):
+        """The share of a level's bytes that were written, None where not collected."""
+        written = first(*[self.count(way.writes)[0] for way in self.ways(level)])
+        moved = self.traffic(level)
+        return ratio(written, moved.total if moved is not None else None)
+
+    def slower(self, level):
+        """What the clock of a level is of that of a measurement: where the latter can't be scaled, of the maximum."""
+        highest = {"memory": times(self.value("device__attribute_max_mem_frequency_khz"), 1e3), "l2": self.clock_max}
+        own = {"memory": self.own_clock("dram"), "l2": self.clock_profiled}
+        domain = level.domain if level is not None else ""
+        return first(ratio(own.get(domain), highest.get(domain)), 1.0)
+
+    @once
     def bandwidth_roof(self, level):
         """Bytes per second of a level, from the counters that its traffic is of."""
         sheet = self.sheet(level.id)
@@ -2435,15 +2496,24 @@ def levels_of(kernel):
     return found
 
 
-def roof_of(kernel, name, theoretical):
-    """The measured roof where there is one, at the clock of the kernel, and whether it is measured."""
+class MeasuredRoof(object):
+    """A measured roof of a kernel: at its clock, and of memory for what it writes; whether it judges, ``share`` of theory."""
+
+    def __init__(self, kernel, measured, theoretical, level=None):
+        writes = kernel.writes(level) if measured.by_writes else None
+        scaled = times(measured.per_cycle, kernel.clock_profiled)
+        self.value = by_writes(measured.by_writes, writes) if writes is not None else first(scaled, measured.value)
+        share = first(ratio(times(self.value, kernel.slower(level)), theoretical), measured.share)
+        self.share, self.clock_known = math.nan if share is None else share, measured.clock_known
+        slowed = first(ratio(kernel.clock_profiled, kernel.clock_max), 1.0) < 1 - SAME_CLOCK
+        self.judges = judges(self.share, self.clock_known, not slowed)
+
+
+def roof_of(kernel, name, theoretical, level=None):
+    """The measured roof where there is one that judges, else the theoretical one, and whether it is measured."""
     values = kernel.ceilings().values
-    if name not in values:
-        return theoretical, False
-    measured = values[name]
-    change = ratio(kernel.clock_profiled, measured.clock) if measured.follows else None
-    same = change is None or abs(change - 1) <= 0.01
-    return (measured.value if same else times(measured.value, change)), True
+    measured = MeasuredRoof(kernel, values[name], theoretical, level) if name in values else None
+    return (measured.value, True) if measured is not None and measured.judges else (theoretical, False)
 
 
 def peak_of(kernel, precision):
@@ -2451,7 +2521,7 @@ def peak_of(kernel, precision):
 
 
 def bandwidth_of(kernel, level):
-    return roof_of(kernel, level.id, kernel.bandwidth_roof(level))
+    return roof_of(kernel, level.id, kernel.bandwidth_roof(level), level)
 
 
 def both_peaks(kernel, one, other):

@@ -1,0 +1,42 @@
+"""Which roof a launch is held against: plain functions over numbers or arrays of them, which the model and the rules share.
+
+The rule generator puts the source of this file into the rules, where Python may be 3.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# A measured roof above this share of theory at the same clock was not measured right: clocks swing by less during one.
+MOST_OF_THEORY = 1.05
+# Clocks of a kernel and of a measurement that differ by less are the same.
+SAME_CLOCK = 0.01
+INSTEAD = "theory judges"
+
+
+def judges(share: Any, clock_known: bool, at_maximum: Any) -> Any:
+    """Whether a measured roof judges a launch; else theory does.
+
+    ``share`` is what it is of theory at the clock of the launch, NaN where there is none.  Where it is not known at which clock
+    it was measured, it says something only of launches ``at_maximum``, the highest clock of their GPU.
+    """
+    return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
+
+
+def why_not(share: float, clock_known: bool) -> str:
+    """Why a measured roof that is ``share`` of theory does not judge."""
+    amount = "{:.3g}x" if share < 100 else "{:.0f}x"
+    launch = "the clock of the launch, and its own clock is not known"
+    text = "{}: the measured roof is {} as high at {}"
+    return text.format(INSTEAD, amount.format(share), "the same clock" if clock_known else launch)
+
+
+def by_writes(roofs: Any, writes: Any) -> Any:
+    """The bandwidth of memory of whose bytes the share ``writes`` is written, between measured ones, (share, bandwidth)."""
+    last, value = roofs[0]
+    reached = value
+    for share, bandwidth in roofs[1:]:
+        part = (writes - last) / (share - last)
+        value = value + (bandwidth - reached) * (part * (part > 0) * (part < 1) + (part >= 1))
+        last, reached = share, bandwidth
+    return value
