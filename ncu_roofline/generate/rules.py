@@ -272,10 +272,11 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     """
     spec = load_spec()
     rules = rule_templates(spec)
-    helper = _ended(render("rules/shared.py.j2", generated=GENERATED, **_shared(spec, rules, ceilings)))
+    constants = {"generated": GENERATED, **_constants(spec)}
+    helper = _ended(render("rules/shared.py.j2", **{**constants, **_shared(spec, rules, ceilings)}))
     name = f"{HELPER}_{hashlib.sha256(helper.encode()).hexdigest()[:8]}"
     exported = _defined(helper)
-    constants = {"generated": GENERATED, "shared": name, **_constants(spec)}
+    constants["shared"] = name
     rendered = {f"{name}.py": helper}
     for rule in rules:
         body = render(f"rules/{rule.template}", rule=rule, **constants).strip()
@@ -331,7 +332,6 @@ def _constants(spec: Spec) -> dict[str, object]:
         "clocks_by_release": BY_RELEASE,
         "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
         "families": source(_families(spec)),
-        "records": _definitions(Unit, Rate, Gauge),
         "units": source(units.units),
         "shares": source(SHARES),
         "rates": source(units.rates),
@@ -385,7 +385,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
     sections = render_sections()
     tensor = load_units().tensor
     return {
-        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings),
+        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge),
         "collected": source({rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules}),
         "device_attributes": source(_DEVICE_ATTRIBUTES),
         "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),

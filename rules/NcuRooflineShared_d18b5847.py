@@ -31,6 +31,13 @@ Measured = namedtuple("Measured", "value clock follows")
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
+# A hardware unit: the largest of its metrics (without suffix) says how full it was. kind is compute or memory, level the id of
+# the memory level it stands for or "". group: a sum over named units.
+Unit = namedtuple("Unit", "id label kind level metrics group")
+# A metric that gives bytes per second as percent of a level's bandwidth roof.
+Rate = namedtuple("Rate", "metric ranges level")
+# A number besides: the first of its metrics (full names) that is there, times scale; above most it is none.
+Gauge = namedtuple("Gauge", "id scale metrics most")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -2563,6 +2570,237 @@ def tensor_active(kernel):
     whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
     parts = [share for share in parts if share is not None]
     return first(*(whole + [max(parts) if parts else None]))
+
+
+UNITS = (
+    Unit(
+        id='issue', label='issue slots', kind='compute', level='',
+        metrics=('sm__issue_active', 'sm__inst_executed', 'smsp__issue_active', 'smsp__inst_executed'), group=False,
+    ),
+    Unit(
+        id='alu', label='ALU pipe', kind='compute', level='',
+        metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu'), group=False,
+    ),
+    Unit(
+        id='fma', label='FMA pipe', kind='compute', level='',
+        metrics=('sm__pipe_fma_cycles_active', 'sm__pipe_fmaheavy_cycles_active', 'sm__inst_executed_pipe_fma'), group=False,
+    ),
+    Unit(
+        id='fp64', label='FP64 pipe', kind='compute', level='',
+        metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64'), group=False,
+    ),
+    Unit(
+        id='fp16', label='FP16 pipe', kind='compute', level='',
+        metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active'), group=False,
+    ),
+    Unit(
+        id='shared-pipe', label='FP64, FP16 and tensor port', kind='compute', level='',
+        metrics=('sm__pipe_shared_cycles_active',), group=False,
+    ),
+    Unit(
+        id='tensor', label='tensor pipe', kind='compute', level='',
+        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'), group=False,
+    ),
+    Unit(
+        id='xu', label='special function pipe', kind='compute', level='',
+        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'), group=False,
+    ),
+    Unit(
+        id='branch', label='branch and address unit', kind='compute', level='',
+        metrics=(
+            'sm__inst_executed_pipe_cbu_pred_on_any', 'sm__inst_executed_pipe_cbu', 'sm__inst_executed_pipe_adu',
+            'sm__inst_executed_pipe_uniform', 'sm__inst_executed_pipe_ipa',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='lsu', label='load/store unit', kind='memory', level='',
+        metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests'), group=False,
+    ),
+    Unit(
+        id='mio', label='memory instruction queue', kind='memory', level='',
+        metrics=(
+            'sm__mio_inst_issued', 'sm__mio_pq_read_cycles_active', 'sm__mio_pq_write_cycles_active',
+            'sm__mio2rf_writeback_active',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='tex', label='texture unit', kind='memory', level='',
+        metrics=(
+            'sm__inst_executed_pipe_tex', 'l1tex__texin_sm2tex_req_cycles_active', 'l1tex__data_pipe_tex_wavefronts',
+            'l1tex__tex_writeback_active', 'l1tex__f_wavefronts',
+        ),
+        group=False,
+    ),
+    Unit(id='constant', label='constant cache', kind='memory', level='', metrics=('idc__request_cycles_active',), group=False),
+    Unit(
+        id='l1', label='L1/TEX data pipe', kind='memory', level='l1',
+        metrics=(
+            'l1tex__data_pipe_lsu_wavefronts', 'l1tex__lsu_writeback_active', 'l1tex__data_bank_reads',
+            'l1tex__data_bank_writes',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='shared', label='shared memory data pipe', kind='memory', level='shared',
+        metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',), group=False,
+    ),
+    Unit(
+        id='l1-l2', label='path between L1 and L2', kind='memory', level='',
+        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'), group=False,
+    ),
+    Unit(
+        id='l2', label='L2', kind='memory', level='l2',
+        metrics=(
+            'lts__throughput', 'lts__t_sectors', 'lts__t_tag_requests', 'lts__d_sectors', 'lts__lts2xbar_cycles_active',
+            'lts__xbar2lts_cycles_active', 'lts__d_sectors_fill_device', 'lts__d_atomic_input_cycles_active',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='dram', label='DRAM', kind='memory', level='dram',
+        metrics=(
+            'dram__cycles_active', 'gpu__dram_throughput', 'dram__throughput', 'fbpa__dram_sectors', 'mcc__dram_throughput',
+        ),
+        group=False,
+    ),
+    Unit(id='sm', label='SM', kind='compute', level='', metrics=('sm__throughput',), group=True),
+    Unit(id='memory', label='memory system', kind='memory', level='', metrics=('gpu__compute_memory_throughput',), group=True),
+)
+SHARE_FORMS = ('.avg.pct_of_peak_sustained_elapsed', '.sum.pct_of_peak_sustained_elapsed')
+RATES = (
+    Rate(metric='dram__cycles_active.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
+    Rate(metric='gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
+    Rate(
+        metric='lts__t_sectors.avg.pct_of_peak_sustained_elapsed',
+        ranges=(((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))), level='l2',
+    ),
+)
+GAUGES = {
+    'occupancy': Gauge(id='occupancy', scale=0.01, metrics=('sm__warps_active.avg.pct_of_peak_sustained_active',), most=1.05),
+    'occupancy_theoretical': Gauge(
+        id='occupancy_theoretical', scale=0.01, metrics=('sm__maximum_warps_per_active_cycle_pct',), most=1.05,
+    ),
+    'eligible_warps': Gauge(id='eligible_warps', scale=1.0, metrics=('smsp__warps_eligible.avg.per_cycle_active',), most=64.0),
+    'waves': Gauge(id='waves', scale=1.0, metrics=('launch__waves_per_multiprocessor',), most=1000000000.0),
+}
+ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing against the verdict
+GROUP_LESS = 1e-06  # a named part that is as busy as its group has the better name
+
+
+@once
+def verdict_of(kernel):
+    return judge(limits(kernel), state(kernel), tensor_unknown(kernel), without_roof(kernel), missing(kernel))
+
+
+@once
+def limits(kernel):
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them."""
+    found = []
+    for level in LEVELS:
+        share = share_of_roof(kernel, level)
+        if share is not None and share > 0:
+            found.append(Limit("memory", level.id, level.label, share, True, ""))
+    labels = dict([(level.id, level.label) for level in LEVELS])
+    for unit in UNITS:
+        share = (busy(kernel, unit) or 0.0) - (GROUP_LESS if unit.group else 0.0)
+        if share > 0:
+            name = unit.level if unit.level in labels else unit.id
+            found.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), share, False, ""))
+    for _, mine in pipes(demands(kernel)):
+        limit = pipe_limit(kernel, mine)
+        if limit is not None:
+            found.append(limit)
+    return found
+
+
+def share_of_roof(kernel, level):
+    if kernel.capability not in CHIPS:
+        return None
+    theoretical = kernel.bandwidth_roof(level)
+    traffic = kernel.traffic(level)
+    rate = ratio(traffic.total, kernel.seconds) if traffic is not None else None
+    return ratio(first(rate, times(rate_share(kernel, level), theoretical)), bandwidth_of(kernel, level)[0])
+
+
+@once
+def rate_share(kernel, level):
+    for rate in RATES:
+        if rate.level == level.id and kernel.is_among(rate.ranges):
+            share = as_share(kernel.value(rate.metric))
+            if share is not None:
+                return share
+    return None
+
+
+@once
+def busy(kernel, unit):
+    """The fullest part of a unit."""
+    shares = []
+    for name in unit.metrics:
+        present = [name + form for form in SHARE_FORMS if name + form in kernel.names]
+        shares += [as_share(kernel.value(metric)) for metric in present[:1]]
+    shares = [share for share in shares if share is not None]
+    return max(shares) if shares else None
+
+
+def pipe_limit(kernel, mine):
+    """All that one pipe was asked for, as far as there are roofs, by the name of the precision that asked for most."""
+    mine = [demand for demand in mine if demand.mix_seconds is not None]
+    seconds, mixed = added([demand.seconds for demand in mine]), added([demand.mix_seconds for demand in mine])
+    share = ratio(mixed, kernel.seconds)
+    if share is None or share <= 0:
+        return None
+    precision = max(mine, key=lambda demand: demand.mix_seconds).precision
+    peak = "issue limit" if precision.kind == "core" and precision.unit == "op" else "FMA peak"
+    return Limit("compute", precision.roof, precision.roof_label, share, True, of_mix(ratio(mixed, seconds) or 1.0, peak))
+
+
+def without_roof(kernel):
+    """What counts of the work without a known roof, by label."""
+    found = demands(kernel)
+    total = sum([demand.work.total for demand in found])
+    lacking = [demand for demand in found if demand.mix_seconds is None and demand.work.total > ROOFLESS_SHARE * total]
+    return " and ".join([demand.precision.label for demand in lacking])
+
+
+def missing(kernel):
+    """Why nothing may be known to limit the kernel."""
+    if kernel.seconds is None:
+        return NO_TIME
+    if any([busy(kernel, unit) is not None for unit in UNITS]):
+        return ALL_IDLE
+    if kernel.capability not in CHIPS:
+        return UNKNOWN_CHIP
+    counted = kernel.works() or [level for level in LEVELS if kernel.traffic(level) is not None]
+    return NO_ROOFS if counted else NOTHING_COLLECTED
+
+
+def state(kernel):
+    values = [tensor_active(kernel)]
+    for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves"):
+        gauge = GAUGES[name]
+        scaled = [times(kernel.value(metric), gauge.scale) for metric in gauge.metrics]
+        values.append(first(*[value for value in scaled if value is not None and value >= 0]))
+    return State(*(values + [launch_share(kernel)]))
+
+
+def launch_share(kernel):
+    return ratio(kernel.launch_cost(), kernel.seconds)
+
+
+def tensor_unknown(kernel):
+    """Whether the tensor pipe was active although nobody counted what it did."""
+    active = tensor_active(kernel)
+    gap = kernel.values.get(("tensor_gap", None), False)  # opcodes whose operations nobody can tell
+    if not gap and (active is None or active < TENSOR_ACTIVE):
+        return False
+    works = dict([(precision.id, work.total) for precision, work in kernel.works()])
+    tensor = [p.id for p in PRECISIONS if p.kind == "tensor" and p.adds and kernel.ways(p)]
+    some = [name for name in tensor if works.get(name, 0) > 0]
+    every = all([name in works for name in tensor])
+    return not some and not every
 
 
 class PrecisionBound(object):
