@@ -23,6 +23,7 @@ from ncu_roofline.facts import (
     Precision,
     Spec,
     circumstances,
+    libraries,
     load_spec,
     load_stalls,
     load_units,
@@ -35,7 +36,7 @@ from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
 from ncu_roofline.facts.opcode_units import load_opcode_units
-from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP, WORKING
+from ncu_roofline.facts.source_counters import COUNTED, SECTOR, STALLED, WARP, WORKING
 from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
 from ncu_roofline.facts.thresholds import (
     CLOCK_WARNING,
@@ -196,7 +197,7 @@ class _Stall(NamedTuple):
 
     Of these sentences, with the words that must be shown for each and those that must not be, see below.  ``caches``: hit rates
     say more; ``least``: share of the samples to be told, ``least_at_place``: of one place; ``unit``: ``waits`` where that
-    is known which the instruction needs.
+    is known which the instruction needs; ``limits``: ids or kinds of what makes warps wait so where it limits a kernel.
     """
 
     waits: str
@@ -206,6 +207,7 @@ class _Stall(NamedTuple):
     least: float
     least_at_place: float
     unit: str
+    limits: tuple[str, ...]
 
 
 # Identifier without prefix, name, description, section, template.
@@ -336,6 +338,7 @@ def _constants(spec: Spec) -> dict[str, object]:
         "shares": source(SHARES),
         "rates": source(units.rates),
         "gauges": source({name: gauges[name] for name in _GAUGES}),
+        "l1_bytes": source(tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound)),
         "stall_records": _definitions(_Stall),
         "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
         "opcode_units": source(_opcode_units()),
@@ -365,6 +368,7 @@ def _by_address() -> dict[str, str]:
         **{column: source(names[column][0]) for column in ("executed", "active", "threads", "samples")},
         "stalled": source(STALLED),
         "warp": repr(WARP),
+        "sector": repr(SECTOR),
         "finding_share": repr(FINDING_SHARE),
     }
 
@@ -377,7 +381,7 @@ def _opcode_units() -> tuple[tuple[object, ...], ...]:
 
 def _stall(stall: Stall) -> _Stall:
     cause, advice = (tuple(map(tuple, sentences)) for sentences in (stall.cause, stall.advice))
-    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit)
+    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit, stall.limits)
 
 
 def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
@@ -404,7 +408,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "sm_domain": source(SM_DOMAIN),
         "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
         **_by_address(),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, twin, model_name)),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, libraries, twin, model_name)),
     }
 
 

@@ -17,7 +17,7 @@ from ncu_roofline.report import RuleMessage, read_report
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, complete, kernel, report
 from tests.nvrules.running import our_rules
-from tests.nvrules.test_access_pattern import LOADS
+from tests.nvrules.test_access_pattern import FEW_LANES
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 RULE = """
@@ -210,20 +210,19 @@ def test_rows_for_a_page(source: Path) -> None:
 
 def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> None:
     """A kernel of 0.5 % of the time says nothing, unless all is asked for; its launches count together."""
-    wasteful = {LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
-    long, little = kernel(complete(seconds=1.0), "void long(int)"), {**complete(seconds=0.005), **wasteful}
+    long, little = kernel(complete(seconds=1.0), "void long(int)"), {**complete(seconds=0.005), **FEW_LANES}
     path = report(tmp_path / "few.ncu-rep", long, kernel(little, "void little(int)"))
     said = run("advise", path).out
-    assert "Uncoalesced global loads" not in said
+    assert "Lanes without work" not in said
     note = "findings are left out, worth less than 1 % of the run time each: --all-findings shows them."
     assert note in " ".join(said.split())
     whole = run("advise", path, "--all-findings").out
-    assert "Uncoalesced global loads" in whole
+    assert "Lanes without work" in whole
     assert "left out" not in whole
     assert json.loads(run("advise", path, "--json").out)["left_out"]["minor"] > 0
-    assert "Uncoalesced global loads" in run("advise", path, "--kernel", "little").out
+    assert "Lanes without work" in run("advise", path, "--kernel", "little").out
     often = report(tmp_path / "many.ncu-rep", long, *[kernel(little, "void little(int)")] * 3)
-    assert "Uncoalesced global loads" in run("advise", often).out
+    assert "Lanes without work" in run("advise", often).out
 
 
 def page(run: Command, path: Path) -> str:
@@ -235,34 +234,33 @@ def page(run: Command, path: Path) -> str:
 
 def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) -> None:
     """Below a hundredth of the time nothing is told, whether the rest of the time is of launches with advice or not."""
-    wasteful = {LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
-    little = kernel({**complete(seconds=0.005), **wasteful}, "void little(int)")
+    little = kernel({**complete(seconds=0.005), **FEW_LANES}, "void little(int)")
     long = kernel(complete(seconds=1.0), "void long(int)")
-    assert "Uncoalesced global loads" not in page(run, report(tmp_path / "few.ncu-rep", long, little))
-    assert "Uncoalesced global loads" in page(run, report(tmp_path / "many.ncu-rep", long, *[little] * 3))
+    assert "Lanes without work" not in page(run, report(tmp_path / "few.ncu-rep", long, little))
+    assert "Lanes without work" in page(run, report(tmp_path / "many.ncu-rep", long, *[little] * 3))
     # 4 of these 60 are among the 20 longest launches that a page has advice on: 0.1 % of the time, all are 1.8 %.
     often = report(tmp_path / "often.ncu-rep", *[long] * 16, *[little] * 60)
     for said in (page(run, often), run("advise", often).out):
-        assert "Uncoalesced global loads" in said
+        assert "Lanes without work" in said
     # 0.6 % of the time of all launches counts, not 5 % of that of the 20 longest.
-    rare = kernel({**complete(seconds=0.011), **wasteful}, "void rare(int)")
+    rare = kernel({**complete(seconds=0.011), **FEW_LANES}, "void rare(int)")
     flat = report(tmp_path / "flat.ncu-rep", rare, *[kernel(complete(seconds=0.01), "void flat(int)")] * 170)
     for said in (page(run, flat), run("advise", flat).out):
-        assert "Uncoalesced global loads" not in said
+        assert "Lanes without work" not in said
 
 
 def test_a_page_has_advice_on_every_kernel_that_matters(run: Command, tmp_path: Path) -> None:
     """Also on those of which no launch is among the 20 longest; the launch looked at stands for all of its kernel."""
-    wasteful = {**complete(seconds=1e-3), LOADS.format("sectors"): 32 * 10**6, LOADS.format("requests"): 10**6}
+    few = {**complete(seconds=1e-3), **FEW_LANES}
     long = kernel(complete(seconds=2e-3), "void long(int)")
-    path = report(tmp_path / "r.ncu-rep", *[long] * 30, *[kernel(wasteful, "void often(int)")] * 40)
+    path = report(tmp_path / "r.ncu-rep", *[long] * 30, *[kernel(few, "void often(int)")] * 40)
     with read_report(path) as opened:
         m = measurements_of(opened)
         advice = advise(opened, our_rules(), m.take(most_telling(m, 20)))
     assert [one.launch for one in advice] == [*range(19), 30]
-    (hint,) = (one for one in findings(advice, m).found if one.title == "Uncoalesced global loads")
+    (hint,) = (one for one in findings(advice, m).found if one.title == "Lanes without work")
     assert hint.share == pytest.approx(0.4)
-    assert "Uncoalesced global loads" in page(run, path)
+    assert "Lanes without work" in page(run, path)
 
 
 def test_numbers_are_the_models_also_where_one_launch_tells_less(run: Command, tmp_path: Path) -> None:

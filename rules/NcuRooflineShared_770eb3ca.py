@@ -2022,6 +2022,26 @@ def _at_most(speedup):
     return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
 
 
+# Where CUDA, compilers, libraries and package managers put them, and names of theirs; only headers, as kernels may be theirs.
+LIBRARY_FOLDER = re.compile(
+    r"(?:^|/)(?:usr/(?:local/)?include|usr/local/cuda[^/]*|cuda[-.\d]*/(?:include|std|targets|v\d[.\d]*/include)|opt/nvidia|"
+    r"crt|cooperative_groups|cub|cute|cutlass|libcudacxx|nv|thrust|Kokkos|(?:dist|site)-packages|\.julia/packages)/",
+    re.IGNORECASE,
+)
+LIBRARY_NAME = re.compile(r"(?:mma|sm_\d\w*|cuda_(?:bf|fp)\d+|cooperative_groups|(?:math|device)_functions)\.(?:h|hpp)$")
+HEADER_ENDS = ("", "h", "hh", "hpp", "hxx", "cuh", "inl", "inc", "ipp", "tcc", "tpp", "jl", "py")
+
+
+def of_library(path):
+    """Whether a source file is a header of a toolkit or library."""
+    path = path.replace("\\", "/")
+    name = path.split("/")[-1]
+    if path == "./" + name and name.endswith(".jl"):  # Julia's own
+        return True
+    is_header = name.partition(".")[2].lower() in HEADER_ENDS
+    return is_header and (LIBRARY_FOLDER.search(path) is not None or LIBRARY_NAME.match(name) is not None)
+
+
 def twin(counter):
     """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
     unit, _, rest = counter.partition("__")
@@ -2392,12 +2412,11 @@ class Report(object):
     def advise(self, text, title):
         return self.message(self.kind("OPTIMIZATION", "WARNING"), text, title)
 
-    def speedup(self, message, share, whole=True):
-        """How much shorter the run time could be, as a share; not of the whole kernel but of one unit if not ``whole``."""
-        if message is not None and hasattr(self.frontend, "speedup"):
-            name = "SpeedupType_GLOBAL" if whole else "SpeedupType_LOCAL"
-            if hasattr(self.frontend, name):
-                self.frontend.speedup(message, getattr(self.frontend, name), 100.0 * min(max(share, 0.0), 1.0))
+    def speedup(self, message, share):
+        """How much shorter the run time of the kernel could be, as a share."""
+        kind = getattr(self.frontend, "SpeedupType_GLOBAL", None)
+        if message is not None and hasattr(self.frontend, "speedup") and kind is not None:
+            self.frontend.speedup(message, kind, 100.0 * min(max(share, 0.0), 1.0))
 
     def focus(self, message, metric, info, high=True):
         """Point at a metric, as (name, value)."""
@@ -2803,6 +2822,105 @@ def tensor_unknown(kernel):
     return not some and not every
 
 
+SECTOR = 32  # bytes
+# What counts all that is asked of L1, as bytes, best first.
+L1_BYTES = (
+    (('l1tex__t_bytes', 1),), (('l1tex__t_sectors', 32),),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32),
+    ),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32),
+    ),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+    ),
+)
+# The level whose bytes fill what limits a kernel.
+PATHS = {"l1": "l1", "l1-l2": "l2", "l2": "l2", "dram": "dram"}
+# What passes through shared memory fill, and what instructions do, those of few lanes as much as those of whole warps.
+WAVEFRONT_LIMITS, INSTRUCTION_LIMITS = ("shared", "l1"), ("compute", LATENCY)
+
+
+def concerns(kernel, ids):
+    """Whether what limits the kernel is among these: ids of limits, their kinds, LATENCY.
+
+    Where that is not known: whether it may be.
+    """
+    found = verdict_of(kernel)
+    if found.text in (UNKNOWN, TENSOR_UNKNOWN):
+        return LATENCY in ids or not [limit for limit in limits(kernel) if limit.id in ids or limit.kind in ids]
+    kind = found.text.split(":")[0]
+    return kind in ids or (kind in ("memory", "compute") and found.limit in ids)
+
+
+def time_saved(kernel, ids, share):
+    """Of the kernel's time, where what limits it has a share less to do, until something else is full; None where that is not known."""
+    found = verdict_of(kernel)
+    if share is None or found.text in (UNKNOWN, TENSOR_UNKNOWN):
+        return None
+    full = 1.0 if found.text == LATENCY else min(found.fraction, 1.0)
+    groups = [unit.id for unit in UNITS if unit.group]
+    others = [limit for limit in limits(kernel) if limit.id not in ids and limit.kind not in ids and limit.id not in groups]
+    return max(min(share * full, 1 - max([0.0] + [limit.fraction for limit in others])), 0.0)
+
+
+def advise(kernel, report, ids, text, title, share=None):
+    """Advice on what limits of these ids do, with what a share less of that saves; but a note where something else limits the kernel.
+
+    Returns the message, and whether it is advice.
+    """
+    if (share is not None and share < FINDING_SHARE) or not concerns(kernel, ids):
+        beside = " As far as is known it is not what limits the kernel (verdict: {}).".format(verdict_of(kernel).text)
+        return report.fine(text + beside, title), False
+    message = report.advise(text, title)
+    saved = time_saved(kernel, ids, share)
+    if saved:
+        report.speedup(message, saved)
+    return message, True
+
+
+@once
+def asked_of_l1(kernel):
+    """Bytes of all kinds of accesses; None where some were not counted."""
+    return first(*[kernel.count(terms)[0] for terms in L1_BYTES])
+
+
+def more_than_needed(kernel, saved):
+    """Of the bytes of the level that limits the kernel, the share beyond all that L1 were asked for without those saved there."""
+    asked, path = asked_of_l1(kernel), PATHS.get(verdict_of(kernel).limit)
+    moved = [kernel.traffic(level).total for level in LEVELS if level.id == path and kernel.traffic(level) is not None]
+    if asked is None or path != "l1" and not moved:
+        return None
+    total = asked if path == "l1" else moved[0]
+    return max(1 - max(asked - saved, 0.0) / total, 0.0) if total > 0 else None
+
+
+def shared_part(kernel):
+    """Of what limits the kernel the share that accesses to shared memory fill; None where that is not known."""
+    found = verdict_of(kernel)
+    shared = [limit.fraction for limit in limits(kernel) if limit.id == "shared"]
+    return min(max(shared) / found.fraction, 1.0) if shared and is_known(found.fraction) else None
+
+
+def instructions_saved(kernel, share):
+    """A share of the instructions, where a unit that they fill limits the kernel; None where that is a roof, which no idle lane fills."""
+    nearest = nearest_limit(limits(kernel))
+    return share if nearest is not None and nearest.kind == "compute" and not nearest.roof and verdict_of(kernel).text != LATENCY else None
+
+
 class PrecisionBound(object):
     """What binds the work of some precisions, level by level; ``section`` has their chart."""
 
@@ -2958,6 +3076,11 @@ def places(kernel, amounts, totals, together=None):
                 found[key] = Place(line, file_name, address, functions)
             found[key].add(address, amounts[address], totals.get(address, 0.0))
     return sorted(found.values(), key=lambda place: (-place.amount, place.address))
+
+
+def own_first(found):
+    """Places in headers of libraries behind those in the kernel's own files, else in their order."""
+    return sorted(found, key=lambda place: of_library(place.file_name))
 
 
 def functions_of(kernel):
