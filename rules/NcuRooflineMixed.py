@@ -23,6 +23,10 @@ def get_section_identifier():
     return "RooflineOverview"
 
 
+def get_parent_rules_identifiers():
+    return ['NcuRooflineVerdict']
+
+
 def apply(handle):
     examine(*look(handle, get_section_identifier()))
 

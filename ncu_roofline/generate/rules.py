@@ -80,6 +80,7 @@ _DEVICE_ATTRIBUTES = tuple(
 # Metrics of releases and chips that came after those that can't list their metrics.
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
+VERDICT = "NcuRooflineVerdict"
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _WIDTH = 128
@@ -104,6 +105,11 @@ class RuleTemplate:
     def file_name(self) -> str:
         """The name of its file; rule folders share one import path, so it is as private as the identifier."""
         return f"{self.identifier}.py"
+
+    @property
+    def parents(self) -> list[str]:
+        """Rules that Nsight Compute runs before, whose messages stand first therefore; until 2023.1 it goes by identifiers."""
+        return [VERDICT] if self.section == _OVERVIEW and self.identifier != VERDICT else []
 
 
 # The records of the helper's tables, which are named tuples there as well.
