@@ -16,6 +16,7 @@ from ncu_roofline.facts.verdict import as_percent
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.nvrules import RuleOutcome
 from ncu_roofline.nvrules.action import IAction
+from ncu_roofline.nvrules.code import ISourceInfo
 from ncu_roofline.report import Code, Kernel, read_report
 from tests.factory import V100, Metrics, by_address, complete, kernel, report, traffic
 from tests.nvrules.running import our_rules, outcomes
@@ -330,6 +331,21 @@ def test_places_that_wait_for_one_reason_are_one_message(tmp_path: Path) -> None
     assert barrier.text.count("Balance the work between barriers") == 1
     assert loads.text.startswith("Offset 0x20: in 25 % of")
     assert outcome.markers == 3
+
+
+def test_lines_of_the_kernels_own_files_stand_before_those_of_libraries(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rules get one line of an instruction, not those that it is inlined at."""
+    lines = [("/usr/local/cuda/include/crt/mma.hpp", 123), ("/src/gemm.cu", 45), ("/src/gemm.cu", 50)]
+    monkeypatch.setattr(IAction, "source_info", lambda _, address: ISourceInfo(*lines[(address - BASE) // 16]))
+    counts = {SECTORS: [3200, 1600, 800], f"{SECTORS}_ideal": [400, 400, 400], f"{STALLED}barrier": [300, 250, 0]}
+    sectors, waiting = hot_spots(
+        tmp_path, l1_full(5600), inst_executed=[100, 100, 100], **{**counts, f"{STALLED}selected": [0, 0, 450]}
+    ).messages
+    assert sectors.text.startswith("gemm.cu:45 21 %, gemm.cu:50 7.1 %, mma.hpp:123 50 %: in all 79 % of the sectors")
+    assert waiting.text.startswith("gemm.cu:45: in 25 % of the kernel's samples warps wait here at a barrier")
+    assert "(barrier); mma.hpp:123 in 30 %. " in waiting.text
 
 
 def test_lines_of_a_report_with_code() -> None:
