@@ -188,7 +188,9 @@ def test_rules_inside_ncu_said_what_advise_says_now(name: str, reports: Path) ->
         assert {title for _, title, _ in missing} == LOADS_CONSTANTS
         assert not [text for _, _, text in offline if "FP16" in text]
     else:
-        assert missing == []
+        streaming = {"gpp-nw3": {"Reuse in the caches"}, "gsrb": {"Little reuse between L2 and DRAM"}}  # as it is called by now
+        assert {title for _, title, _ in missing} == streaming.get(name, set())
+        assert ("Streaming" in {title for _, title, _ in offline}) >= (name in streaming)
 
 
 def test_multiply_adds_of_integers_fill_their_pipe_at_half_of_the_issue_limit(reports: Path) -> None:
