@@ -48,7 +48,7 @@ class Adviser:
         said = [one for one in self._said(kernel) if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
-        told = [one for one in (*map(_findings, said), *moved) if one.messages]
+        told = [one for one in map(_findings, (*said, *moved)) if one.messages]
         results = tuple(_adapted(one, present) for one in sorted(told, key=lambda one: one.identifier != VERDICT))
         return Advice(results, frozenset(mine & (again | {one.identifier for one in moved})))
 

@@ -185,6 +185,6 @@ def test_advice_is_printed(name: str, copies: Copies, ncu_releases: dict[str, Pa
     squeezed = "".join(output.split())
     with read_report(path) as report:
         texts = [said.text for kernel in report.kernels for rule in added(kernel).rules for said in rule.messages]
-    assert len(texts) > 10
+    assert len(texts) >= 10
     for text in texts:
         assert "".join(text.partition("@")[0].split()) in squeezed

@@ -334,7 +334,7 @@ def test_what_ncu_collected_with_our_sections_is_replaced(tmp_path: Path) -> Non
 @pytest.mark.parametrize("other", ["Theirs", "NcuRooflineOfASectionThatStays"])
 def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path, other: str) -> None:
     """Ours say it anew, or move to where their section went; others keep what they said."""
-    said = (RuleMessage("ok", "I said so: @section:RooflineOverview:there@."),)
+    said = (RuleMessage("warning", "I said so: @section:RooflineOverview:there@."),)
     old = (
         RuleResult("NcuRooflineSays", "Says", "HierarchicalDoubleRooflineChart", said),
         RuleResult("NcuRooflineGone", "Gone", "HierarchicalDoubleRooflineChart", said),
