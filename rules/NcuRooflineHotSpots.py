@@ -657,11 +657,11 @@ def called(kernel, report, executed):
     most = sorted([begin for begin in found if found[begin] >= FINDING_SHARE * total], key=lambda begin: (-found[begin], begin))
     if most:
         of = "samples" if samples is not executed else "warp instructions"
-        said = ["{} of the kernel's {} in that at {:#x}".format(as_percent(found[begin] / total), of, begin) for begin in most[:NAMED]]
+        said = ["{} of the kernel's {} in the function at {:#x}".format(as_percent(found[begin] / total), of, begin) for begin in most[:NAMED]]
         advise(kernel, report, INSTRUCTION_LIMITS, CALLED.format("; ".join(said)), "Called functions without lines")
 
 
-CALLED = "The kernel calls functions without source lines: {}. Mostly these are of the compiler's library, slow paths of divisions, roots and powers; `ncu-roofline source` names them and the lines that call them. Divide less often and by constants, multiply by reciprocals, or compute in FP32 or by -use_fast_math, where accuracy permits."
+CALLED = "{}: called, and without source lines. Mostly these are of the compiler's library, slow paths of divisions, roots and powers; `ncu-roofline source` names them and the lines that call them. Divide less often and by constants, multiply by reciprocals, or compute in FP32 or by -use_fast_math, where accuracy permits."
 
 
 def waiting(kernel, report, times_executed, wasted):

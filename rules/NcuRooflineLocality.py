@@ -95,7 +95,7 @@ def lost(kernel, report, text, inner, outer):
     bandwidth, measured = bandwidth_of(kernel, far)
     load = ratio(ratio(traffic.total, kernel.seconds), bandwidth)
     runs = " runs at {} of its bandwidth{}".format(as_percent(load), by_whom(kernel, measured)) if load is not None else " limits the kernel"
-    text += " {}{}, so there saved bytes are saved time: {}.".format(far.label, runs, hint)
+    text = "{}{}, so there saved bytes are saved time: {}. {}".format(far.label, runs, hint, text)
     message = report.advise(text, "Little reuse between {} and {}".format(near.label, far.label))
     report.focus(message, kernel.main(traffic), "Traffic that reuse in {} would save".format(near.label))
 

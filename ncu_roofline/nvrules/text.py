@@ -93,8 +93,11 @@ def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
     which = f" (launch {verdict.launches[0][1]}, the longest)" if verdict and verdict.spoken == LONGEST else ""
     lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}{which}: {said}", width, _INDENT)
     for one in _worth_a_line(found)[:_MOST_FINDINGS]:
-        saves = one.recoverable > 0 and kernel.seconds > 0
-        gain = f": {as_percent(one.recoverable / kernel.seconds)} less time" if saves else ""
+        gain = ""
+        if one.rule == VERDICT:
+            gain = f", {len(set(one.launches))} of {kernel.launches} launches"
+        elif one.recoverable > 0 and kernel.seconds > 0:
+            gain = f": {as_percent(one.recoverable / kernel.seconds)} less time"
         text, *more = _lines(f"{one.title}{gain}: {one.text}", width - len(" ..."), first="  ")
         lines.append(f"{text} ..." if more else text)
     return lines
@@ -105,7 +108,7 @@ def _worth_a_line(found: Sequence[Finding]) -> list[Finding]:
     first = next((one for one in found if one.rule == VERDICT), None)
     return sorted(
         (one for one in found if one is not first and one.type != FINE),
-        key=lambda one: (one.type == NOTE, -one.recoverable if one.recoverable > 0 else 0.0),
+        key=lambda one: (one.type == NOTE, one.rule == VERDICT, -one.recoverable if one.recoverable > 0 else 0.0),
     )
 
 
@@ -164,8 +167,8 @@ def _remarks(told: Told, width: int, brief: bool, whole: bool) -> Iterable[list[
     """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
     if brief and told.found:
         more = sum(len(_worth_a_line(mine)[_MOST_FINDINGS:]) for mine in _by_kernel(told.found))
-        which = f"{more:,} more finding{'' if more == 1 else 's'}, and " if more else ""
-        yield _lines(f"--verbose shows {which}each in full.", width)
+        which = f"{more:,} more finding{'' if more == 1 else 's'}, and all" if more else "all findings"
+        yield _lines(f"--verbose shows {which} in full.", width)
     elif told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
         yield ["What rules could not tell:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]

@@ -85,7 +85,7 @@ def test_of_a_kernel_three_findings_have_a_line_each(run: Command, tmp_path: Pat
     assert lines[0].startswith("Tail of the last wave: 40 % less time: 1.2 waves: in the last one")
     assert all(len(line) <= 98 for line in lines)
     assert lines[1].endswith(" ...")
-    assert "\n\n--verbose shows 1 more finding, and each in full.\n" in brief
+    assert "\n\n--verbose shows 1 more finding, and all in full.\n" in brief
     assert "left out" not in brief
     assert full.count("  try: Where warps wait: ") == 2
     assert "--verbose" not in full
