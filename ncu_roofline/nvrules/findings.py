@@ -162,7 +162,6 @@ def findings(
 
 def _found(whole: _Whole, share: float) -> Findings:
     groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
-    clocks: defaultdict[str, defaultdict[str, list[_Said]]] = defaultdict(lambda: defaultdict(list))
     rules: dict[str, RuleOutcome] = {}
     for one in whole.advice:
         launch = (one.report, one.launch)
@@ -170,19 +169,22 @@ def _found(whole: _Whole, share: float) -> Findings:
         for outcome in one.outcomes:
             times: dict[str, int] = {}
             for message in outcome.messages:
-                if outcome.identifier == CLOCKS and message.type == NOTE:
-                    clocks[whole.kernels[row].device][message.title].append(_Said(launch, one.seconds, message))
-                elif message.type != SILENT:
+                if message.type != SILENT:
                     title = without_numbers(message.title or outcome.name)
                     times[title] = number = times.get(title, -1) + 1
                     groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
                     rules.setdefault(outcome.identifier, outcome)
     kept = {key: said for key, said in groups.items() if not whole.worth(key[0], said) < share * whole.total(key[0])}
+    left_out = len(groups) - len(kept)
+    clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
+    for key in [key for key, said in kept.items() if key[1] == CLOCKS and said[0].message.type == NOTE]:
+        clocks[whole.kernels[key[0]].device, key[2]] += kept.pop(key)
+    at: defaultdict[str, list[str]] = defaultdict(list)
+    for (device, _), said in clocks.items():
+        at[device].append(_everywhere(said))
     found = [_finding(key, said, rules[key[1]], whole) for key, said in kept.items()]
     kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
-    found.sort(key=lambda one: one.order)
-    at = {device: [_everywhere(said) for said in by_title.values()] for device, by_title in clocks.items()}
-    return Findings(tuple(found), tuple(kernels), whole.roofline, len(groups) - len(kept), at)
+    return Findings(tuple(sorted(found, key=lambda one: one.order)), tuple(kernels), whole.roofline, left_out, at)
 
 
 def _longest_first(said: Iterable[_Said]) -> list[_Said]:
