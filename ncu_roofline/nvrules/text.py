@@ -97,7 +97,7 @@ def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
         if one.rule == VERDICT:
             gain = f", {len(set(one.launches))} of {kernel.launches} launches"
         elif one.recoverable > 0 and kernel.seconds > 0:
-            gain = f": {as_percent(one.recoverable / kernel.seconds)} less time"
+            gain = f": about {as_percent(one.recoverable / kernel.seconds)} less time"
         text, *more = _lines(f"{one.title}{gain}: {one.text}", width - len(" ..."), first="  ")
         lines.append(f"{text} ..." if more else text)
     return lines
@@ -156,7 +156,7 @@ def _saved(one: Finding) -> list[str]:
     told = (one.rule, one.recoverable) == (VERDICT, one.kernel.recoverable)
     if not one.recoverable > 0 or not one.kernel.seconds > 0 or told:
         return []
-    return [f"{as_percent(one.recoverable / one.kernel.seconds)} less time, {_seconds(one.recoverable)}"]
+    return [f"about {as_percent(one.recoverable / one.kernel.seconds)} less time, {_seconds(one.recoverable)}"]
 
 
 def _lines(text: str, width: int, indent: str = "", *, first: str = "") -> list[str]:

@@ -82,7 +82,7 @@ def test_of_a_kernel_three_findings_have_a_line_each(run: Command, tmp_path: Pat
     lines = [line for line in findings if not line.startswith("  ")]
     assert " ".join(head.split()).startswith("some (launch 0): 1 ms: Nothing is full: ")
     assert [line.split(":")[0] for line in lines] == ["Tail of the last wave", "Lanes without work", "Where warps wait"]
-    assert lines[0].startswith("Tail of the last wave: 40 % less time: 1.2 waves: in the last one")
+    assert lines[0].startswith("Tail of the last wave: about 40 % less time: 1.2 waves: in the last one")
     assert all(len(line) <= 98 for line in lines)
     assert lines[1].endswith(" ...")
     assert "\n\n--verbose shows 1 more finding, and all in full.\n" in brief
