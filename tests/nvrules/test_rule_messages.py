@@ -514,6 +514,8 @@ def test_numbers_of_launch_size(tmp_path: Path) -> None:
     half = only(tmp_path, {**waves, "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": 80.0}, "LaunchSize")
     assert (half.type, half.speedup) == ("ok", None)  # L2 is full meanwhile
     assert "(verdict: memory: L2)." in half.text
+    unknown = only(tmp_path, {**waves, TENSOR_BUSY: 40.0}, "LaunchSize")
+    assert (unknown.type, unknown.speedup) == ("optimization", None)  # nobody knows what tensor cores were full of
     few = only(tmp_path, {**complete(), "launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 54}, "LaunchSize")
     assert few.text.startswith("54 blocks leave 50 % of the 108 SMs without work. Use smaller blocks or")
     alone: Metrics = {"launch__waves_per_multiprocessor": 0.1, "launch__grid_size": 1, "launch__block_size": 1}

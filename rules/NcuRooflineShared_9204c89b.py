@@ -2869,7 +2869,7 @@ def concerns(kernel, ids):
 def time_saved(kernel, ids, share):
     """Of the kernel's time, where what limits it has a share less to do, until something else is full; None where that is not known."""
     found = verdict_of(kernel)
-    if share is None or found.text in (UNKNOWN, TENSOR_UNKNOWN):
+    if share is None or not is_known(found.speedup):
         return None
     full = 1.0 if found.text == LATENCY else min(found.fraction, 1.0)
     groups = [unit.id for unit in UNITS if unit.group]
