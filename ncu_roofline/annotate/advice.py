@@ -15,7 +15,7 @@ from ncu_roofline.nvrules import Lender, RuleSet, collectable, section_identifie
 from ncu_roofline.nvrules.findings import VERDICT
 from ncu_roofline.report import Kernel, RuleMessage, RuleResult
 
-_NOT_COLLECTED = "none"  # how our rules name metrics that the report lacks: nothing to be done about that now
+_FINDINGS = ("error", "optimization", "warning")
 _RULE_PREFIX = "NcuRoofline"
 _LINK = re.compile(r"@section:([^:@]*):")
 
@@ -42,6 +42,7 @@ class Adviser:
         Results of rules of ours that the report has are replaced by what the same rule says now; where it says nothing, and
         they stood in a section that is replaced, they move.  Of other rules, those that have spoken are not asked again.
         A kernel whose counters are not believed gets that as its verdict, in place of all that rules of ours say.
+        The verdict stands first, whatever it is; of our other rules findings are told, not what is fine or was not collected.
         """
         present = ({section_identifier(data) for data in kernel.sections} - set(replaced)) | set(own)
         had = {result.identifier: result for result in kernel.rule_results}
@@ -52,19 +53,22 @@ class Adviser:
         said = [one for one in self._said(kernel) if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
-        results = tuple(_adapted(one, present) for one in (*said, *moved))
+        told = [one for one in map(_findings, (*said, *moved)) if one.messages]
+        results = tuple(_adapted(one, present) for one in sorted(told, key=lambda one: one.identifier != VERDICT))
         return Advice(results, frozenset(mine & (again | {one.identifier for one in moved})))
 
     def _said(self, kernel: Kernel) -> list[RuleResult]:
         if self._rules is None:
             return []
         outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index))
-        return [
-            RuleResult(
-                one.identifier, one.name, one.section, tuple(said for said in one.messages if said.type != _NOT_COLLECTED)
-            )
-            for one in (collectable(outcome, self._ncu_version) for outcome in outcomes)
-        ]
+        return [collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+
+
+def _findings(result: RuleResult) -> RuleResult:
+    """The result, if of a rule of ours without what is no finding."""
+    if result.identifier == VERDICT or not result.identifier.startswith(_RULE_PREFIX):
+        return result
+    return replace(result, messages=tuple(said for said in result.messages if said.type in _FINDINGS))
 
 
 def _adapted(result: RuleResult, present: set[str]) -> RuleResult:

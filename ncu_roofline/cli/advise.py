@@ -44,8 +44,10 @@ class Request:
     """Which reports, which rules, and how much of what they say."""
 
     EPILOG: ClassVar[str] = (
+        "Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows\n"
+        "all of them in full, as do --all-findings and --budget.\n"
         "What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel\n"
-        "promise is the same time, not to be added up.\n"
+        "promise is the same time, not to be added up.  Clocks are told once per GPU.\n"
         "Rules are Python programs and run with your rights: name only folders that you trust.\n"
         "--json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id\n"
         "(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,\n"
@@ -63,6 +65,7 @@ class Request:
     )
     all_rules: bool = flag("also rules of sections that the report was not made with")
     top: int = option("only the N findings that could save most time", "N", type=positive, default=0)
+    verbose: bool = flag("all findings of a kernel, each with all that is said, not the three that could save most")
     all_findings: bool = flag(
         "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
     )
@@ -127,7 +130,8 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     if request.json:
         printed = partial(as_json, compact=bool(request.budget))
     else:
-        printed = partial(as_text, width=terminal_width(100), whole=request.all_findings)
+        brief = not (request.verbose or request.all_findings or request.budget)
+        printed = partial(as_text, width=terminal_width(100), brief=brief, whole=request.all_findings)
     return within(request.budget - len("\n"), told, printed) if request.budget else printed(told)
 
 

@@ -60,7 +60,8 @@ class Stall(NamedTuple):
     """``waits`` completes "warps wait here ..."; ``advice`` is empty where there is no reason to act.
 
     ``caches``: hit rates of the kernel say more.  ``issue``: the warp issued, could issue, or waited for its own arithmetic
-    only.  ``unit``: ``waits`` with {} for a unit that is waited for, "" where that is not one of several.
+    only.  ``unit``: ``waits`` with {} for a unit that is waited for, "" where that is not one of several.  ``limits``: ids or
+    kinds of limits that make warps wait so.
     """
 
     waits: str
@@ -69,6 +70,7 @@ class Stall(NamedTuple):
     caches: bool
     issue: bool
     unit: str
+    limits: tuple[str, ...]
 
     @property
     def least(self) -> float:
@@ -107,7 +109,8 @@ def read_stalls(path: Traversable) -> Mapping[str, Stall]:
         if name in found:
             fields.fail("id", f"{name} stands there twice")
         said = (_sentences(fields, "cause"), _sentences(fields, "advice"))
-        found[name] = Stall(fields.text("waits"), *said, fields.flag("caches"), fields.flag("issue"), _unit(fields))
+        caches, issue, limits = fields.flag("caches"), fields.flag("issue"), fields.texts("limits", required=False)
+        found[name] = Stall(fields.text("waits"), *said, caches, issue, _unit(fields), limits)
         fields.finish()
     file.finish()
     return found

@@ -23,6 +23,7 @@ from ncu_roofline.facts import (
     Precision,
     Spec,
     circumstances,
+    libraries,
     load_spec,
     load_stalls,
     load_units,
@@ -36,7 +37,7 @@ from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
 from ncu_roofline.facts.opcode_units import load_opcode_units
-from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP, WORKING
+from ncu_roofline.facts.source_counters import COUNTED, SECTOR, STALLED, WARP, WORKING
 from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
 from ncu_roofline.facts.thresholds import (
     CLOCK_WARNING,
@@ -81,6 +82,7 @@ _DEVICE_ATTRIBUTES = tuple(
 # Metrics of releases and chips that came after those that can't list their metrics.
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
+VERDICT = "NcuRooflineVerdict"
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
 _GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _WIDTH = 128
@@ -105,6 +107,11 @@ class RuleTemplate:
     def file_name(self) -> str:
         """The name of its file; rule folders share one import path, so it is as private as the identifier."""
         return f"{self.identifier}.py"
+
+    @property
+    def parents(self) -> list[str]:
+        """Rules that Nsight Compute runs before, whose messages stand first therefore; until 2023.1 it goes by identifiers."""
+        return [VERDICT] if self.section == _OVERVIEW and self.identifier != VERDICT else []
 
 
 # The records of the helper's tables, which are named tuples there as well.
@@ -208,7 +215,7 @@ class _Stall(NamedTuple):
 
     Of these sentences, with the words that must be shown for each and those that must not be, see below.  ``caches``: hit rates
     say more; ``least``: share of the samples to be told, ``least_at_place``: of one place; ``unit``: ``waits`` where that
-    is known which the instruction needs.
+    is known which the instruction needs; ``limits``: ids or kinds of what makes warps wait so where it limits a kernel.
     """
 
     waits: str
@@ -218,6 +225,7 @@ class _Stall(NamedTuple):
     least: float
     least_at_place: float
     unit: str
+    limits: tuple[str, ...]
 
 
 # Identifier without prefix, name, description, section, template.
@@ -284,10 +292,11 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     """
     spec = load_spec()
     rules = rule_templates(spec)
-    helper = _ended(render("rules/shared.py.j2", generated=GENERATED, **_shared(spec, rules, ceilings)))
+    constants = {"generated": GENERATED, **_constants(spec)}
+    helper = _ended(render("rules/shared.py.j2", **{**constants, **_shared(spec, rules, ceilings)}))
     name = f"{HELPER}_{hashlib.sha256(helper.encode()).hexdigest()[:8]}"
     exported = _defined(helper)
-    constants = {"generated": GENERATED, "shared": name, **_constants(spec)}
+    constants["shared"] = name
     rendered = {f"{name}.py": helper}
     for rule in rules:
         body = render(f"rules/{rule.template}", rule=rule, **constants).strip()
@@ -343,11 +352,11 @@ def _constants(spec: Spec) -> dict[str, object]:
         "clocks_by_release": BY_RELEASE,
         "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
         "families": source(_families(spec)),
-        "records": _definitions(Unit, Rate, Gauge),
         "units": source(units.units),
         "shares": source(SHARES),
         "rates": source(units.rates),
         "gauges": source({name: gauges[name] for name in _GAUGES}),
+        "l1_bytes": source(tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound)),
         "stall_records": _definitions(_Stall),
         "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
         "opcode_units": source(_opcode_units()),
@@ -377,6 +386,7 @@ def _by_address() -> dict[str, str]:
         **{column: source(names[column][0]) for column in ("executed", "active", "threads", "samples")},
         "stalled": source(STALLED),
         "warp": repr(WARP),
+        "sector": repr(SECTOR),
         "finding_share": repr(FINDING_SHARE),
     }
 
@@ -389,7 +399,7 @@ def _opcode_units() -> tuple[tuple[object, ...], ...]:
 
 def _stall(stall: Stall) -> _Stall:
     cause, advice = (tuple(map(tuple, sentences)) for sentences in (stall.cause, stall.advice))
-    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit)
+    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit, stall.limits)
 
 
 def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
@@ -397,7 +407,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
     sections = render_sections()
     tensor = load_units().tensor
     return {
-        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings),
+        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge),
         "collected": source({rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules}),
         "device_attributes": source(_DEVICE_ATTRIBUTES),
         "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
@@ -416,7 +426,7 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "sm_domain": source(SM_DOMAIN),
         "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
         **_by_address(),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, twin, model_name)),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name)),
     }
 
 

@@ -17,8 +17,8 @@ def as_json(told: Told, *, compact: bool = False) -> str:
 
     The keys: ``schema``, ``schema_version``; ``reports``: each with report and ncu_version; ``gpus``: each with device and
     sentences; ``findings``, what could save most time first; ``without_advice``: each with rule, text and launches (a number);
-    ``notes``; ``left_out``: the numbers of findings that are worth too little (minor), of other findings, of notes
-    (without_advice counts as notes), and of texts and sentences that are not there in full.
+    ``notes``, such as that on clocks; ``left_out``: the numbers of findings that are worth too little (minor), of other
+    findings, of notes (without_advice counts as notes), and of texts and sentences that are not there in full.
 
     A finding has: ``id``, 12 hexadecimal digits that stand for its kernel, rule and title without numbers: the same in any
     report, there once per GPU.  ``device``, ``kernel`` (short name), ``name`` (full name), ``rule`` (identifier), ``type``

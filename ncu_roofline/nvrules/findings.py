@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import zip_longest
@@ -24,8 +24,8 @@ from ncu_roofline.nvrules.advice import OURS, KernelAdvice, plain_text, rare_col
 from ncu_roofline.nvrules.context import RuleOutcome
 from ncu_roofline.report import RuleMessage
 
-VERDICT = f"{OURS}Verdict"
-"""The rule whose finding stands for all that a kernel could gain."""
+VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
+"""The rule whose finding stands for all that a kernel could gain, and that on clocks, which are those of a report."""
 ADVICE, NOTE, FINE, SILENT = "optimization", "warning", "ok", "none"
 RANGES, LONGEST = "ranges", "longest launch"
 # A number of a sentence, with its sign, but no digits of a name: 7.4, 1,024, 1e-05, not FP64.
@@ -41,7 +41,7 @@ class Kernel:
     """A kernel on one GPU model with all its launches; NaN where unknown.
 
     ``name`` is short and unique among the kernels.  ``seconds``: of all launches; ``share``: of the time of all launches on
-    this GPU; ``speedup``: by what it could at most be faster (a ratio); ``recoverable``: the seconds that this would save.
+    this GPU; ``speedup``: its headroom at its present traffic and instructions (a ratio); ``recoverable``: that in seconds.
     """
 
     name: str
@@ -74,7 +74,6 @@ class Finding:
     that it was said of, the longest first.  ``seconds``: of these launches (where rules ran on some only, those stand for all);
     ``share``: of the time of all launches on this GPU.  ``recoverable``: seconds that the rule promises to save; for the
     verdict all that these launches could gain.  ``speedup``: what that makes of them, seconds / (seconds - recoverable).
-    ``local``: the part of one unit's time that a rule promises to save, as a ratio.
     """
 
     id: str
@@ -90,7 +89,6 @@ class Finding:
     share: float
     speedup: float
     recoverable: float
-    local: float
 
     @property
     def weight(self) -> float:
@@ -112,12 +110,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """All findings worth telling, best first; all kernels, likewise; their roofline, a row each; how many were not worth it."""
+    """All findings worth telling, best first; all kernels, likewise; their roofline, a row each; how many were not worth it.
+
+    ``clocks``: by GPU what is to be known of the clocks that its launches ran at, which is no finding of a kernel.
+    """
 
     found: tuple[Finding, ...]
     kernels: tuple[Kernel, ...]
     roofline: Roofline
     left_out: int
+    clocks: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,27 @@ def _found(whole: _Whole, share: float) -> Findings:
                     groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
                     rules.setdefault(outcome.identifier, outcome)
     kept = {key: said for key, said in groups.items() if not whole.worth(key[0], said) < share * whole.total(key[0])}
+    left_out = len(groups) - len(kept)
+    clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
+    for key in [key for key, said in kept.items() if key[1] == CLOCKS and said[0].message.type == NOTE]:
+        clocks[whole.kernels[key[0]].device, key[2]] += kept.pop(key)
+    at: defaultdict[str, list[str]] = defaultdict(list)
+    for (device, _), said in clocks.items():
+        at[device].append(_everywhere(said))
     found = [_finding(key, said, rules[key[1]], whole) for key, said in kept.items()]
     kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
-    return Findings(tuple(sorted(found, key=lambda one: one.order)), tuple(kernels), whole.roofline, len(groups) - len(kept))
+    return Findings(tuple(sorted(found, key=lambda one: one.order)), tuple(kernels), whole.roofline, left_out, at)
+
+
+def _longest_first(said: Iterable[_Said]) -> list[_Said]:
+    return sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
+
+
+def _everywhere(said: Iterable[_Said]) -> str:
+    """One text for what is said of many launches."""
+    texts = [one.message.text for one in _longest_first(said)]
+    text, spoken = spoken_of(texts, texts[0])
+    return f"In the longest launch: {text}" if spoken == LONGEST else text
 
 
 def most_telling(measurements: Measurements, most: int) -> IntArray:
@@ -248,14 +268,13 @@ def _kernels(columns: Columns, totals: dict[str, float]) -> list[Kernel]:
 def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Whole) -> Finding:
     row, rule, title, number = key
     kernel, factor = whole.kernels[row], whole.stands_for(row)
-    said = sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
+    said = _longest_first(said)
     first = min(said, key=lambda one: severity(one.message.type))
     titled, _ = spoken_of([one.message.title or outcome.name for one in said], first.message.title or outcome.name)
     text, spoken = spoken_of([one.message.text for one in said], first.message.text)
     seconds = sum(one.seconds for one in said) * factor
     promised = [one.promised for one in said if math.isfinite(one.promised)]
     recoverable = whole.gain(row, said) if rule == VERDICT else sum(promised) * factor if promised else math.nan
-    local = [one.message.speedup / 100 for one in said if one.message.speedup and one.message.speedup_type == "local"]
     return Finding(
         id=_identifier(kernel.full_name, rule, title, *([str(number)] if number else [])),
         kernel=kernel,
@@ -270,7 +289,6 @@ def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Who
         share=seconds / whole.total(row) if whole.total(row) > 0 else math.nan,
         speedup=seconds / (seconds - recoverable) if seconds > recoverable else math.nan,
         recoverable=recoverable,
-        local=max(local, default=math.nan),
     )
 
 

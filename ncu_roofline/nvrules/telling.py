@@ -72,6 +72,8 @@ class Told:
             for device in one.measurements.device:
                 places.setdefault(device, {})[one.report] = None
         advice = [kernel for one in reports for kernel in one.kernels]
+        several = len(findings.clocks) > 1
+        clocks = [f"{device}: {text}" if several else text for device, texts in findings.clocks.items() for text in texts]
         devices = {device: sentences.get(device, ()) for device in (*sentences, *places)}
         return cls(
             found=findings.found,
@@ -81,7 +83,7 @@ class Told:
             launches=len(advice),
             silences=_silences(advice),
             skipped=_skipped(advice),
-            notes=tuple(dict.fromkeys(note for one in reports for note in one.notes)),
+            notes=tuple(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks))),
             minor=findings.left_out,
         )
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from ncu_roofline.facts.verdict import FAR, LITTLE, as_percent
+from ncu_roofline.facts.verdict import as_percent
 from ncu_roofline.model.ranking import WORTH
 from ncu_roofline.nvrules.findings import FINE, LONGEST, NOTE, VERDICT, Finding, Kernel
 from ncu_roofline.nvrules.telling import Told, first_sentence
@@ -17,18 +17,20 @@ from ncu_roofline.units import format_value
 
 _TYPES = {"optimization": "try", "warning": "note"}
 _MOST_REPORTS = 4  # named beside a GPU
+_MOST_FINDINGS = 3  # told of a kernel, beside its verdict, where it is brief
 _INDENT = "    "
 
 
-def as_text(told: Told, width: int, *, whole: bool = False) -> str:
+def as_text(told: Told, width: int, *, brief: bool = False, whole: bool = False) -> str:
     """The advice in lines of at most ``width`` characters, but for longer words.
 
-    ``whole``: in full also what is fine, and what rules could not tell.
+    ``brief``: of a kernel its verdict, and a line for each of the findings that could save most.  ``whole``: in full also what
+    is fine, and what rules could not tell.
     """
     blocks: list[list[str]] = []
     for device in told.sentences:
-        blocks += _gpu(told, device, width, whole)
-    blocks += _remarks(told, width, whole)
+        blocks += _gpu(told, device, width, brief, whole)
+    blocks += _remarks(told, width, brief, whole)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
@@ -40,7 +42,7 @@ def left_out_text(told: Told) -> str:
     return f"{conjoined(parts)} left out." if parts else ""
 
 
-def _gpu(told: Told, device: str, width: int, whole: bool) -> Iterator[list[str]]:
+def _gpu(told: Told, device: str, width: int, brief: bool, whole: bool) -> Iterator[list[str]]:
     """The head of a GPU, and a block for each of its kernels."""
     places = told.places[device]
     releases = dict.fromkeys(release or "of unknown release" for report, release in told.reports if report in places)
@@ -48,26 +50,21 @@ def _gpu(told: Told, device: str, width: int, whole: bool) -> Iterator[list[str]
     found = [one for one in told.found if one.kernel.device == device]
     sentences = [*told.sentences[device][:1], *([] if found or told.left_out else ["Nothing to say."])]
     yield [*_lines(" \N{MIDDLE DOT} ".join(head), width), *(line for text in sentences for line in _lines(text, width))]
-    kernels: dict[Kernel, list[Finding]] = {}
-    for one in found:
-        kernels.setdefault(one.kernel, []).append(one)
     several = len(places) > 1
     notes: set[tuple[str, str]] = set()
-    for kernel in sorted(kernels, key=lambda kernel: kernel.order):
-        yield _kernel(told, kernels[kernel], width, whole, several, notes)
-        notes |= {(one.rule, one.title) for one in kernels[kernel] if one.type == NOTE}
+    for mine in _by_kernel(found):
+        yield _short(mine, width, several) if brief else _kernel(told, mine, width, whole, several, notes)
+        notes |= {(one.rule, one.title) for one in mine if one.type == NOTE}
 
 
 def _kernel(
     told: Told, found: Sequence[Finding], width: int, whole: bool, several: bool, notes: Collection[tuple[str, str]]
 ) -> list[str]:
     """A kernel with its findings; of ``notes`` (rule and title) that others have in full, the first sentence is enough."""
-    kernel = found[0].kernel
     full = [one for one in found if whole or one.type != FINE or one.rule == VERDICT]
     fine = [one.title for one in found if one not in full]
-    launches = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(found[0], several)
-    name = fitted(kernel.name, width - len(launches) - 4)
-    lines = _lines(f"{name} ({launches}): {_gain(kernel)}", width, _INDENT)
+    kernel = found[0].kernel
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}; {_gain(kernel)}", width, _INDENT)
     for one in sorted(full, key=lambda one: one.rule != VERDICT):
         again = not whole and (one.rule, one.title) in notes
         lines += _finding(one, first_sentence(told.said_of(one)) if again else told.said_of(one), width, several)
@@ -80,20 +77,62 @@ def _launch(finding: Finding, several: bool) -> str:
     return f"launch {number} of {report}" if several else f"launch {number}"
 
 
-def _gain(kernel: Kernel) -> str:
-    """Share of the time, and what could be saved of it."""
+def _by_kernel(found: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings of one kernel each, kernels in their order."""
+    kernels: dict[Kernel, list[Finding]] = {}
+    for one in found:
+        kernels.setdefault(one.kernel, []).append(one)
+    return [kernels[kernel] for kernel in sorted(kernels, key=lambda kernel: kernel.order)]
+
+
+def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
+    """A kernel with its verdict, and a line for each of the findings that could save most."""
+    kernel = found[0].kernel
+    verdict = next((one for one in found if one.rule == VERDICT), None)
+    said = first_sentence(verdict.text) if verdict else _gain(kernel)
+    which = f" (launch {verdict.launches[0][1]}, the longest)" if verdict and verdict.spoken == LONGEST else ""
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}{which}: {said}", width, _INDENT)
+    for one in _worth_a_line(found)[:_MOST_FINDINGS]:
+        gain = ""
+        if one.rule == VERDICT:
+            gain = f", {len(set(one.launches))} of {kernel.launches} launches"
+        elif one.recoverable > 0 and kernel.seconds > 0:
+            gain = f": about {as_percent(one.recoverable / kernel.seconds)} less time"
+        text, *more = _lines(f"{one.title}{gain}: {one.text}", width - len(" ..."), first="  ")
+        lines.append(f"{text} ..." if more else text)
+    return lines
+
+
+def _worth_a_line(found: Sequence[Finding]) -> list[Finding]:
+    """Findings of a kernel beside its verdict, those that promise most first."""
+    first = next((one for one in found if one.rule == VERDICT), None)
+    return sorted(
+        (one for one in found if one is not first and one.type != FINE),
+        key=lambda one: (one.type == NOTE, one.rule == VERDICT, -one.recoverable if one.recoverable > 0 else 0.0),
+    )
+
+
+def _name(found: Sequence[Finding], width: int, several: bool) -> str:
+    """A kernel, and how many launches it has or which one."""
+    kernel = found[0].kernel
+    launches = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(found[0], several)
+    return f"{fitted(kernel.name, width - len(launches) - 4)} ({launches})"
+
+
+def _time(kernel: Kernel) -> str:
+    """What share of the time it takes, and how long that is."""
     if not math.isfinite(kernel.seconds):
         return "its run time is not known"
-    time = f"{as_percent(kernel.share)} of the time, {_seconds(kernel.seconds)}; " if kernel.share < 1 else ""
-    time = time or f"{_seconds(kernel.seconds)}; "
+    share = f"{as_percent(kernel.share)} of the time, " if kernel.share < 1 else ""
+    return f"{share}{_seconds(kernel.seconds)}"
+
+
+def _gain(kernel: Kernel) -> str:
+    """What could be saved of its time."""
     if not math.isfinite(kernel.recoverable):
-        return f"{time}what could be gained is not known"
-    if kernel.speedup < LITTLE:
-        return f"{time}nothing to gain short of doing less"
-    if kernel.speedup >= FAR:
-        return f"{time}over {FAR:.0f}x away from any limit"
-    speedup = f"{kernel.speedup:.1f}x" if kernel.speedup < 9.95 else f"{kernel.speedup:.0f}x"
-    return f"{time}at most {speedup} faster, up to {_seconds(kernel.recoverable)} less"
+        return "what could be gained is not known"
+    digits = 2 if kernel.speedup < 1.095 else 1 if kernel.speedup < 9.95 else 0
+    return f"{kernel.speedup:,.{digits}f}x at its present traffic and instructions, {_seconds(kernel.recoverable)} less"
 
 
 def _seconds(value: float) -> str:
@@ -115,18 +154,22 @@ def _finding(one: Finding, text: str, width: int, several: bool) -> list[str]:
 def _saved(one: Finding) -> list[str]:
     """What a finding promises beyond what the head of its kernel says."""
     told = (one.rule, one.recoverable) == (VERDICT, one.kernel.recoverable)
-    if one.recoverable > 0 and one.kernel.seconds > 0 and not told:
-        return [f"up to {_seconds(one.recoverable)}, {as_percent(one.recoverable / one.kernel.seconds)} of the kernel's time"]
-    return [f"up to {as_percent(one.local)} less time in the unit concerned, not in all"] if math.isfinite(one.local) else []
+    if not one.recoverable > 0 or not one.kernel.seconds > 0 or told:
+        return []
+    return [f"about {as_percent(one.recoverable / one.kernel.seconds)} less time, {_seconds(one.recoverable)}"]
 
 
 def _lines(text: str, width: int, indent: str = "", *, first: str = "") -> list[str]:
     return wrapped(text, width, indent, first=first, whole=True)
 
 
-def _remarks(told: Told, width: int, whole: bool) -> Iterable[list[str]]:
+def _remarks(told: Told, width: int, brief: bool, whole: bool) -> Iterable[list[str]]:
     """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
-    if told.silences and whole:
+    if brief and told.found:
+        more = sum(len(_worth_a_line(mine)[_MOST_FINDINGS:]) for mine in _by_kernel(told.found))
+        which = f"{more:,} more finding{'' if more == 1 else 's'}, and all" if more else "all findings"
+        yield _lines(f"--verbose shows {which} in full.", width)
+    elif told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
         yield ["What rules could not tell:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
     elif silent := _silent(told):
@@ -136,7 +179,7 @@ def _remarks(told: Told, width: int, whole: bool) -> Iterable[list[str]]:
         which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
         yield _lines(f"{which} --all-rules runs those of other sections as well.", width)
     for note in told.notes:
-        yield _lines(f"{note[0].upper()}{note[1:]}.", width)
+        yield _lines(f"{note[0].upper()}{note[1:].removesuffix('.')}.", width)
     if told.minor:
         said = f"{told.minor:,} finding{' is' if told.minor == 1 else 's are'} left out"
         also = f"{left_out_text(told).removesuffix('.')}, and {told.minor:,}" if left_out_text(told) else f"{said},"

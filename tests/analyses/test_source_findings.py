@@ -204,6 +204,30 @@ def test_inlined_code_says_where() -> None:
     assert "(inlined at b.cuh:1 < b.cuh:2 < ... < b.cuh:5)" in said["message"]
 
 
+MMA = "/usr/local/cuda/include/crt/mma.hpp"
+
+
+@pytest.mark.parametrize(
+    ("inlined", "place"),
+    [
+        ("/src/gemm.cu:45", "gemm.cu:45 (in mma.hpp:123) in loop 0"),
+        (f"{MMA}:7 < /src/gemm.cu:45 < /src/gemm.cu:90", "gemm.cu:45 (in mma.hpp:123, inlined at gemm.cu:90) in loop 0"),
+        ("/src/wmma.cuh:8 < /src/gemm.cu:45", "wmma.cuh:8 (in mma.hpp:123, inlined at gemm.cu:45) in loop 0"),
+        ("", "mma.hpp:123 in loop 0"),
+        (f"{MMA}:7", "mma.hpp:123 (inlined at mma.hpp:7) in loop 0"),
+    ],
+)
+def test_lines_of_libraries_are_named_by_those_that_use_them(inlined: str, place: str) -> None:
+    said = only("excess", row("LDG.E", 123, file=MMA, sectors=32, ideal=4, inlined=inlined), FFMA)
+    assert said["message"].startswith(f"{place} (")
+
+
+def test_lines_of_libraries_that_nobody_knows_the_use_of_come_behind_the_kernels_own() -> None:
+    library = row("LDG.E", 40, file="/home/me/.julia/packages/LLVM/src/base.jl", sectors=32, ideal=4)
+    said = only("excess", library, row("LDG.E", 42, sectors=8, ideal=4), FFMA)
+    assert said["message"].startswith("k.cu:42 and 1 more line, most at base.jl:40, of loop 0 (")
+
+
 def test_loads_that_feed_tensor_instructions() -> None:
     said = only("tensor-feed", row("LDG.E.64", 42, sectors=16, ideal=8), row("HMMA.16816.F32", 50))
     assert "These loads of a loop with tensor instructions make 100 %" in said["message"]

@@ -334,7 +334,7 @@ def test_what_ncu_collected_with_our_sections_is_replaced(tmp_path: Path) -> Non
 @pytest.mark.parametrize("other", ["Theirs", "NcuRooflineOfASectionThatStays"])
 def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path, other: str) -> None:
     """Ours say it anew, or move to where their section went; others keep what they said."""
-    said = (RuleMessage("ok", "I said so: @section:RooflineOverview:there@."),)
+    said = (RuleMessage("warning", "I said so: @section:RooflineOverview:there@."),)
     old = (
         RuleResult("NcuRooflineSays", "Says", "HierarchicalDoubleRooflineChart", said),
         RuleResult("NcuRooflineGone", "Gone", "HierarchicalDoubleRooflineChart", said),
@@ -350,6 +350,31 @@ def test_rules_that_have_spoken_before(tmp_path: Path, rule: Path, other: str) -
     assert b"".join(stripped(open_raw(target))) == source.read_bytes()
     annotated(source, target, rules=[])
     assert names_of(target)[1] == [other, f"{OWN}Gone", f"{OWN}Says"]
+
+
+def test_the_verdict_is_first_and_of_other_rules_only_findings_are_told(tmp_path: Path) -> None:
+    """Also where ncu collected more: what our rules say now takes its place, and what they call fine goes."""
+    fine = RuleResult("NcuRooflineTensor", "Tensor", "RooflineOverview", (RuleMessage("ok", "Tensor cores were idle."),))
+    verdict = RuleResult("NcuRooflineVerdict", "Verdict", "RooflineOverview", (RuleMessage("optimization", "I said so."),))
+    source, target = collected(tmp_path / "in.ncu-rep", fine, verdict), tmp_path / "out.ncu-rep"
+    with read_report(source) as opened:
+        one = opened.kernels[0]
+        busy = {
+            **complete(),
+            "launch__waves_per_multiprocessor": 1.2,
+            "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 0,
+        }
+        data = kernel(busy, sections=one.sections, rule_results=one.rule_results)
+    annotated(report(source, data), target)
+    with read_report(target) as opened:
+        results = opened.kernels[0].rule_results
+    assert [one.identifier for one in results] == [f"{OWN}Verdict", f"{OWN}LaunchSize"]
+    assert {said.type for one in results for said in one.messages} == {"optimization"}
+    assert "Tail of the last wave" in [said.title for said in results[1].messages]
+    annotated(report(source, kernel(complete(seconds=1e-3 / 5.6))), target)  # little headroom: the verdict is there as well
+    with read_report(target) as opened:
+        first = opened.kernels[0].rule_results[0]
+    assert (first.identifier, first.messages[0].type) == (f"{OWN}Verdict", "ok")
 
 
 def test_a_rule_of_others_is_not_asked_again(tmp_path: Path, rule: Path) -> None:

@@ -60,7 +60,9 @@ def embedded_section(identifier: str = "Sample", expression: str = f"{_DFMA}.sum
 
 def rule() -> RuleResult:
     """What a rule said."""
-    said = RuleMessage("warning", "said", "title", id=1, speedup=12.5, speedup_type="local", focus=(FocusMetric("dram", 1.5),))
+    said = RuleMessage(
+        "warning", "said", "title", id=1, speedup=12.5, speedup_type="local", focus=(FocusMetric("dram", 1.5, info="bytes"),)
+    )
     return RuleResult("Rule", "a rule", "Sample", (said,))
 
 

@@ -40,7 +40,7 @@ advise {r}
 advise --json --all-findings --all-rules {r}
 advise --json --full-paths --budget 600 --longest 3 {r} {b}
 advise --ceilings auto --top 2 --kernel . --keep-going {r} {b}
-advise --nvtx s --launch 0 {r}
+advise --verbose --nvtx s --launch 0 {r}
 annotate {r} -o {o}.ncu-rep
 annotate {r} -o {o}.ncu-repz --no-rules
 annotate {r} -o {o}.ncu-rep --ceilings auto --force

@@ -181,7 +181,8 @@ def test_rules_inside_ncu_said_what_advise_says_now(name: str, reports: Path) ->
         rules = [rule for kernel in advise(report, load_rules([pack_folder("rules")])) for rule in kernel.outcomes]
     assert len(inside) >= 4
     offline = {(rule.section, message.title, message.text) for rule in rules for message in rule.messages}
-    # Offline some say more: what only the whole report tells.  One sentence has two words more by now.
+    # Offline some say more: what only the whole report tells.  One sentence has two words more by now, and reuse is told anew.
+    inside = {one for one in inside if "euse" not in one[1]}
     said = {(section, title, text.replace("can reach, which is ", "can reach, ")) for section, title, text in offline}
     missing = [one for one in inside if not any(other[:2] == one[:2] and other[2].startswith(one[2]) for other in said)]
     if name == "lecture-c":  # a rule in ncu takes its one load of a constant by HFMA2 for FP16 work: it sees no machine code

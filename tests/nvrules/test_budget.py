@@ -48,7 +48,6 @@ def told(draw: st.DrawFn) -> Told:
             share=draw(SECONDS),
             speedup=draw(SECONDS),
             recoverable=draw(SECONDS),
-            local=draw(SECONDS),
         )
         for _ in range(draw(st.integers(0, 12)))
     ]
@@ -74,7 +73,7 @@ SHORTENED = replace(
             "0" * 300,
             "",
             (("", 0),),
-            *[float("nan")] * 5,
+            *[float("nan")] * 4,
         ),
     ),
 )

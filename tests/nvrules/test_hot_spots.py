@@ -16,8 +16,9 @@ from ncu_roofline.facts.verdict import as_percent
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.nvrules import RuleOutcome
 from ncu_roofline.nvrules.action import IAction
+from ncu_roofline.nvrules.code import ISourceInfo
 from ncu_roofline.report import Code, Kernel, read_report
-from tests.factory import V100, Metrics, by_address, complete, kernel, report
+from tests.factory import V100, Metrics, by_address, complete, kernel, report, traffic
 from tests.nvrules.running import our_rules, outcomes
 
 SMOOTH = Path(ncu_roofline.__file__).parent / "data" / "demo" / "smooth-made-up.ncu-repz"
@@ -31,6 +32,7 @@ OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
 ACTIVE, THREADS = "thread_inst_executed", "thread_inst_executed_true"
 REASON = re.compile(r" \(([a-z_]+)\)\. ")
 LOCAL = "memory_l2_theoretical_sectors_local"
+L1_FULL: Metrics = {"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 90.0}
 
 
 def hot_spots(
@@ -51,45 +53,80 @@ def test_nothing_is_said_without_counts_by_instruction(tmp_path: Path) -> None:
     assert outcomes(tmp_path, complete())[RULE].messages == ()
 
 
+def l1_full(sectors: int) -> Metrics:
+    """Beside other counts: so many sectors asked of L1, which limits the kernel at 90 %."""
+    return {**traffic(32 * sectors, 100, 100), **L1_FULL}
+
+
 def test_excess_sectors(tmp_path: Path) -> None:
-    outcome = hot_spots(tmp_path, inst_executed=[100, 100, 100], **{SECTORS: [3200, 400, 0], f"{SECTORS}_ideal": [400, 400, 0]})
+    counts = {"inst_executed": [100, 100, 100], SECTORS: [3200, 400, 0], f"{SECTORS}_ideal": [400, 400, 0]}
+    outcome = hot_spots(tmp_path, l1_full(5600), **counts)
     (said,) = outcome.messages
     assert (said.type, said.title) == ("optimization", "Lines that ask for too many sectors")
     assert said.text == (
-        "78 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring lanes to access "
-        "neighbouring addresses: offset 0x0 78 %."
+        "Offset 0x0 78 %: in all 78 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring "
+        "lanes to access neighbouring addresses."
     )
+    assert (said.speedup, said.speedup_type) == (pytest.approx(50 * 0.9), "global")  # half of all that L1 is asked for
     assert [(focus.name, focus.value) for focus in said.focus] == [(SECTORS, 3600)]
     assert outcome.markers == 1  # the instruction; it has no line
+
+
+def test_what_does_not_limit_the_kernel_is_a_note(tmp_path: Path) -> None:
+    """Without a number, nor a mark in the source."""
+    counts = {
+        "inst_executed": [100, 100],
+        SECTORS: [3200, 400],
+        f"{SECTORS}_ideal": [400, 400],
+        WAVEFRONTS: [400, 100],
+        f"{WAVEFRONTS}_ideal": [100, 100],
+        LOCAL: [0, 3000],
+    }
+    dram: Metrics = traffic(2 * 10**9, 10**7, 14 * 10**8)
+    waits = {f"{STALLED}barrier": [0, 300], f"{STALLED}selected": [700, 0]}
+    for beside, verdict in (({}, "latency"), (dram, "memory: DRAM")):
+        outcome = hot_spots(tmp_path, beside, **counts, **(waits if beside else {}))
+        assert len(outcome.messages) == (4 if beside else 3)
+        assert {(said.type, said.speedup) for said in outcome.messages} == {("ok", None)}
+        assert all(
+            said.text.endswith(f" As far as is known it is not what limits the kernel (verdict: {verdict}).")
+            for said in outcome.messages
+        )
+        assert outcome.markers == 0
 
 
 def test_gaps_between_few_lanes_are_no_scattered_addresses(tmp_path: Path) -> None:
     """16 lanes of 8 bytes: up to 8 sectors for a warp are those that a whole one takes."""
     counts = {"inst_executed": [100, 100], THREADS: [1600, 3200], SECTORS: [1200, 0], f"{SECTORS}_ideal": [400, 0]}
-    scattered, gaps = hot_spots(tmp_path, **counts).messages
+    scattered, gaps = hot_spots(tmp_path, l1_full(1200), **counts).messages
     assert scattered.text.startswith(
-        "33 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring"
+        "Offset 0x0 33 %: in all 33 % of the sectors that global memory accesses ask of L1 would be saved, were neighbouring"
     )
     assert gaps.text.startswith(
-        "Up to 33 % of the sectors that global memory accesses ask of L1 are for gaps between lanes, as few take part: offset "
-        "0x0 33 %. Sort or compact work"
+        "Offset 0x0 33 %: in all up to 33 % of the sectors that global memory accesses ask of L1 are for gaps between lanes, "
+        "as few take part. Sort or compact work"
     )
-    (only,) = hot_spots(tmp_path, **{**counts, SECTORS: [600, 0]}).messages
+    (only,) = hot_spots(tmp_path, l1_full(600), **{**counts, SECTORS: [600, 0]}).messages
     assert only.title == "Lines that ask for parts of sectors"
 
 
 def test_bank_conflicts(tmp_path: Path) -> None:
-    outcome = hot_spots(tmp_path, inst_executed=[100, 100], **{WAVEFRONTS: [400, 100], f"{WAVEFRONTS}_ideal": [100, 100]})
-    (said,) = outcome.messages
-    assert said.text.startswith("60 % of the wavefronts of shared memory are bank conflicts: offset 0x0 60 %. Pad rows")
+    full = {"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed": 70.0}
+    counts = {"inst_executed": [100, 100], WAVEFRONTS: [400, 100], f"{WAVEFRONTS}_ideal": [100, 100]}
+    (said,) = hot_spots(tmp_path, full, **counts).messages
+    assert said.text.startswith("Offset 0x0 60 %: in all 60 % of the wavefronts of shared memory are bank conflicts. Pad rows")
+    assert said.speedup == pytest.approx(60 * 0.7)
 
 
 def test_spills(tmp_path: Path) -> None:
-    outcome = hot_spots(tmp_path, inst_executed=[100, 100], **{LOCAL: [0, 300], SECTORS: [100, 0]})
-    (said,) = outcome.messages
+    counts = {"inst_executed": [100, 100], LOCAL: [0, 300], SECTORS: [100, 0]}
+    (said,) = hot_spots(tmp_path, l1_full(400), **counts).messages
     assert (said.type, said.title) == ("optimization", "Lines that use local memory")
-    assert said.text.startswith("75 % of the bytes that the kernel asks of L1 are of local memory: registers that the compiler")
-    assert ": offset 0x10 75 %. See what ptxas says" in said.text
+    assert said.text.startswith(
+        "Offset 0x10 75 %: in all 75 % of the bytes that the kernel asks of L1 are of local memory, registers that the compiler"
+    )
+    assert " at run time. See what ptxas says" in said.text
+    assert said.speedup == pytest.approx(75 * 0.9)
     assert [(focus.name, focus.value) for focus in said.focus] == [(LOCAL, 300)]
 
 
@@ -237,11 +274,10 @@ def test_stalls_are_told_alike_by_rule_and_view(launch: int, real_reports: dict[
     with read_report(path) as opened:
         (outcome,) = (found for found in our_rules().run(opened.kernels[launch]) if found.identifier == RULE)
     texts = [said.text for said in outcome.messages if said.title.startswith("Where warps wait")]
-    both = [text for text in texts if REASON.findall(text)[0] in told]
+    both = [(text, reason) for text in texts for reason in told if f" ({reason})" in text]
     assert both
-    for text in both:
-        reason = REASON.findall(text)[0]
-        assert text.partition(f"({reason}). ")[2] == told[reason].partition(f"({reason}). ")[2]
+    for text, reason in both:
+        assert told[reason].partition(f"({reason}). ")[2] in text
 
 
 def test_called_functions_without_lines(real_reports: dict[str, Path]) -> None:
@@ -255,7 +291,8 @@ def test_called_functions_without_lines(real_reports: dict[str, Path]) -> None:
         (outcome,) = (found for found in our_rules().run(opened.kernels[2]) if found.identifier == RULE)
         (other,) = (found for found in our_rules().run(opened.kernels[0]) if found.identifier == RULE)
     (said,) = (said for said in outcome.messages if said.title == "Called functions without lines")
-    assert re.findall(r"(\S+ %) of the kernel's samples in that at 0x", said.text) == [as_percent(share) for share in shares]
+    told = re.findall(r"(\S+ %) of the kernel's samples in the function at 0x", said.text)
+    assert told == [as_percent(share) for share in shares]
     assert "Called functions without lines" not in [said.title for said in other.messages]
 
 
@@ -273,20 +310,51 @@ def test_warps_wait_for_one_unit_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_
     texts = ["IMMA.16832.S8.S8", "@P LOP3.LUT", "MUFU.RCP", "IADD3"]
     monkeypatch.setattr(IAction, "sass_by_pc", lambda _, address: texts[(address - BASE) // 16])
     waits = {f"{STALLED}math_pipe_throttle": [150, 120, 40, 0], f"{STALLED}selected": [0, 0, 0, 690]}
-    said = [one.text.partition(" (math")[0] for one in hot_spots(tmp_path, **waits).messages]
-    assert said == [
-        "Offset 0x0: in 15 % of the kernel's samples warps wait here since the tensor pipe is busy",
-        "Offset 0x10: in 12 % of the kernel's samples warps wait here since the ALU pipe is busy",
-    ]
+    (said,) = hot_spots(tmp_path, **waits).messages
+    assert said.text.startswith(
+        "Offset 0x0: in 15 % of the kernel's samples warps wait here since the tensor pipe is busy (math_pipe_throttle); "
+        "offset 0x10 in 12 % since the ALU pipe is busy. Where warps mostly wait so,"
+    )
     waits[f"{STALLED}selected"][3] = 1690  # 15 % of all
     assert not hot_spots(tmp_path, **waits).messages
+
+
+def test_places_that_wait_for_one_reason_are_one_message(tmp_path: Path) -> None:
+    """Causes and advice, which are those of the reason, are told once; each place has its mark."""
+    waits = {f"{STALLED}barrier": [200, 300, 120], f"{STALLED}long_scoreboard": [0, 0, 250], f"{STALLED}selected": [130, 0, 0]}
+    outcome = hot_spots(tmp_path, **waits)
+    barrier, loads = outcome.messages
+    assert [said.title for said in outcome.messages] == ["Where warps wait: barrier", "Where warps wait: long_scoreboard"]
+    assert barrier.text.startswith(
+        "Offset 0x10: in 30 % of the kernel's samples warps wait here at a barrier for the other warps of the block (barrier); "
+        "offset 0x0 in 20 %. Usual where warps of a block"
+    )
+    assert barrier.text.count("Balance the work between barriers") == 1
+    assert loads.text.startswith("Offset 0x20: in 25 % of")
+    assert outcome.markers == 3
+
+
+def test_lines_of_the_kernels_own_files_stand_before_those_of_libraries(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rules get one line of an instruction, not those that it is inlined at."""
+    lines = [("/usr/local/cuda/include/crt/mma.hpp", 123), ("/src/gemm.cu", 45), ("/src/gemm.cu", 50)]
+    monkeypatch.setattr(IAction, "source_info", lambda _, address: ISourceInfo(*lines[(address - BASE) // 16]))
+    counts = {SECTORS: [3200, 1600, 800], f"{SECTORS}_ideal": [400, 400, 400], f"{STALLED}barrier": [300, 250, 0]}
+    sectors, waiting = hot_spots(
+        tmp_path, l1_full(5600), inst_executed=[100, 100, 100], **{**counts, f"{STALLED}selected": [0, 0, 450]}
+    ).messages
+    assert sectors.text.startswith("gemm.cu:45 21 %, gemm.cu:50 7.1 %, mma.hpp:123 50 %: in all 79 % of the sectors")
+    assert waiting.text.startswith("gemm.cu:45: in 25 % of the kernel's samples warps wait here at a barrier")
+    assert "(barrier); mma.hpp:123 in 30 %. " in waiting.text
 
 
 def test_lines_of_a_report_with_code() -> None:
     with read_report(SMOOTH) as opened:
         (one,) = opened.kernels[:1]
         (outcome,) = (found for found in our_rules().run(one) if found.identifier == RULE)
-    assert outcome.markers == 2 * len([text for said in outcome.messages for text in said.text.split(".cu:")[1:]])
+    advice = [said.text for said in outcome.messages if said.type == "optimization"]
+    assert outcome.markers == 2 * len([text for said in advice for text in said.split(".cu:")[1:]])
     assert any("smooth.cu:16 " in said.text for said in outcome.messages)
 
 
@@ -315,7 +383,8 @@ def test_lines_are_those_that_ncu_tells_its_rules(real_reports: dict[str, Path])
         assert (info.file_name().rpartition("/")[2], info.line()) == ("sortRowMajor.hxx", 101)
         assert spoken(one) == ["util.hxx:48: in 27 %", "sortRowMajor.hxx:101: in 13 %"]
     with read_report(real_reports["v100-ncu2022.2-full-1.ncu-rep"]) as opened:
-        assert spoken(opened.kernels[0]) == ["33 % of", "miniWeather_mpi_openacc.F90:400: in 55 %"]
+        file = "miniWeather_mpi_openacc.F90"
+        assert spoken(opened.kernels[0]) == [f"{file}:401 17 %,", f"{file}:400: in 55 %"]
 
 
 def test_a_place_with_a_share_of_its_own_is_told_alike_by_rule_and_view(real_reports: dict[str, Path]) -> None:

@@ -17,9 +17,11 @@ import pytest
 import ncu_roofline
 from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.description import OVERVIEW_SECTION
 from ncu_roofline.files import HELPER as PREFIX
 from ncu_roofline.generate.rules import _collected, render_rules, rule_templates
 from ncu_roofline.generate.sections import render_sections
+from ncu_roofline.nvrules.findings import VERDICT
 from ncu_roofline.report import read_report
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
 from tests.nvrules.running import RULES, our_rules
@@ -122,6 +124,13 @@ def test_names_are_private_and_sections_are_ours(template: object) -> None:
     assert rule.name
     assert rule.module.get_description()
     assert set(re.findall(r"@section:(\w+):", TEXTS[rule.path.name])) <= SECTIONS
+
+
+def test_the_verdict_is_the_first_of_its_section() -> None:
+    """Rules that others name as their parents run before these; so does Nsight Compute from 2023.2 on."""
+    overview = [rule.identifier for rule in our_rules().rules if rule.section == OVERVIEW_SECTION]
+    assert len(overview) > 1
+    assert overview[0] == VERDICT
 
 
 @pytest.mark.exhaustive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ntpath import basename
@@ -14,6 +14,7 @@ import numpy as np
 from ncu_roofline.analyses.source.columns import INSTRUCTIONS, WHERE, WITHIN
 from ncu_roofline.facts import load_units
 from ncu_roofline.facts.circumstances import explained
+from ncu_roofline.facts.libraries import of_library
 from ncu_roofline.facts.opcode_units import load_opcode_units
 from ncu_roofline.facts.source_counters import SECTOR
 from ncu_roofline.facts.stalls import ALL_HIT, BUSY, COUNTED, HIT_RATES
@@ -227,15 +228,19 @@ class Examined:
             total += by_line[key]
         chosen = [row for row in rows.tolist() if self.keys[row] in kept]
         ordered = np.array(sorted(chosen, key=lambda row: (self.keys[row] != kept[0], -amount[row])))
-        return Site(ordered, total, self._place(ordered, kept[0], len(kept) - 1))
+        return Site(ordered, total, self._place(ordered, kept))
 
-    def _place(self, rows: Array, line: tuple[Any, ...], more: int) -> str:
-        top = int(rows[0])
+    def _place(self, rows: Array, lines: Sequence[tuple[Any, ...]]) -> str:
+        top, line, more = int(rows[0]), lines[0], len(lines) - 1
         loop = self._loop_names.get(int(self["loop"][top]), "")
         if len(line) == 2:
             others = f" and {more} more line{'s' if more > 1 else ''}" if more else ""
             inside = f" {'of' if more else 'in'} {loop}" if loop else ""
-            return f"{_file(line[0])}:{line[1]}{_calls(self['inlined'][top])}{others}{inside}"
+            own = next((one for one in lines if len(one) == 2 and not of_library(one[0])), line)
+            place = _called(f"{line[0]}:{line[1]}", self["inlined"][top])
+            if own != line and place.startswith(_file(line[0])):  # nobody knows what calls it
+                place, others = f"{_file(own[0])}:{own[1]}", f"{others}, most at {place},"
+            return f"{place}{others}{inside}"
         function = self["function"][top]
         other = "" if function == self["function"][0] else f" of {shorten(clean(function))}"
         where = f"{self['opcode'][top]} at offset {int(self['offset'][top]):#x}{other}"
@@ -244,12 +249,15 @@ class Examined:
         return where if len(rows) == 1 else f"Code in no loop, most at {where}"
 
 
-def _calls(inlined: str) -> str:
-    """Where a line is inlined, innermost first."""
-    places = [_file(place) for place in inlined.split(WITHIN) if place]
+def _called(line: str, inlined: str) -> str:
+    """A line and where it is inlined, innermost first; of a library's header the line that uses it, and where that is."""
+    chain = [line, *(place for place in inlined.split(WITHIN) if place)]
+    first = next((number for number, place in enumerate(chain) if not of_library(place.rpartition(":")[0])), 0)
+    inside, places = (list(map(_file, part)) for part in (chain[:first], chain[first + 1 :]))
     if len(places) > _CALLS:
         places = [*places[: _CALLS - 1], "...", places[-1]]
-    return f" (inlined at {' < '.join(places)})" if places else ""
+    said = ", ".join([f"in {name}" for name in inside[:1]] + [f"inlined at {' < '.join(places)}"] * bool(places))
+    return f"{_file(chain[first])} ({said})" if said else _file(chain[first])
 
 
 def _loop(number: int, file: str, first: int, last: int, header: int, end: int) -> str:

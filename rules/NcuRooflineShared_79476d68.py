@@ -36,6 +36,13 @@ Measured.__new__.__defaults__ = ((),)
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
+# A hardware unit: the largest of its metrics (without suffix) says how full it was. kind is compute or memory, level the id of
+# the memory level it stands for or "". group: a sum over named units.
+Unit = namedtuple("Unit", "id label kind level metrics group")
+# A metric that gives bytes per second as percent of a level's bandwidth roof.
+Rate = namedtuple("Rate", "metric ranges level")
+# A number besides: the first of its metrics (full names) that is there, times scale; above most it is none.
+Gauge = namedtuple("Gauge", "id scale metrics most")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -2063,6 +2070,26 @@ def by_writes(roofs, writes):
     return value
 
 
+# Where CUDA, compilers, libraries and package managers put them, and names of theirs; only headers, as kernels may be theirs.
+LIBRARY_FOLDER = re.compile(
+    r"(?:^|/)(?:usr/(?:local/)?include|usr/local/cuda[^/]*|cuda[-.\d]*/(?:include|std|targets|v\d[.\d]*/include)|opt/nvidia|"
+    r"crt|cooperative_groups|cub|cute|cutlass|libcudacxx|nv|thrust|Kokkos|(?:dist|site)-packages|\.julia/packages)/",
+    re.IGNORECASE,
+)
+LIBRARY_NAME = re.compile(r"(?:mma|sm_\d\w*|cuda_(?:bf|fp)\d+|cooperative_groups|(?:math|device)_functions)\.(?:h|hpp)$")
+HEADER_ENDS = ("", "h", "hh", "hpp", "hxx", "cuh", "inl", "inc", "ipp", "tcc", "tpp", "jl", "py")
+
+
+def of_library(path):
+    """Whether a source file is a header of a toolkit or library."""
+    path = path.replace("\\", "/")
+    name = path.split("/")[-1]
+    if path == "./" + name and name.endswith(".jl"):  # Julia's own
+        return True
+    is_header = name.partition(".")[2].lower() in HEADER_ENDS
+    return is_header and (LIBRARY_FOLDER.search(path) is not None or LIBRARY_NAME.match(name) is not None)
+
+
 def twin(counter):
     """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
     unit, _, rest = counter.partition("__")
@@ -2453,12 +2480,11 @@ class Report(object):
     def advise(self, text, title):
         return self.message(self.kind("OPTIMIZATION", "WARNING"), text, title)
 
-    def speedup(self, message, share, whole=True):
-        """How much shorter the run time could be, as a share; not of the whole kernel but of one unit if not ``whole``."""
-        if message is not None and hasattr(self.frontend, "speedup"):
-            name = "SpeedupType_GLOBAL" if whole else "SpeedupType_LOCAL"
-            if hasattr(self.frontend, name):
-                self.frontend.speedup(message, getattr(self.frontend, name), 100.0 * min(max(share, 0.0), 1.0))
+    def speedup(self, message, share):
+        """How much shorter the run time of the kernel could be, as a share."""
+        kind = getattr(self.frontend, "SpeedupType_GLOBAL", None)
+        if message is not None and hasattr(self.frontend, "speedup") and kind is not None:
+            self.frontend.speedup(message, kind, 100.0 * min(max(share, 0.0), 1.0))
 
     def focus(self, message, metric, info, high=True):
         """Point at a metric, as (name, value)."""
@@ -2642,6 +2668,336 @@ def tensor_active(kernel):
     return first(*(whole + [max(parts) if parts else None]))
 
 
+UNITS = (
+    Unit(
+        id='issue', label='issue slots', kind='compute', level='',
+        metrics=('sm__issue_active', 'sm__inst_executed', 'smsp__issue_active', 'smsp__inst_executed'), group=False,
+    ),
+    Unit(
+        id='alu', label='ALU pipe', kind='compute', level='',
+        metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu'), group=False,
+    ),
+    Unit(
+        id='fma', label='FMA pipe', kind='compute', level='',
+        metrics=('sm__pipe_fma_cycles_active', 'sm__pipe_fmaheavy_cycles_active', 'sm__inst_executed_pipe_fma'), group=False,
+    ),
+    Unit(
+        id='fp64', label='FP64 pipe', kind='compute', level='',
+        metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64'), group=False,
+    ),
+    Unit(
+        id='fp16', label='FP16 pipe', kind='compute', level='',
+        metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active'), group=False,
+    ),
+    Unit(
+        id='shared-pipe', label='FP64, FP16 and tensor port', kind='compute', level='',
+        metrics=('sm__pipe_shared_cycles_active',), group=False,
+    ),
+    Unit(
+        id='tensor', label='tensor pipe', kind='compute', level='',
+        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'), group=False,
+    ),
+    Unit(
+        id='xu', label='special function pipe', kind='compute', level='',
+        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'), group=False,
+    ),
+    Unit(
+        id='branch', label='branch and address unit', kind='compute', level='',
+        metrics=(
+            'sm__inst_executed_pipe_cbu_pred_on_any', 'sm__inst_executed_pipe_cbu', 'sm__inst_executed_pipe_adu',
+            'sm__inst_executed_pipe_uniform', 'sm__inst_executed_pipe_ipa',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='lsu', label='load/store unit', kind='memory', level='',
+        metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests'), group=False,
+    ),
+    Unit(
+        id='mio', label='memory instruction queue', kind='memory', level='',
+        metrics=(
+            'sm__mio_inst_issued', 'sm__mio_pq_read_cycles_active', 'sm__mio_pq_write_cycles_active',
+            'sm__mio2rf_writeback_active',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='tex', label='texture unit', kind='memory', level='',
+        metrics=(
+            'sm__inst_executed_pipe_tex', 'l1tex__texin_sm2tex_req_cycles_active', 'l1tex__data_pipe_tex_wavefronts',
+            'l1tex__tex_writeback_active', 'l1tex__f_wavefronts',
+        ),
+        group=False,
+    ),
+    Unit(id='constant', label='constant cache', kind='memory', level='', metrics=('idc__request_cycles_active',), group=False),
+    Unit(
+        id='l1', label='L1/TEX data pipe', kind='memory', level='l1',
+        metrics=(
+            'l1tex__data_pipe_lsu_wavefronts', 'l1tex__lsu_writeback_active', 'l1tex__data_bank_reads',
+            'l1tex__data_bank_writes',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='shared', label='shared memory data pipe', kind='memory', level='shared',
+        metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',), group=False,
+    ),
+    Unit(
+        id='l1-l2', label='path between L1 and L2', kind='memory', level='',
+        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'), group=False,
+    ),
+    Unit(
+        id='l2', label='L2', kind='memory', level='l2',
+        metrics=(
+            'lts__throughput', 'lts__t_sectors', 'lts__t_tag_requests', 'lts__d_sectors', 'lts__lts2xbar_cycles_active',
+            'lts__xbar2lts_cycles_active', 'lts__d_sectors_fill_device', 'lts__d_atomic_input_cycles_active',
+        ),
+        group=False,
+    ),
+    Unit(
+        id='dram', label='DRAM', kind='memory', level='dram',
+        metrics=(
+            'dram__cycles_active', 'gpu__dram_throughput', 'dram__throughput', 'fbpa__dram_sectors', 'mcc__dram_throughput',
+        ),
+        group=False,
+    ),
+    Unit(id='sm', label='SM', kind='compute', level='', metrics=('sm__throughput',), group=True),
+    Unit(id='memory', label='memory system', kind='memory', level='', metrics=('gpu__compute_memory_throughput',), group=True),
+)
+SHARE_FORMS = ('.avg.pct_of_peak_sustained_elapsed', '.sum.pct_of_peak_sustained_elapsed')
+RATES = (
+    Rate(metric='dram__cycles_active.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
+    Rate(metric='gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
+    Rate(
+        metric='lts__t_sectors.avg.pct_of_peak_sustained_elapsed',
+        ranges=(((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))), level='l2',
+    ),
+)
+GAUGES = {
+    'occupancy': Gauge(id='occupancy', scale=0.01, metrics=('sm__warps_active.avg.pct_of_peak_sustained_active',), most=1.05),
+    'occupancy_theoretical': Gauge(
+        id='occupancy_theoretical', scale=0.01, metrics=('sm__maximum_warps_per_active_cycle_pct',), most=1.05,
+    ),
+    'eligible_warps': Gauge(id='eligible_warps', scale=1.0, metrics=('smsp__warps_eligible.avg.per_cycle_active',), most=64.0),
+    'waves': Gauge(id='waves', scale=1.0, metrics=('launch__waves_per_multiprocessor',), most=1000000000.0),
+}
+ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing against the verdict
+GROUP_LESS = 1e-06  # a named part that is as busy as its group has the better name
+
+
+@once
+def verdict_of(kernel):
+    return judge(limits(kernel), state(kernel), tensor_unknown(kernel), without_roof(kernel), missing(kernel))
+
+
+@once
+def limits(kernel):
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them."""
+    found = []
+    for level in LEVELS:
+        share = share_of_roof(kernel, level)
+        if share is not None and share > 0:
+            found.append(Limit("memory", level.id, level.label, share, True, ""))
+    labels = dict([(level.id, level.label) for level in LEVELS])
+    for unit in UNITS:
+        share = (busy(kernel, unit) or 0.0) - (GROUP_LESS if unit.group else 0.0)
+        if share > 0:
+            name = unit.level if unit.level in labels else unit.id
+            found.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), share, False, ""))
+    for _, mine in pipes(demands(kernel)):
+        limit = pipe_limit(kernel, mine)
+        if limit is not None:
+            found.append(limit)
+    return found
+
+
+def share_of_roof(kernel, level):
+    if kernel.capability not in CHIPS:
+        return None
+    theoretical = kernel.bandwidth_roof(level)
+    traffic = kernel.traffic(level)
+    rate = ratio(traffic.total, kernel.seconds) if traffic is not None else None
+    return ratio(first(rate, times(rate_share(kernel, level), theoretical)), bandwidth_of(kernel, level)[0])
+
+
+@once
+def rate_share(kernel, level):
+    for rate in RATES:
+        if rate.level == level.id and kernel.is_among(rate.ranges):
+            share = as_share(kernel.value(rate.metric))
+            if share is not None:
+                return share
+    return None
+
+
+@once
+def busy(kernel, unit):
+    """The fullest part of a unit."""
+    shares = []
+    for name in unit.metrics:
+        present = [name + form for form in SHARE_FORMS if name + form in kernel.names]
+        shares += [as_share(kernel.value(metric)) for metric in present[:1]]
+    shares = [share for share in shares if share is not None]
+    return max(shares) if shares else None
+
+
+def pipe_limit(kernel, mine):
+    """All that one pipe was asked for, as far as there are roofs, by the name of the precision that asked for most."""
+    mine = [demand for demand in mine if demand.mix_seconds is not None]
+    seconds, mixed = added([demand.seconds for demand in mine]), added([demand.mix_seconds for demand in mine])
+    share = ratio(mixed, kernel.seconds)
+    if share is None or share <= 0:
+        return None
+    precision = max(mine, key=lambda demand: demand.mix_seconds).precision
+    peak = "issue limit" if precision.kind == "core" and precision.unit == "op" else "FMA peak"
+    return Limit("compute", precision.roof, precision.roof_label, share, True, of_mix(ratio(mixed, seconds) or 1.0, peak))
+
+
+def without_roof(kernel):
+    """What counts of the work without a known roof, by label."""
+    found = demands(kernel)
+    total = sum([demand.work.total for demand in found])
+    lacking = [demand for demand in found if demand.mix_seconds is None and demand.work.total > ROOFLESS_SHARE * total]
+    return " and ".join([demand.precision.label for demand in lacking])
+
+
+def missing(kernel):
+    """Why nothing may be known to limit the kernel."""
+    if kernel.seconds is None:
+        return NO_TIME
+    if any([busy(kernel, unit) is not None for unit in UNITS]):
+        return ALL_IDLE
+    if kernel.capability not in CHIPS:
+        return UNKNOWN_CHIP
+    counted = kernel.works() or [level for level in LEVELS if kernel.traffic(level) is not None]
+    return NO_ROOFS if counted else NOTHING_COLLECTED
+
+
+def state(kernel):
+    values = [tensor_active(kernel)]
+    for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves"):
+        gauge = GAUGES[name]
+        scaled = [times(kernel.value(metric), gauge.scale) for metric in gauge.metrics]
+        values.append(first(*[value for value in scaled if value is not None and value >= 0]))
+    return State(*(values + [launch_share(kernel)]))
+
+
+def launch_share(kernel):
+    return ratio(kernel.launch_cost(), kernel.seconds)
+
+
+def tensor_unknown(kernel):
+    """Whether the tensor pipe was active although nobody counted what it did."""
+    active = tensor_active(kernel)
+    gap = kernel.values.get(("tensor_gap", None), False)  # opcodes whose operations nobody can tell
+    if not gap and (active is None or active < TENSOR_ACTIVE):
+        return False
+    works = dict([(precision.id, work.total) for precision, work in kernel.works()])
+    tensor = [p.id for p in PRECISIONS if p.kind == "tensor" and p.adds and kernel.ways(p)]
+    some = [name for name in tensor if works.get(name, 0) > 0]
+    every = all([name in works for name in tensor])
+    return not some and not every
+
+
+SECTOR = 32  # bytes
+# What counts all that is asked of L1, as bytes, best first.
+L1_BYTES = (
+    (('l1tex__t_bytes', 1),), (('l1tex__t_sectors', 32),),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32),
+    ),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32),
+        ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32),
+    ),
+    (
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
+        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
+    ),
+)
+# The level whose bytes fill what limits a kernel.
+PATHS = {"l1": "l1", "l1-l2": "l2", "l2": "l2", "dram": "dram"}
+# What passes through shared memory fill, and what instructions do, those of few lanes as much as those of whole warps.
+WAVEFRONT_LIMITS, INSTRUCTION_LIMITS = ("shared", "l1"), ("compute", LATENCY)
+
+
+def concerns(kernel, ids):
+    """Whether what limits the kernel is among these: ids of limits, their kinds, LATENCY.
+
+    Where that is not known: whether it may be.
+    """
+    found = verdict_of(kernel)
+    if found.text in (UNKNOWN, TENSOR_UNKNOWN):
+        return LATENCY in ids or not [limit for limit in limits(kernel) if limit.id in ids or limit.kind in ids]
+    kind = found.text.split(":")[0]
+    return kind in ids or (kind in ("memory", "compute") and found.limit in ids)
+
+
+def time_saved(kernel, ids, share):
+    """Of the kernel's time, where what limits it has a share less to do, until something else is full; None where that is not known."""
+    found = verdict_of(kernel)
+    if share is None or not is_known(found.speedup):
+        return None
+    full = 1.0 if found.text == LATENCY else min(found.fraction, 1.0)
+    groups = [unit.id for unit in UNITS if unit.group]
+    others = [limit for limit in limits(kernel) if limit.id not in ids and limit.kind not in ids and limit.id not in groups]
+    return max(min(share * full, 1 - max([0.0] + [limit.fraction for limit in others])), 0.0)
+
+
+def advise(kernel, report, ids, text, title, share=None):
+    """Advice on what limits of these ids do, with what a share less of that saves; but a note where something else limits the kernel.
+
+    Returns the message, and whether it is advice.
+    """
+    if (share is not None and share < FINDING_SHARE) or not concerns(kernel, ids):
+        beside = " As far as is known it is not what limits the kernel (verdict: {}).".format(verdict_of(kernel).text)
+        return report.fine(text + beside, title), False
+    message = report.advise(text, title)
+    saved = time_saved(kernel, ids, share)
+    if saved:
+        report.speedup(message, saved)
+    return message, True
+
+
+@once
+def asked_of_l1(kernel):
+    """Bytes of all kinds of accesses; None where some were not counted."""
+    return first(*[kernel.count(terms)[0] for terms in L1_BYTES])
+
+
+def more_than_needed(kernel, saved):
+    """Of the bytes of the level that limits the kernel, the share beyond all that L1 were asked for without those saved there."""
+    asked, path = asked_of_l1(kernel), PATHS.get(verdict_of(kernel).limit)
+    moved = [kernel.traffic(level).total for level in LEVELS if level.id == path and kernel.traffic(level) is not None]
+    if asked is None or path != "l1" and not moved:
+        return None
+    total = asked if path == "l1" else moved[0]
+    return max(1 - max(asked - saved, 0.0) / total, 0.0) if total > 0 else None
+
+
+def shared_part(kernel):
+    """Of what limits the kernel the share that accesses to shared memory fill; None where that is not known."""
+    found = verdict_of(kernel)
+    shared = [limit.fraction for limit in limits(kernel) if limit.id == "shared"]
+    return min(max(shared) / found.fraction, 1.0) if shared and is_known(found.fraction) else None
+
+
+def instructions_saved(kernel, share):
+    """A share of the instructions, where a unit that they fill limits the kernel; None where that is a roof, which no idle lane fills."""
+    nearest = nearest_limit(limits(kernel))
+    return share if nearest is not None and nearest.kind == "compute" and not nearest.roof and verdict_of(kernel).text != LATENCY else None
+
+
 class PrecisionBound(object):
     """What binds the work of some precisions, level by level; ``section`` has their chart."""
 
@@ -2797,6 +3153,11 @@ def places(kernel, amounts, totals, together=None):
                 found[key] = Place(line, file_name, address, functions)
             found[key].add(address, amounts[address], totals.get(address, 0.0))
     return sorted(found.values(), key=lambda place: (-place.amount, place.address))
+
+
+def own_first(found):
+    """Places in headers of libraries behind those in the kernel's own files, else in their order."""
+    return sorted(found, key=lambda place: of_library(place.file_name))
 
 
 def functions_of(kernel):
