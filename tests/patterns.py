@@ -42,15 +42,16 @@ class Use:
     """An expression, where it stands and by which method it is applied."""
 
     place: str
-    pattern: str
+    pattern: str | bytes
     flags: int
     method: str
 
     def run(self, text: str) -> object:
-        compiled = re.compile(self.pattern, self.flags)
+        compiled: Any = re.compile(self.pattern, self.flags)
+        given = text if isinstance(self.pattern, str) else text.encode("latin-1", "replace")
         if self.method in _SCANNING:
-            return sum(1 for _ in compiled.finditer(text))
-        return getattr(compiled, self.method)(text)
+            return sum(1 for _ in compiled.finditer(given))
+        return getattr(compiled, self.method)(given)
 
 
 class NotKnownError(Exception):

@@ -185,7 +185,7 @@ class TestRepresentations:
         assert repr(found["metrics"]).splitlines()[1] == "  device__attribute_display_name: NVIDIA A100-SXM4-40GB"
 
     def test_begin_with_the_sentences_of_the_command_line(self, tmp_path: Path) -> None:
-        """By kernel, those with most to gain first; so do notebooks."""
+        """By kernel, those that could save most first; so do notebooks."""
         many = [kernel(complete(seconds=1e-3), name="short"), *[kernel(complete(seconds=5e-3), name="long")] * 3]
         found = roofline(report(tmp_path / "r.ncu-rep", *many))
         done = subprocess.run(

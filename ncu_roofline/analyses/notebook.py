@@ -11,7 +11,7 @@ from ncu_roofline.analyses import analysis_of, render
 from ncu_roofline.analyses.compare.changes import about, headline
 from ncu_roofline.analyses.compare.text import names_of, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
-from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
+from ncu_roofline.analyses.hierarchical.usage import per_kernel, times_text, usages
 from ncu_roofline.analyses.phases.captions import heading as heading_of
 from ncu_roofline.analyses.phases.captions import notes_of
 from ncu_roofline.analyses.phases.chart import charts
@@ -26,7 +26,7 @@ ROWS = 20
 _VARIANTS = 3  # of an application that have a sentence
 _PLATFORMS = 100  # characters of their names
 _PICTURE = "svg"
-_KERNELS = ("kernel", "launches", "time", "share", "verdict", "gain", "could save")
+_KERNELS = ("kernel", "launches", "time", "share", "verdict", "headroom", "to compute", "could save")
 
 
 def notebook_html(result: Any) -> str:
@@ -40,7 +40,7 @@ def notebook_html(result: Any) -> str:
 
 
 def said(result: Any) -> Said:
-    """The sentences of a result; of a Roofline also its kernels, those with most to gain first."""
+    """The sentences of a result; of a Roofline also its kernels, those that could save most time first."""
     shown = _by_kernel(result)
     return Said(_sentences(shown), _ranked(shown) if isinstance(shown, Roofline) else ())
 
@@ -104,7 +104,7 @@ def _chart(result: Any) -> str:
 
 
 def _table(result: Any) -> str:
-    """The kernels of a Roofline, those with most to gain first; of other results the rows that stand for them."""
+    """The kernels of a Roofline, those that could save most time first; of other results the rows that stand for them."""
     if isinstance(result, Roofline):
         rows = _ranked(result)
         return _html(_KERNELS, rows[:ROWS], len(rows))
@@ -113,7 +113,7 @@ def _table(result: Any) -> str:
 
 
 def _ranked(result: Roofline) -> list[list[str]]:
-    """A row per kernel, those with most to gain first."""
+    """A row per kernel, those that could save most time first."""
     return [
         [
             as_text(one.name),
@@ -121,7 +121,8 @@ def _ranked(result: Roofline) -> list[list[str]]:
             as_time(one.seconds),
             as_percent(one.share),
             as_text(one.verdict),
-            one.gain or "n/a",
+            times_text(one.headroom) or "n/a",
+            times_text(one.headroom_compute) or "n/a",
             as_time(one.recoverable),
         ]
         for one in ranked(per_kernel(usages(result).values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ncu_roofline.analyses import ANALYSES
-from ncu_roofline.analyses.hierarchical.view import Asked
+from ncu_roofline.analyses.hierarchical.view import VIEWER, Asked
 from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
@@ -21,6 +21,7 @@ from ncu_roofline.files import ReportNames, pack_folder
 from ncu_roofline.inputs import PointTable, joined, open_ceilings
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.explanations import Explanation
+from ncu_roofline.model.samples import PASS_GROUPS
 from ncu_roofline.report import Report
 
 if TYPE_CHECKING:
@@ -49,14 +50,19 @@ class Result:
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What a worker brings back of one report."""
+    """What a worker brings back of one report, which lies at ``path`` as it was typed.
+
+    ``counted``: whether it has counts by instruction; ``sampled``: whether it was sampled over the time of launches.
+    """
 
     measurements: Measurements
     explanation: Explanation | None
     advice: tuple[KernelAdvice, ...] = ()
     warnings: tuple[str, ...] = ()
     table: PointTable | None = None
-    with_source: str = ""
+    path: str = ""
+    counted: bool = False
+    sampled: bool = False
 
 
 def read_roofline(
@@ -80,7 +86,7 @@ def read_roofline(
     roofs = model.roofs
     asked = Asked(selection(filters, by), by, roofs.clock, model.source, roofs.ceilings, view.launch_latency)
     made.check(asked)
-    named = wanted(roofs.ceilings, open_ceilings)
+    measured = wanted(roofs.ceilings, open_ceilings)
     names = ReportNames(full=True) if full_paths else ReportNames.apart(expand(reports.reports))
     work = partial(_read, names=names, view=view.view, charts=model.source == "embedded", gpu=filters.gpu)
     found, failed = for_each_report(reports, partial(work, advised=asked.select if advice else None), as_typed=True)
@@ -95,14 +101,31 @@ def read_roofline(
     selected = asked.select.launches(measurements)
     if not len(selected):
         raise no_launch(reports, filters.launches)
-    ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
+    ceilings = measured.of(zip(measurements.device, measurements.capability, strict=True))
+    frames = made.frames(measurements, ceilings, asked)
+    if for_people and made is VIEWER:
+        named = {names(one.measurements.report[0]): one for one in read if one.path}
+        frames = _looked_into(frames, selected, named, page=advice)
     return Result(
-        roofline=made.frames(measurements, ceilings, asked),
+        roofline=frames,
         explanations=tuple(report.explanation for report in read if report.explanation),
         advice=_rows([one for report in read for one in report.advice], selected, ceilings),
         exit_code=1 if failed else 0,
-        with_source=tuple(report.with_source for report in read if report.with_source),
+        with_source=tuple(report.path for report in read if report.counted),
     )
+
+
+def _looked_into(frames: Any, m: Measurements, reports: Mapping[str, ReadReport], *, page: bool) -> Any:
+    """The frames with what reports, by name, tell of the code of the first kernel, and for a page what of its time."""
+    if counted := {name: one.path for name, one in reports.items() if one.counted}:
+        from ncu_roofline.analyses.source.spots import spots
+
+        frames = replace(frames, spots=spots(frames, m, counted))
+    if page and (sampled := {name: one.path for name, one in reports.items() if one.sampled}):
+        from ncu_roofline.analyses.phases.strip import strips
+
+        frames = replace(frames, strips=strips(frames, m, sampled))
+    return frames
 
 
 def _called(m: Measurements, names: ReportNames) -> Measurements:
@@ -144,9 +167,11 @@ def _read(
         )
         called = _called(measurements, names)  # a sweep looks for its steps in what was typed
         advice = _advice(report, called, advised) if isinstance(report, Report) and advised else ()
-        counted = isinstance(report, Report) and _counts_instructions(report)
         explained = made.explain(report, called, Selection())
-        return ReadReport(measurements, explained, advice, warnings, with_source=path if counted else "")
+        if not isinstance(report, Report):
+            return ReadReport(measurements, explained, warnings=warnings)
+        sampled = PASS_GROUPS in report.metric_names
+        return ReadReport(measurements, explained, advice, warnings, None, path, _counts_instructions(report), sampled)
 
 
 def _counts_instructions(report: Report) -> bool:

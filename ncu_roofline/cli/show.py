@@ -34,7 +34,7 @@ class Request:
     view: ViewOptions
     json: bool = flag("all tables of the view as JSON on standard output, a row per launch unless --by says otherwise")
     full_paths: bool = flag("with --json: where the reports lie, not only their names")
-    all: bool = flag("all kernels, not only those with most to gain")
+    all: bool = flag("all kernels, not only those that could save most")
     notes: bool = flag("also where the numbers come from, and the reasons of all verdicts")
     width: int | None = option("width of the table (default: the terminal's)", "COLUMNS", type=positive, default=None)
     output: str = option(SUPPRESS, "FILE", short="-o")  # what newcomers try

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from ncu_roofline.facts.fields import LAST_RELEASE, Capability, Fields, Release
+from ncu_roofline.facts.fields import LAST_RELEASE, Capability, Fields, Release, expand
 from ncu_roofline.facts.loading import read_fields
 
 if TYPE_CHECKING:
@@ -18,16 +18,26 @@ if TYPE_CHECKING:
 FILE = "units.toml"
 SHARES = (".avg.pct_of_peak_sustained_elapsed", ".sum.pct_of_peak_sustained_elapsed")
 """How a metric is called that gives, in percent, the share of a unit's peak over the whole launch; both have one value."""
+SHARES_ACTIVE = (".avg.pct_of_peak_sustained_active", ".sum.pct_of_peak_sustained_active")
+"""The same over the cycles in which the unit was active."""
+IN_SM = ("sm__", "smsp__", "l1tex__", "idc__")
+"""How metrics of units begin that are active when their SM is."""
+ACTIVE = "sm__cycles_active"
+ELAPSED = ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg", "gpc__cycles_elapsed.max", "gpc__cycles_elapsed.avg")
+"""Cycles in which SMs were active (.avg, .min, .max over them), and all cycles of which these are a part, best first."""
 
 
-_OF = ("active", "elapsed")
+def share_names(metric: str) -> tuple[str, ...]:
+    """The full names of a metric (without suffix) that give a unit's share, best first."""
+    return tuple(metric + suffix for suffix in (*SHARES, *(SHARES_ACTIVE if metric.startswith(IN_SM) else ())))
 
 
 @dataclass(frozen=True)
 class Unit:
     """A hardware unit: the largest of its ``metrics`` (without suffix) says how full it was.
 
-    ``kind`` is compute or memory, ``level`` the id of the memory level it stands for or "".  ``group``: a sum over named units.
+    ``kind`` is compute or memory, ``level`` the id of the memory level it stands for or "".  ``group``: it holds named units.
+    Where none of the metrics is there, each of ``parts`` gives metrics that add up to its share; fewer of them a lower bound.
     """
 
     id: str
@@ -36,6 +46,21 @@ class Unit:
     level: str
     metrics: tuple[str, ...]
     group: bool
+    parts: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Metrics (without suffix) of chips on which the unit's percentage, times ``factor``, is the share of what it can do."""
+
+    metrics: tuple[str, ...]
+    ranges: tuple[tuple[Capability, Capability], ...]
+    factor: float
+
+    def of(self, metric: str, compute_capability: Capability) -> float:
+        """The factor of a metric (full name), 1 where it is another one or another chip."""
+        known = metric.partition(".")[0] in self.metrics
+        return self.factor if known and any(since <= compute_capability <= until for since, until in self.ranges) else 1.0
 
 
 @dataclass(frozen=True)
@@ -77,18 +102,15 @@ class Gauge:
 
 @dataclass(frozen=True)
 class TensorActivity:
-    """Metrics (without suffix) of the tensor pipe's activity: the first of ``whole`` that is there, else the largest part.
+    """Metrics (without suffix) of the tensor pipe's activity.
 
-    ``instructions``: its kinds, and which chips have a counter of each.  The first of ``whole`` is on every chip.
+    The largest of the first row of ``whole`` whose first metric is there, else the largest of ``parts``.  ``instructions``: its
+    kinds, and which chips have a counter of each.
     """
 
-    whole: tuple[str, ...]
+    whole: tuple[tuple[str, ...], ...]
     parts: tuple[str, ...]
     instructions: tuple[TensorInstructions, ...]
-
-    def spellings(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Full names, best first: shares of elapsed cycles or, where those are not there, of active ones."""
-        return tuple(f"{name}.{how}.pct_of_peak_sustained_{of}" for name in names for of in _OF for how in ("avg", "sum"))
 
 
 @dataclass(frozen=True)
@@ -97,7 +119,9 @@ class Units:
 
     units: tuple[Unit, ...]
     rates: tuple[Rate, ...]
+    scales: tuple[Scale, ...]
     gauges: tuple[Gauge, ...]
+    counts: tuple[Gauge, ...]
     tensor: TensorActivity
     slices: tuple[str, ...]
     slice_forms: tuple[str, ...]
@@ -109,12 +133,17 @@ class Units:
 
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
-        for unit in self.units:
-            yield from (name + suffix for name in unit.metrics for suffix in SHARES)
+        named = [*(unit.metrics for unit in self.units), *(part for unit in self.units for part in unit.parts)]
+        for name in (name for names in (*named, *self.tensor.whole, self.tensor.parts) for name in names):
+            yield from share_names(name)
         yield from (rate.metric for rate in self.rates)
-        for gauge in self.gauges:
+        for gauge in (*self.gauges, *self.counts):
             yield from gauge.metrics
-        yield from self.tensor.spellings(self.tensor.whole + self.tensor.parts)
+        yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
+
+    def scale(self, metric: str, compute_capability: Capability) -> float:
+        """What the percentage of a metric (full name) is to be multiplied by."""
+        return math.prod(one.of(metric, compute_capability) for one in self.scales)
 
 
 @lru_cache(maxsize=1)
@@ -128,14 +157,15 @@ def read_units(folder: Traversable) -> Units:
     file = read_fields(folder / FILE, FILE)
     units = [_unit(fields, group=False) for fields in file.tables("unit")]
     units += [_unit(fields, group=True) for fields in file.tables("group")]
-    gauges, tensor, slices = (file.table(key) for key in ("gauges", "tensor", "slices"))
-    pipe = next(unit for unit in units if unit.id == "tensor")
+    gauges, counts, tensor, slices = (file.table(key) for key in ("gauges", "counts", "tensor", "slices"))
     found = Units(
         tuple(units),
         tuple(_rate(fields) for fields in file.tables("rate")),
+        tuple(_scale(fields) for fields in file.tables("scale")),
         tuple(_gauge(name, gauges.table(name)) for name in gauges.names()),
+        tuple(_gauge(name, counts.table(name)) for name in counts.names()),
         TensorActivity(
-            (*pipe.metrics, *tensor.texts("besides")),
+            tuple(tuple(expand(pattern)) for pattern in tensor.texts("whole")),
             tensor.texts("parts"),
             tuple(_instructions(fields) for fields in tensor.tables("instructions")),
         ),
@@ -158,9 +188,16 @@ def _unit(fields: Fields, *, group: bool) -> Unit:
         level=fields.text("level", ""),
         metrics=fields.texts("metrics"),
         group=group,
+        parts=tuple(tuple(expand(pattern)) for pattern in fields.texts("parts", required=False)),
     )
     fields.finish()
     return unit
+
+
+def _scale(fields: Fields) -> Scale:
+    scale = Scale(fields.texts("metrics"), fields.ranges("capabilities"), fields.number("factor"))
+    fields.finish()
+    return scale
 
 
 def _rate(fields: Fields) -> Rate:
@@ -177,7 +214,6 @@ def _instructions(fields: Fields) -> TensorInstructions:
 
 
 def _gauge(name: str, fields: Fields) -> Gauge:
-    most = fields.number("most") if fields.has("most") else math.inf
-    gauge = Gauge(name, fields.number("scale"), fields.texts("metrics"), most)
+    gauge = Gauge(name, fields.number("scale"), fields.texts("metrics"), fields.number("most"))
     fields.finish()
     return gauge

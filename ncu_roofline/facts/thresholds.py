@@ -21,6 +21,9 @@ LEAST_CLOCK = 1e6
 """Hz below which a value is no clock: GPUs idle at tens of MHz and more, and short launches, whose duration is mostly
 launching, still give hundreds."""
 
+TELLING = 0.01
+"""A smaller share of a peak, in percent as ncu writes it, has too few digits to work out the peak from."""
+
 MATTERS, PCIE = 0.01, 31.5e9
 """A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
 link of 16 lanes (31.5 GB/s each way)."""

@@ -1,4 +1,4 @@
-"""What limits a kernel and what it could gain: the one verdict that tables, pages, comparisons, advice and the rules give.
+"""What limits a kernel and what headroom it has: the one verdict that tables, pages, comparisons, advice and the rules give.
 
 Plain functions over plain numbers.  The rule generator puts the source of this file, without annotations, into the rules, where
 Python may be 3.5: no f-strings, no classes but named tuples, nothing but the standard library.
@@ -8,44 +8,62 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 # From this share of a limit on a kernel is bound by it; below, latency keeps it.  Nsight Compute draws the line there, too.
 REACHED = 0.6
-# A kernel can't be above a roof: from here on the counters of several passes don't fit together.
-ABOVE = 1.02
+# A kernel can't be above a roof: from here on the counters of several passes don't fit together, and from the second share on
+# they don't belong together, so that nothing is judged by them.
+ABOVE, BEYOND = 1.02, 1.2
 # Where a roof is nearly as full as the busiest unit, it is the same thing seen twice, and the roof has the better name.
 SAME = 0.9
 # Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
 TENSOR_ACTIVE = 0.01
-# A speed-up below this is none.
-LITTLE = 1.05
-# Above this one a number tells no more.
-FAR = 100.0
-# Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
-LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
-# A possible occupancy from here on keeps nothing back.
-NEARLY_ALL = 0.995
-
+# Below these, occupancy, eligible warps, waves of blocks and active SMs are told as what keeps a kernel from its limits;
+# achieved occupancy is low where it is this share of the theoretical one or less.
+LOW_OCCUPANCY, OF_THEORETICAL, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE, IDLE = 0.5, 0.8, 1.0, 1.0, 0.1, 0.05
+# Of a unit's use less is no waste to be named; of another unit's use than that of the one that is full; of lanes.
+WASTE, WASTE_ELSEWHERE, WASTE_OF_LANES = 0.1, 0.3, 0.25
+# Two numbers of headroom that differ less are one.
+SAME_HEADROOM = 1.02
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 MIX_TOLD = 1.05
 
 LATENCY = "latency"
 TENSOR_UNKNOWN = "tensor work unknown"
 UNKNOWN = "unknown"
+TOO_SHORT = "too short to judge"
 
-Limit = namedtuple("Limit", "kind id label fraction roof detail")
-"""Something that can be full: ``kind`` memory or compute, ``fraction`` how full (None or NaN unknown), ``roof`` whether it is a
-roof of the chart (else the busy share of a hardware unit), ``detail`` what the fraction is of, if not of the roof itself."""
+# Something that can be full: ``kind`` memory or compute, ``fraction`` how full (None or NaN unknown), ``roof`` whether it is a
+# roof of the chart (else the busy share of a hardware unit), ``detail`` what the fraction is of, if not of the roof itself,
+# ``lower`` whether the fraction is a lower bound.
+Limit = namedtuple("Limit", "kind id label fraction roof detail lower")
 
-State = namedtuple("State", "tensor_active occupancy occupancy_possible eligible waves launch_share")
-"""What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and
-possible occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the time."""
+# What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and
+# theoretical occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the
+# time, and the share of the cycles in which the SMs were active: the mean, the least and the most of them.
+State = namedtuple("State", "tensor_active occupancy theoretical eligible waves launching active least_active most_active")
 
-Verdict = namedtuple("Verdict", "text limit fraction speedup reason")
-"""``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN or UNKNOWN; ``limit`` the id of the nearest known
-limit, "" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before something is
-full (both NaN where unknown); ``reason`` one sentence."""
+# What the arithmetic of a kernel needs: ``headroom``, by which its time exceeds that of its work at the compute roofs,
+# ``label`` of the roof that needs most of it, and by level id the (intensity, ridge point, unit) there.
+Arithmetic = namedtuple("Arithmetic", "headroom label ridges")
+NO_ARITHMETIC = Arithmetic(math.nan, "", {})
+
+# A part of what fills a unit that the work does not need: ``share`` of the use of those limits whose ids are in ``units`` (None
+# where that can't be worked out), and what it is.
+Waste = namedtuple("Waste", "cause share units text")
+
+# All that is known of a kernel.  ``amounts`` gives, when called, by name the counts that prove waste; ``unseen`` are labels of
+# what was not looked at, ``partly`` of what was counted in part only; with ``tensor_unknown`` its tensor operations were not
+# counted; ``roofless`` names work that it does without a known roof; ``why`` says what is missing where nothing is known to
+# limit it; ``short`` are the seconds of launches too short, else None.
+Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_unknown roofless why short")
+
+# ``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN, TOO_SHORT or UNKNOWN; ``limit`` the id of the nearest
+# known limit, "" if none; ``fraction`` how full it is.  ``headroom`` is by what the kernel could be faster at its present
+# traffic and instructions, ``without_waste`` if its ``waste`` were not, ``headroom_compute`` to the compute roofs of its work
+# (NaN where unknown); ``reason`` says it in one sentence.
+Verdict = namedtuple("Verdict", "text limit fraction headroom headroom_compute without_waste waste reason")
 
 NO_TIME = "its run time is not known, so no rate is"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
@@ -53,7 +71,14 @@ ALL_IDLE = "every unit that was looked at was idle"
 NO_ROOFS = "no roof of its GPU is known"
 NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
 
-NOTHING_KNOWN = State(None, None, None, None, None, None)
+PEAK_OF_ACTIVE = "peak in the cycles in which its SM was active"
+MISFIT = "clock or cache state differed between the passes, or the counters don't match"
+# Limits that are sums over others, and those of the way through L1, by their ids.
+GROUPS = ("sm", "memory", "sm-memory")
+L1_UNITS, PIPES, MEMORIES = ("l1", "l1-l2"), ("l1", "shared"), ("l1", "shared", "l2", "dram", "system")
+# Without the traffic of these, by their labels, nobody can tell a headroom; without others, or a roof, it is one limit less.
+OUTER = ("L2", "DRAM")
+ROOF_OF = "the roof of "
 
 
 def is_known(value: float | None) -> bool:
@@ -66,11 +91,22 @@ def as_percent(share: float) -> str:
     return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
 
 
-def of_mix(slower: float, peak: str = "FMA peak") -> str:
-    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it."""
+def as_times(ratio: float) -> str:
+    """A headroom for people: 1.02x, 1.4x, 39x, 2,400x."""
+    if ratio < 1.095:
+        return "{:.2f}x".format(ratio)
+    return "{:.1f}x".format(ratio) if ratio < 9.95 else "{:,.0f}x".format(float("{:.2g}".format(ratio)))
+
+
+def of_mix(slower: float, instructions: bool = False) -> str:
+    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
+
+    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit.
+    """
     if not slower > MIX_TOLD:
         return ""
-    return "of what its mix of instructions can reach, which is {:.0f} % of the {}".format(100 / slower, peak)
+    mix, peak = ("instruction-mix", "the issue limit") if instructions else ("FMA-mix", "peak")
+    return "its {} ceiling ({:.0f} % of {})".format(mix, 100 / slower, peak)
 
 
 def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
@@ -83,91 +119,114 @@ def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
     return max(roofs, key=lambda limit: limit.fraction) if roofs else fullest
 
 
-def judge(
-    limits: Sequence[Limit],
-    state: State = NOTHING_KNOWN,
-    tensor_unknown: bool = False,
-    roofless: str = "",
-    why: str = NOTHING_COLLECTED,
-) -> Verdict:
-    """The verdict on a kernel from all that can be full.
-
-    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof;
-    ``why`` says what is missing where nothing is known to limit it.
-    """
-    nearest = nearest_limit(limits)
-    if roofless and not tensor_unknown and (nearest is None or nearest.fraction < REACHED):
-        text = "no roof is known for its {} work".format(roofless)
-        if nearest is None:
-            return Verdict(UNKNOWN, "", math.nan, math.nan, text)
-        text = "{}; {}".format(text, _at(nearest, "the nearest known limit is "))
-        return Verdict(UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
+def judge(case: Case) -> Verdict:
+    """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
+    nearest = nearest_limit(case.limits)
+    if case.short is not None:
+        text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
+        limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
+        text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
+        return Verdict(TOO_SHORT, limit, share, math.nan, math.nan, math.nan, "", text)
     if nearest is None:
-        return _without_limits(state, tensor_unknown, why)
-    fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
-    speedup = _speedup(fullest, state)
-    if tensor_unknown:
-        text = "{}; {}".format(_tensor(state), _at(nearest, "the nearest known limit is "))
-        return Verdict(TENSOR_UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
-    if nearest.fraction > ABOVE:
-        reason = "{}, which can't be: clock or cache state differed between the passes, or the counters don't match".format(
-            _at(nearest)
-        )
-        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
-    if nearest.fraction >= REACHED:
-        beside = _beside(nearest, fullest) if speedup >= LITTLE else ""
-        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
-    causes = keeping_back(state)
+        return _unknown(nearest, case, _tensor(case.state) if case.tensor_unknown else _nothing(case))
+    fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
+    if fullest.fraction > BEYOND:
+        return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
+    full = nearest.fraction >= REACHED
+    active = case.state.tensor_active
+    if case.tensor_unknown and not (full and is_known(active) and active < nearest.fraction):
+        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(_tensor(case.state), _named(nearest)))
+    if case.roofless and not full:
+        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, _named(nearest))
+        return _unknown(nearest, case, text)
+    if (case.unseen or case.partly) and not full:
+        return _unknown(nearest, case, "nearest known is {}; {}".format(_named(nearest), _not_seen(case)))
+    return _bound(nearest, fullest, case) if full else _latency(nearest, fullest, case)
+
+
+def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
+    """Of a kernel that something is full for."""
+    waste = wasted(nearest, case.amounts())
+    headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case.state)
+    without = math.nan
+    if waste is not None and waste.share is not None and not case.unseen:
+        parts = [limit for limit in case.limits if is_known(limit.fraction) and limit.id not in GROUPS]
+        less = [part._replace(fraction=part.fraction * (1 - waste.share * (part.id in waste.units))) for part in parts]
+        without = _headroom(less, case.state)
+    name = "{}-bound" if nearest.roof or nearest.id in MEMORIES else "bound by its {}"
+    text = name.format(nearest.label) + _full(nearest)
+    text += "; {}".format(_named(fullest)) if fullest.fraction > MIX_TOLD * nearest.fraction else ""
+    text += ", which can't be: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
+    text += "; {}".format(waste.text) if waste is not None else ""
+    at = "at its present {}".format("traffic" if nearest.kind == "memory" else "instructions")
+    cause = waste.cause if waste is not None else ""
+    return _verdict("{}: {}".format(nearest.kind, nearest.label), nearest, case, (headroom, without), (text, at, cause))
+
+
+def _latency(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
+    """Of a kernel that nothing is full for."""
+    causes = keeping_back(case.state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
-    reason = "nothing is full: {}{}; {}{}".format(
-        _at(nearest, "nearest is "), _beside(nearest, fullest), why, _at_most(speedup)
-    )
-    return Verdict(LATENCY, nearest.id, nearest.fraction, speedup, reason)
+    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
+    headroom = _headroom([fullest], case.state)
+    return _verdict(LATENCY, nearest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
 
 
-def _beside(nearest: Limit, fullest: Limit) -> str:
-    """What is fuller than the roof that is named, and says by what the kernel could be faster."""
-    return " ({})".format(_at(fullest)) if fullest.fraction > LITTLE * nearest.fraction else ""
+def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], words: Sequence[str]) -> Verdict:
+    """The verdict with its headrooms in words."""
+    (headroom, without), (text, at, cause) = headrooms, words
+    arithmetic = NO_ARITHMETIC if case.tensor_unknown or case.roofless else case.arithmetic
+    compute = arithmetic.headroom
+    same = nearest.roof and nearest.label == arithmetic.label and compute <= SAME_HEADROOM * headroom
+    place = arithmetic.ridges.get(nearest.id) if nearest.kind == "memory" else None
+    numbers = []
+    in_part = case.unseen or case.partly
+    if is_known(headroom):
+        numbers.append("{}{} {}".format(as_times(headroom), " or less" if in_part or nearest.lower else "", at))
+    if in_part:
+        numbers.append("{}{}".format(_not_seen(case), "" if numbers else ", so that its headroom is not known"))
+    if is_known(without):
+        numbers.append("{} without that".format(as_times(without)))
+    if is_known(compute) and not same:
+        there = " ({:.3g} of {:.3g} {})".format(*place) if place else ""
+        numbers.append("{} to the {} roof{}".format(as_times(compute), arithmetic.label, there))
+    reason = "{}: {}".format(text, ", ".join(numbers)) if numbers else text
+    return Verdict(name, nearest.id, nearest.fraction, headroom, compute, without, cause, reason)
 
 
-def keeping_back(state: State) -> list[str]:
-    """What keeps a kernel from its limits, as far as it was measured."""
-    causes = []
-    if is_known(state.launch_share) and state.launch_share >= LAUNCH_SHARE:
-        long = "launching it takes longer than it runs"
-        causes.append(long if state.launch_share > 1 else "launching is {} of its time".format(as_percent(state.launch_share)))
-    if is_known(state.waves) and state.waves < FEW_WAVES:
-        causes.append("its grid is {} of the blocks that fit at once".format(as_percent(state.waves)))
-    if is_known(state.occupancy):
-        occupancy, possible = state.occupancy, ""
-        if is_known(state.occupancy_possible):
-            occupancy = min(occupancy, state.occupancy_possible)  # an average over active cycles may be a little above
-            possible = " of {} possible".format(as_percent(state.occupancy_possible))
-        low = "low " if occupancy < LOW_OCCUPANCY else ""
-        causes.append("{}occupancy {}{}".format(low, as_percent(occupancy), possible))
-    elif is_known(state.occupancy_possible) and state.occupancy_possible < NEARLY_ALL:
-        causes.append("occupancy at most {}".format(as_percent(state.occupancy_possible)))
-    if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
-        causes.append("{:.2g} warps ready to issue per scheduler and cycle".format(state.eligible))
-    return causes
+def _unknown(nearest: Limit | None, case: Case, why: str) -> Verdict:
+    """Without a verdict, whatever is nearest."""
+    limit, fraction = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
+    text = TENSOR_UNKNOWN if case.tensor_unknown else UNKNOWN
+    return Verdict(text, limit, fraction, math.nan, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
-def _without_limits(state: State, tensor_unknown: bool, why: str) -> Verdict:
-    if tensor_unknown:
-        return Verdict(TENSOR_UNKNOWN, "", math.nan, math.nan, _tensor(state))
-    causes = keeping_back(state)
-    known = "; known is: {}".format(", ".join(causes)) if causes else ""
-    return Verdict(UNKNOWN, "", math.nan, math.nan, why + known)
+def _nothing(case: Case) -> str:
+    """Why nothing is known to limit a kernel, and what is known of it."""
+    if case.roofless:
+        return "no roof is known for its {} work".format(case.roofless)
+    causes = keeping_back(case.state)
+    return "{}; known is: {}".format(case.why, ", ".join(causes)) if causes else str(case.why)
 
 
-def _speedup(fullest: Limit, state: State) -> float:
-    """By what the kernel could be faster before something is full, or nothing but the launch is left."""
-    shares = [fullest.fraction] + ([state.launch_share] if is_known(state.launch_share) else [])
+def _not_seen(case: Case) -> str:
+    """What nobody looked at, and what was counted in part."""
+    said = []
+    if case.unseen:
+        said.append("{} {} not collected".format(_listed(case.unseen), "were" if len(case.unseen) > 1 else "was"))
+    if case.partly:
+        said.append("of {} only a part was counted".format(_listed(case.partly)))
+    return ", ".join(said)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
+
+
+def _headroom(limits: Sequence[Limit], state: State) -> float:
+    """By what a kernel could be faster before something is full, or nothing but the launch is left."""
+    shares = [limit.fraction for limit in limits] + ([state.launching] if is_known(state.launching) else [])
     return float(max(1.0, 1.0 / max(shares)))
-
-
-def _bound(nearest: Limit) -> str:
-    return "{}: {}".format(nearest.kind, nearest.label)
 
 
 def _tensor(state: State) -> str:
@@ -175,16 +234,88 @@ def _tensor(state: State) -> str:
     return "the tensor pipe was active{} but its operations were not collected".format(busy)
 
 
-def _at(nearest: Limit, before: str = "") -> str:
-    share = as_percent(nearest.fraction)
-    if nearest.roof:
-        return "{}{} at {} {}".format(before, nearest.label, share, nearest.detail or "of its roof")
-    return "{}{}, {} busy".format(before, nearest.label, share)
+def _named(limit: Limit) -> str:
+    """DRAM at 75 % of its roof; ALU pipe at 40 % of peak; L2, at least 20 % of its roof."""
+    return str(limit.label) + _full(limit)
 
 
-def _at_most(speedup: float) -> str:
-    if speedup < LITTLE:
-        return "; nothing to gain short of doing less"
-    if speedup > FAR:
-        return "; over {:.0f}x away from any limit".format(FAR)
-    return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
+def _full(limit: Limit) -> str:
+    share, of = as_percent(limit.fraction), limit.detail or ("its roof" if limit.roof else "peak")
+    return "{} {} of {}".format(", at least" if limit.lower else " at", share, of)
+
+
+def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
+    """The largest part of a full unit's use that counts prove to be waste; None if none is.
+
+    ``amounts``, as far as known: bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and
+    the ideal; shares of the data pipe (data_pipe), of its banks (bank_reads, bank_writes) and of the way back (writeback);
+    conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
+    """
+
+    def share(part: float | None, whole: float | None) -> float:
+        found = part / whole if is_known(part) and is_known(whole) and whole > 0 else 0.0  # type: ignore[operator]
+        return min(found, 1.0) if found <= ABOVE else 0.0  # a part of more than all is of another pass
+
+    def known(*names: str) -> list[float]:
+        return [amounts[name] for name in names if is_known(amounts.get(name))]
+
+    found = []
+    if limit.kind == "memory" and limit.id != "shared":
+        local = share(sum(known("local_loads", "local_stores")), amounts.get("l1"))
+        text = "{} of its L1 traffic is local memory (spilled registers, arrays indexed at run time)"
+        found.append(Waste("local memory", local, L1_UNITS, text.format(as_percent(local))))
+        excess = share(amounts.get("requested"), amounts.get("l1")) - share(amounts.get("ideal"), amounts.get("l1"))
+        excess = excess if is_known(amounts.get("ideal")) else 0.0
+        text = "{} of the sectors that it asks of L1 are more than their bytes need"
+        found.append(Waste("excess sectors", excess, ("l1",), text.format(as_percent(excess))))
+    if limit.id in PIPES and not limit.roof:
+        useful = known("writeback", "bank_reads", "bank_writes")
+        replays = 1 - share(max(useful), amounts.get("data_pipe")) if useful and known("data_pipe") else 0.0
+        text = "{} of what its data pipe does are replays (bank conflicts, scattered addresses)"
+        found.append(Waste("replays", replays, PIPES, text.format(as_percent(replays))))
+    if limit.id in PIPES:
+        conflicts = share(amounts.get("conflicts"), amounts.get("shared"))
+        text = "{} of its passes through shared memory are bank conflicts"
+        found.append(Waste("bank conflicts", conflicts, ("shared",), text.format(as_percent(conflicts))))
+    for lanes in known("lanes") if limit.kind == "compute" and not limit.roof else []:
+        lost = 1 - lanes if 1 - lanes >= WASTE_OF_LANES else 0.0
+        found.append(Waste("inactive lanes", lost, (limit.id,), "{:.2g} of 32 lanes are active".format(32 * lanes)))
+    found = [waste for waste in found if waste.share >= (WASTE if limit.id in waste.units else WASTE_ELSEWHERE)]
+    worst = max(found, key=lambda waste: waste.share) if found else None
+    return worst._replace(share=None) if worst is not None and limit.id not in worst.units else worst
+
+
+def keeping_back(state: State) -> list[str]:
+    """What keeps a kernel from its limits, as far as it was measured: what explains most of it first, eligible warps last."""
+    causes = []
+    if is_known(state.launching) and state.launching >= LAUNCH_SHARE:
+        long = "launching it takes longer than it runs"
+        text = long if state.launching > 1 else "launching is {} of its time".format(as_percent(state.launching))
+        causes.append((1 / max(1 - state.launching, 0.01), text))
+    if is_known(state.active) and state.active < 1 - IDLE:
+        about = []
+        if is_known(state.least_active) and is_known(state.most_active):
+            about.append("{} to {} by SM".format(*[as_percent(1 - one) for one in (state.most_active, state.least_active)]))
+        if is_known(state.waves) and state.waves >= FEW_WAVES:
+            about.append("{:.3g} waves".format(state.waves))
+        text = "SMs are idle in {} of the cycles".format(as_percent(1 - state.active))
+        text += " ({})".format("; ".join(about)) if about else ""
+        causes.append((1 / max(state.active, 0.01), text))
+    if is_known(state.waves) and 0 < state.waves < FEW_WAVES:
+        causes.append((1 / state.waves, "{:.2g} waves of blocks".format(state.waves)))
+    if is_known(state.occupancy):
+        low, theoretical, gap = "", "", 1.0
+        if is_known(state.theoretical):
+            gap = state.theoretical / max(state.occupancy, 0.001)
+            theoretical = " (theoretical {})".format(as_percent(state.theoretical))
+            low = "low " if state.occupancy < OF_THEORETICAL * state.theoretical else ""
+        # An average over active cycles may be a little above what is possible.
+        achieved = min(state.occupancy, state.theoretical) if theoretical else state.occupancy
+        text = "achieved occupancy {}{}".format(as_percent(achieved), theoretical)
+        causes.append((gap, (low if achieved < LOW_OCCUPANCY else "") + text))
+    elif is_known(state.theoretical) and state.theoretical < 1:
+        causes.append((1.0, "theoretical occupancy {}".format(as_percent(state.theoretical))))
+    texts = [text for _, text in sorted(causes, key=lambda cause: -cause[0])]
+    if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
+        texts.append("{:.2g} eligible warps per scheduler and cycle".format(state.eligible))
+    return texts

@@ -18,8 +18,9 @@ _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
 
 def pipe_table(lowering: Lowering) -> SectionTable:
     """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
-    tensor = load_units().tensor
-    busy = f"{tensor.whole[0]}.avg.pct_of_peak_sustained_active"
+    units = load_units()
+    pipe, tensor = next(unit for unit in units.units if unit.id == "tensor"), units.tensor
+    busy = f"{pipe.metrics[0]}.avg.pct_of_peak_sustained_active"
     rows = [lowering.metric({busy: lowering.chips}, "Tensor pipe busy, all kinds [% of cycles]")]
     for kind in tensor.instructions:
         chips = frozenset(filter(kind.applies, lowering.chips))

@@ -35,7 +35,7 @@ from ncu_roofline.facts.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.facts.description import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.facts.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.facts.formula import WeightedSum, twin
-from ncu_roofline.facts.hardware import SHARES, Gauge, Rate, Unit
+from ncu_roofline.facts.hardware import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE, Gauge, Rate, Scale, Unit
 from ncu_roofline.facts.opcode_units import load_opcode_units
 from ncu_roofline.facts.source_counters import COUNTED, SECTOR, STALLED, WARP, WORKING
 from ncu_roofline.facts.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
@@ -52,6 +52,7 @@ from ncu_roofline.facts.thresholds import (
     ROOFLESS_SHARE,
     SAMPLES_MIN,
     SHORT_LAUNCH,
+    TELLING,
     UNIT_SHARE,
 )
 from ncu_roofline.files import HELPER
@@ -84,7 +85,17 @@ _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 VERDICT = "NcuRooflineVerdict"
 _SLOW, _FAST = "mma", ("wgmma", "tcgen05")
-_GAUGES = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
+_GAUGES = (
+    "occupancy",
+    "occupancy_theoretical",
+    "eligible_warps",
+    "waves",
+    "data_pipe",
+    "writeback",
+    "bank_reads",
+    "bank_writes",
+    "lanes",
+)
 _WIDTH = 128
 _STANDARD = {"math": "import math", "re": "import re", "namedtuple": "from collections import namedtuple"}
 
@@ -119,7 +130,7 @@ class _Way(NamedTuple):
     """A way of counting: chips that it is for (first and last compute capability), counters with weights.
 
     ``clock`` is the unit at whose clock ``peak`` is; ``fused`` what fused multiply-adds did, ``writes`` what was written;
-    ``includes`` are ids of precisions that are counted in as well.
+    ``includes`` are ids of precisions that are counted in as well; ``lower``: it counts a part only.
     """
 
     ranges: tuple[tuple[_Capability, _Capability], ...]
@@ -130,12 +141,14 @@ class _Way(NamedTuple):
     note: str = ""
     includes: tuple[str, ...] = ()
     writes: _Terms = ()
+    lower: bool = False
 
 
 class _Precision(NamedTuple):
     """A precision: ``roof`` is the id of its highest roof; ways of counting it are best first.
 
-    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own, by first and last compute capability.
+    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own, by first and last compute capability;
+    ``on_request``: it is mostly indices.
     """
 
     id: str
@@ -148,6 +161,7 @@ class _Precision(NamedTuple):
     adds: bool
     part_of: str = ""
     pipes: tuple[tuple[_Capability, _Capability, str], ...] = ()
+    on_request: bool = False
 
 
 class _Level(NamedTuple):
@@ -156,6 +170,7 @@ class _Level(NamedTuple):
 
     id: str
     label: str
+    short: str
     chain: bool
     ways: tuple[_Way, ...]
     domain: str
@@ -270,7 +285,7 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
         RuleTemplate(
             f"NcuRooflineBound{section.removeprefix('Hierarchical').removesuffix('RooflineChart')}",
             f"{label} Roofline Bound",
-            f"What binds the {label} work of a kernel, level by level, and what it would gain",
+            f"What binds the {label} work of a kernel, level by level",
             section,
             "bound.py.j2",
             shown,
@@ -353,10 +368,10 @@ def _constants(spec: Spec) -> dict[str, object]:
         "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
         "families": source(_families(spec)),
         "units": source(units.units),
-        "shares": source(SHARES),
         "rates": source(units.rates),
         "gauges": source({name: gauges[name] for name in _GAUGES}),
         "l1_bytes": source(tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound)),
+        "counts": source(units.counts),
         "stall_records": _definitions(_Stall),
         "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
         "opcode_units": source(_opcode_units()),
@@ -407,16 +422,17 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
     sections = render_sections()
     tensor = load_units().tensor
     return {
-        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge),
+        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge, Scale),
         "collected": source({rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules}),
         "device_attributes": source(_DEVICE_ATTRIBUTES),
         "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
         "no_chip": source(_Chip()),
         "precisions": source(tuple(_precision(p) for p in spec.precisions)),
-        "levels": source(tuple(_Level(one.id, one.label, one.chain, _ways(one), one.domain) for one in spec.levels)),
+        "levels": source(tuple(_Level(one.id, one.label, one.short, one.chain, _ways(one), one.domain) for one in spec.levels)),
         "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU)),
         "no_ceilings": source(_Ceilings()),
         "short_launch": repr(SHORT_LAUNCH),
+        "telling": repr(TELLING),
         "least_clock": repr(LEAST_CLOCK),
         "slice_counters": source(load_units().slices),
         "slice_forms": source(load_units().slice_forms),
@@ -424,7 +440,14 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "complete": repr(COMPLETE),
         "most": repr(MOST),
         "sm_domain": source(SM_DOMAIN),
-        "tensor_activity": source((tensor.spellings(tensor.whole), tensor.spellings(tensor.parts))),
+        "shares": source(SHARES),
+        "shares_active": source(SHARES_ACTIVE),
+        "in_sm": source(IN_SM),
+        "active_cycles": repr(ACTIVE),
+        "elapsed_cycles": source(ELAPSED),
+        "scales": source(load_units().scales),
+        "tensor_whole": source(tensor.whole),
+        "tensor_parts": source(tensor.parts),
         **_by_address(),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name)),
     }
@@ -467,7 +490,17 @@ def _adds(precision: Precision) -> bool:
 def _precision(one: Precision) -> _Precision:
     roof = one.roof_ids()[0]
     return _Precision(
-        one.id, one.label, roof, one.roof_label(), one.kind, one.unit, _ways(one), _adds(one), one.part_of, one.pipes
+        one.id,
+        one.label,
+        roof,
+        one.roof_label(),
+        one.kind,
+        one.unit,
+        _ways(one),
+        _adds(one),
+        one.part_of,
+        one.pipes,
+        one.on_request,
     )
 
 
@@ -479,8 +512,8 @@ def _ways(item: Precision | Level) -> tuple[_Way, ...]:
 
 def _way(one: Binding, bindings: Sequence[Binding]) -> _Way:
     ranges = tuple((binding.since, binding.until) for binding in bindings)
-    peak, fused = _terms(one.peak), _terms(one.fused)
-    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, _terms(one.writes))
+    peak, fused, writes = _terms(one.peak), _terms(one.fused), _terms(one.writes)
+    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, writes, one.lower_bound)
 
 
 def _terms(formula: WeightedSum | None) -> _Terms:

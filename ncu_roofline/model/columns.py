@@ -108,7 +108,9 @@ KERNELS = (
     Column("nvtx", "str", "", "innermost NVTX ranges around the launch, separated by '/'"),
     Column("ncu_version", "str", "", "Nsight Compute that made the report"),
     Column("seconds", "float", "second", "run time"),
-    Column("time_share", "float", "ratio", "share of the time of all launches, those that a filter leaves out as well"),
+    Column(
+        "time_share", "float", "ratio", "share of the time of all profiled launches, those that a filter leaves out as well"
+    ),
     Column("work", "float", "flop", "floating-point operations over all precisions known; NaN where none is known"),
     Column(
         "status",
@@ -124,17 +126,27 @@ KERNELS = (
         "verdict",
         "str",
         "",
-        "memory: LEVEL, compute: ROOF (or hardware unit), latency, tensor work unknown or unknown; '' in other views",
+        "memory: LEVEL, compute: ROOF (or hardware unit), latency, too short to judge, tensor work unknown or unknown; "
+        "'' in other views",
     ),
     Column("limit", "str", "", "id of the nearest known limit: a level, a compute roof or a hardware unit; '' if none"),
     Column("limit_fraction", "float", "ratio", "how full that limit is"),
-    Column("speedup", "float", "ratio", "by what the kernel could at most be faster before its fullest known limit is full"),
     Column(
-        "recoverable",
+        "headroom",
         "float",
-        "second",
-        "seconds * (1 - 1 / speedup): what that would at most save; NaN where unknown",
+        "ratio",
+        "by what the kernel could be faster at its present traffic and instructions: 1 / share of its fullest limit",
     ),
+    Column(
+        "headroom_compute",
+        "float",
+        "ratio",
+        "by what it could be faster at the compute roofs of its work: seconds / (work / roof, of the busiest pipe)",
+    ),
+    Column("waste", "str", "", "what of the fullest limit's use counts prove to be waste; '' if nothing"),
+    Column("headroom_without_waste", "float", "ratio", "headroom without that, where it can be worked out"),
+    Column("speedup", "float", "ratio", "old name of headroom"),
+    Column("recoverable", "float", "second", "seconds * (1 - 1 / headroom); NaN where unknown"),
     Column("reason", "str", "", "the verdict in a sentence"),
     Column("busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected"),
     Column("busiest_fraction", "float", "ratio", "that share"),
@@ -155,7 +167,8 @@ KERNELS = (
     Column("data_pipe", "float", "ratio", "how full the data pipe of L1 and shared memory was, by hardware"),
     Column("issue_fraction", "float", "ratio", "issue slots used"),
     Column("ipc", "float", "", "warp instructions per cycle of an active SM"),
-    Column("tensor_active", "float", "ratio", "cycles in which the tensor pipe was active"),
+    Column("tensor_active", "float", "ratio", "elapsed cycles in which the tensor pipe was active"),
+    Column("sm_active", "float", "ratio", "elapsed cycles in which SMs were active, the mean over them"),
     Column("occupancy", "float", "ratio", "warps active, of those that an SM can hold"),
     Column(
         "occupancy_theoretical", "float", "ratio", "warps that the launch configuration allows, of those that an SM can hold"

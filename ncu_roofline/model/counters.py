@@ -12,7 +12,7 @@ from ncu_roofline.facts import load_units
 from ncu_roofline.facts.clocks import SM_DOMAIN
 from ncu_roofline.facts.formula import WeightedSum, twin
 from ncu_roofline.facts.plausible import load_limits
-from ncu_roofline.facts.thresholds import LEAST_CLOCK, SHORT_LAUNCH
+from ncu_roofline.facts.thresholds import LEAST_CLOCK, SHORT_LAUNCH, TELLING
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -200,16 +200,9 @@ class Counters:
     def _rate_of(self, units: Sequence[str]) -> FloatArray:
         return first_known(*map(known_clock, (*self._recorded(units), *self._quotients(units))))
 
-    def stretch(self, unit: str) -> FloatArray:
-        """Of a short launch the share of its duration in which the unit's cycles were counted, 1 for others and where unknown.
-
-        Percent of peak is of elapsed cycles; in a short launch those are far less than duration x clock.
-        """
-        clock = self.clock(unit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self._rate_of(SM_DOMAIN if unit in SM_DOMAIN else (unit,)) / clock.values
-        usable = (self.seconds < SHORT_LAUNCH) & ~clock.stood_in & (ratio > 0) & (ratio < 1)
-        return np.where(usable, ratio, 1.0)
+    def elapsed_cycles(self) -> FloatArray:
+        """Cycles of the SM clock in the run time: what stands in where nobody counted them."""
+        return self.profiled_clock * self.seconds
 
     def _find_clock(self, unit: str) -> Clock:
         if unit in SM_DOMAIN:
@@ -226,14 +219,14 @@ class Counters:
         sm = self.clock("sm").values
         return Clock(first_known(found, sm), np.isnan(found) & ~np.isnan(sm), _SM_FOR_L2)
 
-    def count(self, formula: WeightedSum, source: str, note: str) -> Quantity:
+    def count(self, formula: WeightedSum, source: str, note: str, lower_bound: bool = False) -> Quantity:
         """The sum of counters over the whole launch; the first form in which the report holds all of its counters."""
         result = Quantity.missing(len(self.seconds))
         for names in (formula.counters(), tuple(twin(counter) or counter for counter in formula.counters())):
             for suffix in _suffixes(names):
                 metrics = [name + suffix for name in names]
                 if all(metric in self._columns for metric in metrics):
-                    origin = Origin(source, ", ".join(metrics), note)
+                    origin = Origin(source, ", ".join(metrics), note, lower_bound)
                     result = result.filled(
                         Quantity.of(self._total(formula, dict(zip(formula.counters(), metrics, strict=True)), suffix), origin)
                     )
@@ -280,21 +273,33 @@ class Counters:
         found = clock.noted(Quantity.of(per_cycle * self.slices * clock.values, origin))
         return found.with_note(self._guessed_slices, _SLICES_OF_ATTRIBUTES)
 
-    def per_bus_bit(self, per_cycle: float) -> Quantity:
+    def per_bus_bit(self, per_cycle: float, reached: Quantity) -> Quantity:
         """Peak per second of ``per_cycle`` bytes per bit of the memory bus and cycle, at the memory clock.
 
+        Where that was not recorded the peak that was ``reached`` in part, else that at the highest clock: boards run below it.
         Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
         """
         bus = self._attribute("bus_width")
-        found = Quantity.missing(len(bus))
-        for clock, name, note in (
-            (self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", ""),
-            (self.memory_clock_max, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK),
-        ):
+
+        def at(clock: FloatArray, name: str, note: str) -> Quantity:
             values = per_cycle * clock * bus
             origin = Origin("architecture", f"{name}, {_ATTRIBUTES['bus_width']}", note)
-            found = found.filled(Quantity.of(np.where(values > 0, values, np.nan), origin))
-        return found
+            return Quantity.of(np.where(values > 0, values, np.nan), origin)
+
+        recorded = at(self.clock("dram").values, "dram__cycles_elapsed.avg.per_second", "")
+        highest = at(self.memory_clock_max, _ATTRIBUTES["max_memory_clock"], _HIGHEST_MEMORY_CLOCK)
+        return recorded.filled(reached).filled(highest)
+
+    def peak_reached(self, moved: Quantity, share: Quantity) -> Quantity:
+        """Peak bytes per second from the bytes ``moved`` and the ``share`` (a ratio) of the peak that they were.
+
+        Not of short launches, whose time is launching as well, nor where so little was moved that its share has few digits.
+        """
+        usable = (self.seconds >= SHORT_LAUNCH) & (share.values >= TELLING) & ~moved.is_lower_bound()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peak = np.where(usable, moved.values / self.seconds / share.values, np.nan)
+        metrics = ", ".join(dict.fromkeys(origin.metrics for origin in (*moved.origins, *share.origins)))
+        return Quantity.of(peak, Origin("derived", metrics, "bytes per second / share of the peak"))
 
 
 def _model(device: str) -> str:

@@ -66,7 +66,8 @@ VERDICT = Shown("verdict", "verdict", left=True)
 LAUNCHES = Shown("launches", "launches", str)
 TIME = Shown("seconds", "time", as_time)
 SHARE = Shown("time_share", "share", as_percent)
-GAIN = Shown("speedup", "gain", as_factor)
+HEADROOM = Shown("headroom", "headroom", as_factor)
+TO_COMPUTE = Shown("headroom_compute", "to compute", as_factor)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ncu_roofline.model.halves import HALF, constant_loads
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.plausible import Gate, joined_remarks
-from ncu_roofline.model.utilisation import gauges_of, rates_of, tensor_activity, units_of
+from ncu_roofline.model.utilisation import OF_ACTIVE, TENSOR_PIPE, Shares, gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.model.work import work_of
 from ncu_roofline.report import Launch, Report
 
@@ -234,6 +234,10 @@ def _measure_chip(
     architecture = spec.read_as(capability)
     counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
     units = load_units()
+    shares = Shares(counters, units, capability)
+    active = tensor_activity(shares, units.tensor)
+    related = np.array([origin.note != OF_ACTIVE for origin in active.origins] + [False])[active.choice]
+    rates = rates_of(counters, units, capability)
     work: dict[str, Quantity] = {}
     summands: dict[str, Quantity] = {}
     fused: dict[str, Quantity] = {}
@@ -245,7 +249,7 @@ def _measure_chip(
         known = architecture.compute_capability
         work, summands, fused = work_of(counters, spec, known, opcodes)
         compute = _compute_roofs(counters, spec, architecture, headers.device[index])
-        traffic, written, bandwidth = _levels(counters, spec, architecture)
+        traffic, written, bandwidth = _levels(counters, spec, architecture, rates)
         _add_shared(traffic, spec, known, opcodes)
         if architecture.caveat:
             everywhere = np.ones(len(index), dtype=bool)
@@ -259,11 +263,11 @@ def _measure_chip(
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
         memory_clock=counters.memory_clock,
-        tensor_active=tensor_activity(counters, units.tensor),
+        tensor_active=np.where(related, active.values, np.nan),
         tensor_gaps=opcodes.gaps,
-        units=units_of(counters, units),
-        shares=rates_of(counters, units, capability),
-        gauges=gauges_of(counters, units),
+        units=units_of(shares, units),
+        shares=rates,
+        gauges={**gauges_of(counters, units, capability, shares), TENSOR_PIPE: active},
         work=work,
         summands=summands,
         fused=fused,
@@ -301,34 +305,26 @@ def _compute_roofs(counters: Counters, spec: Spec, architecture: Architecture, d
 
 
 def _levels(
-    counters: Counters, spec: Spec, architecture: Architecture
+    counters: Counters, spec: Spec, architecture: Architecture, rates: Mapping[str, Quantity]
 ) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
     """Traffic, what of it was written, and roofs by level id; a launch's roof is of the same counters as its traffic."""
-    traffic: dict[str, Quantity] = {}
-    written: dict[str, Quantity] = {}
-    bandwidth: dict[str, Quantity] = {}
+    traffic, written, bandwidth = {}, {}, {}
+    nothing = Quantity.missing(len(counters.seconds))
     for level in spec.levels:
-        moved = Quantity.missing(len(counters.seconds))
-        roof = Quantity.missing(len(counters.seconds))
-        sheet = _sheet(counters, architecture, level.id)
-        for binding in spec.bindings(level, architecture.compute_capability):
-            candidate = counters.count(binding.counters, binding.source, binding.note)
-            peak = (
-                counters.peak(binding.peak, binding.clock, binding.source)
-                if binding.peak
-                else Quantity.missing(len(roof.values))
-            )
-            chosen = np.isnan(moved.values) & ~np.isnan(candidate.values)
-            moved = moved.filled(candidate)
-            if binding.writes:
-                stored = written.get(level.id, Quantity.missing(len(roof.values)))
-                written[level.id] = stored.filled(counters.count(binding.writes, binding.source, binding.note))
-            roof = roof.filled(peak.filled(sheet).scaled(np.where(chosen, 1.0, np.nan)))
-        gaps = np.where(np.isnan(moved.values), 1.0, np.nan)
-        for binding in spec.bindings(level, architecture.compute_capability):
-            if binding.peak:
-                roof = roof.filled(counters.peak(binding.peak, binding.clock, binding.source).scaled(gaps))
-        roof = roof.filled(sheet.scaled(gaps))
+        bindings = spec.bindings(level, architecture.compute_capability)
+        counted = [counters.count(one.counters, one.source, one.note, one.lower_bound) for one in bindings]
+        peaks = [counters.peak(one.peak, one.clock, one.source) if one.peak else nothing for one in bindings]
+        moved = reduce(Quantity.filled, counted, nothing)
+        stored = [counters.count(one.writes, one.source, one.note) for one in bindings if one.writes]
+        if stored:
+            written[level.id] = reduce(Quantity.filled, stored).scaled(np.where(moved.is_lower_bound(), np.nan, 1.0))
+        sheet = _sheet(counters, architecture, level.id, moved, rates.get(level.id, nothing))
+        roof, left = nothing, np.ones(len(counters.seconds), dtype=bool)
+        for candidate, peak in zip(counted, peaks, strict=True):
+            chosen = left & ~np.isnan(candidate.values)
+            roof, left = roof.filled(peak.filled(sheet).scaled(np.where(chosen, 1.0, np.nan))), left & ~chosen
+        for peak in (*peaks, sheet):
+            roof = roof.filled(peak.scaled(np.where(left, 1.0, np.nan)))
         if moved.origins:
             traffic[level.id] = moved
         if not np.isnan(roof.values).all():
@@ -352,9 +348,11 @@ def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int,
     traffic[_SHARED] = moved
 
 
-def _sheet(counters: Counters, architecture: Architecture, level: str) -> Quantity:
-    """The level's roof from the data sheet, where the architecture file has one."""
+def _sheet(counters: Counters, architecture: Architecture, level: str, moved: Quantity, share: Quantity) -> Quantity:
+    """The level's roof from the data sheet, where the architecture file has one; bytes were ``moved`` at a ``share`` of it."""
     if level not in architecture.bandwidth:
         return Quantity.missing(len(counters.seconds))
-    bytes_per_cycle, per = architecture.bandwidth[level]
-    return {"sm": counters.per_sm, "slice": counters.per_slice, "bus": counters.per_bus_bit}[per](bytes_per_cycle)
+    per_cycle, per = architecture.bandwidth[level]
+    if per == "bus":
+        return counters.per_bus_bit(per_cycle, counters.peak_reached(moved, share))
+    return {"sm": counters.per_sm, "slice": counters.per_slice}[per](per_cycle)

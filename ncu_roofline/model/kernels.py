@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -107,9 +108,9 @@ def kernels_table(
 
 
 def _recoverable(seconds: Any, judged: Mapping[str, Any]) -> Any:
-    """Seconds that a row could at most lose."""
+    """Seconds by which a row is longer than its headroom leaves it."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return seconds * (1 - 1 / np.asarray(judged["speedup"], dtype=np.float64))
+        return seconds * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
 
 
 def _above(judged: Mapping[str, Any], seconds: Any, clocks: tuple[Any, Any]) -> list[str]:
@@ -149,9 +150,12 @@ def _clock_notes(ratio: Any) -> Any:
 
 def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
     """A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete."""
-    active = grouping.mean(np.where(uncounted_tensor(m, spec), m.tensor_active, np.nan), m.seconds)
-    text = "tensor cores were busy in {:.0%} of the cycles but their operations were not collected: the work is incomplete"
-    return [text.format(one) if np.isfinite(one) else "" for one in active]
+    uncounted = uncounted_tensor(m, spec)
+    active = grouping.mean(np.where(uncounted, m.tensor_active, np.nan), m.seconds).tolist()
+    busy = [f" in {share:.0%} of the cycles" if math.isfinite(share) else "" for share in active]
+    text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
+    rows = grouping.total(uncounted.astype(np.float64)) > 0
+    return [text.format(share) if row else "" for row, share in zip(rows, busy, strict=True)]
 
 
 def _joined(*columns: Any) -> Any:

@@ -26,11 +26,13 @@ class Origin:
     """Where a number comes from: the way, the metrics (or columns of a file), and what to know of it.
 
     The way is binding, derived, embedded, architecture, imported, or MEASURED for roofs that a file gives as measured.
+    ``lower_bound``: what it counts is not all.
     """
 
     source: str
     metrics: str
     note: str = ""
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class Quantity:
         if not rows.any():
             return self
         told = [
-            replace(origin, note=note if replace_note else "; ".join(filter(None, (origin.note, note))))
+            replace(origin, note=note, lower_bound=False)
+            if replace_note
+            else replace(origin, note="; ".join(filter(None, (origin.note, note))))
             for origin in self.origins
         ]
         return Quantity(self.values, np.where(rows, self.choice + len(self.origins), self.choice), (*self.origins, *told))
@@ -84,6 +88,11 @@ class Quantity:
         """The values that a file states as measured, NaN elsewhere."""
         sources = np.array([origin.source == MEASURED for origin in self.origins] + [False])
         return np.where(sources[self.choice], self.values, np.nan)
+
+    def is_lower_bound(self) -> NDArray[np.bool_]:
+        """Which values are lower bounds."""
+        lower = np.array([origin.lower_bound for origin in self.origins] + [False])
+        return np.asarray(lower[self.choice] & np.isfinite(self.values))
 
     def take(self, index: IntArray) -> Quantity:
         """The launches of ``index``."""
@@ -120,7 +129,9 @@ class Measurements:
     clock_max: FloatArray
     memory_clock: FloatArray  # of DRAM, as a share of its maximum
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
-    tensor_gaps: NDArray[np.bool_]  # executed tensor instructions of which no opcode tells the operations
+    # Executed tensor instructions of which no opcode tells the operations, or kept the pipe active in cycles that nobody can
+    # relate to all.
+    tensor_gaps: NDArray[np.bool_]
     invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
     remarks: TextArray  # what a reader must know of the launch as a whole, '' for nothing
     label: TextArray  # what the step of a sweep is called, '' outside of sweeps

@@ -10,7 +10,7 @@ WORTH = 0.01
 
 
 def at_stake(seconds: float, recoverable: float) -> float:
-    """Seconds that a kernel could at most lose: all of its time where nobody knows what could be saved."""
+    """Seconds that a kernel could lose by its headroom: all of its time where nobody knows what could be saved."""
     stake = seconds if math.isnan(recoverable) else recoverable
     return stake if stake > 0 else 0.0
 

@@ -16,7 +16,18 @@ from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import Spec, load_instructions, load_spec
 from ncu_roofline.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
 from ncu_roofline.model import columns
-from ncu_roofline.model.displayed import GAIN, KERNEL, LAUNCHES, SHARE, TIME, VERDICT, Displayed, Shown, several
+from ncu_roofline.model.displayed import (
+    HEADROOM,
+    KERNEL,
+    LAUNCHES,
+    SHARE,
+    TIME,
+    TO_COMPUTE,
+    VERDICT,
+    Displayed,
+    Shown,
+    several,
+)
 from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
@@ -122,7 +133,7 @@ class Roofline(Displayed):
 
     view: ClassVar[str] = "roofline"
     counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "point_columns": "point", "roof_columns": "roof"}
-    glance: ClassVar[tuple[Shown, ...]] = (KERNEL, LAUNCHES, TIME, SHARE, VERDICT, GAIN)
+    glance: ClassVar[tuple[Shown, ...]] = (KERNEL, LAUNCHES, TIME, SHARE, VERDICT, HEADROOM, TO_COMPUTE)
     # How its launches look by kernel, of one that has them; no field, as what `replace` makes of it has other rows.
     _regroup: ClassVar[partial[Roofline] | None] = None
     point_columns: Table
@@ -138,6 +149,10 @@ class Roofline(Displayed):
     sources: tuple[tuple[str, str], ...] = ()
     # What there is on each GPU where a selection leaves launches out, else ().
     everything: tuple[Everything, ...] = ()
+    # By GPU and kernel the place in its code that matters most, of the kernels that a command looked into.
+    spots: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # What a page draws of kernels over their time, as far as a command looked into that.
+    strips: tuple[Any, ...] = ()
 
     @cached_property
     def by_kernel(self) -> Roofline:

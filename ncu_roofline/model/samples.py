@@ -15,7 +15,8 @@ from ncu_roofline.model.measurements import FloatArray, Measurements
 from ncu_roofline.report import Report
 from ncu_roofline.report.metrics import Instances, Metrics
 
-_GROUPS = "profiler__pmsampler_pass_groups"
+PASS_GROUPS = "profiler__pmsampler_pass_groups"
+"""What every report has that was sampled over the time of its launches."""
 _INTERVAL = "profiler__pmsampler_interval_time"
 _DROPPED, _MERGED = "profiler__pmsampler_dropped_samples", "profiler__pmsampler_merged_samples"
 _SWITCHES = "profiler__pmsampler_ctxsw_{}"
@@ -113,10 +114,10 @@ def with_samples(report: Report, m: Measurements) -> Measurements:
 
 def _listed(metrics: Metrics) -> Mapping[str, int]:
     """The pass group of each metric, as far as the report tells."""
-    if not metrics.has_name(_GROUPS):
+    if not metrics.has_name(PASS_GROUPS):
         return {}
     found: dict[str, int] = {}
-    for index, text in metrics.instances(_GROUPS)[:_MOST_GROUPS]:
+    for index, text in metrics.instances(PASS_GROUPS)[:_MOST_GROUPS]:
         if isinstance(index, int) and isinstance(text, str):
             found |= dict.fromkeys(text.split(","), index)
     return found

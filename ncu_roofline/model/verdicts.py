@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts import Level, Spec, load_units
-from ncu_roofline.facts.thresholds import GROUP_LESS, ROOFLESS_SHARE
+from ncu_roofline.facts import Spec, load_units
+from ncu_roofline.facts.thresholds import GROUP_LESS, ROOFLESS_SHARE, SHORT_LAUNCH
 from ncu_roofline.facts.verdict import (
     ALL_IDLE,
-    LATENCY,
+    NO_ARITHMETIC,
     NO_ROOFS,
     NO_TIME,
     NOTHING_COLLECTED,
-    TENSOR_UNKNOWN,
-    UNKNOWN,
+    PEAK_OF_ACTIVE,
+    ROOF_OF,
     UNKNOWN_CHIP,
+    Arithmetic,
+    Case,
     Limit,
     State,
     Verdict,
@@ -27,17 +29,22 @@ from ncu_roofline.facts.verdict import (
 )
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.measurements import FloatArray, Measurements, TextArray, levels_of
+from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray, levels_of
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping
-from ncu_roofline.model.utilisation import uncounted_tensor, values_of
-from ncu_roofline.model.work import Demand, demands
+from ncu_roofline.model.utilisation import OF_ACTIVE, uncounted_tensor, values_of
+from ncu_roofline.model.work import Demand, by_pipe, demands
+from ncu_roofline.units import UNITS
 
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
-# Units whose shares say how busy the inside of the SMs was.
-_GROUP_SM = "sm"
+_STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
+_ACTIVE = ("active_avg", "active_min", "active_max")
+_PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "lanes")
+# Units whose shares say how busy the inside of the SMs was, and all of the memory system.
+_GROUP_SM, _GROUP_MEMORY = "sm", "memory"
 
 Table = dict[str, Any]
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Verdicts:
@@ -56,11 +63,12 @@ class Verdicts:
         self._weights = np.where(np.isfinite(m.seconds), m.seconds, np.nan)
         self._seconds = grouping.total(np.nan_to_num(m.seconds))
         self._busy = {unit.id: self._mean(values_of(m.units, unit.id, len(m))) for unit in units.units if unit.id in m.units}
-        self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in _GAUGES}
+        self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in (*_GAUGES, *_ACTIVE)}
         self._levels = levels_of(m, spec)
         self._rate = {level.id: self._bandwidth_of(level.id) for level in self._levels}
         self._roof_share = {level.id: self._share_of_roof(level.id, bandwidth) for level in self._levels}
         self._demands = demands(m, spec, compute)
+        self._bandwidth = bandwidth
         uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
         self.uncounted = uncounted
         self._tensor = self._mean(m.tensor_active)
@@ -77,7 +85,11 @@ class Verdicts:
             "verdict": [verdict.text for verdict in verdicts],
             "limit": [verdict.limit for verdict in verdicts],
             "limit_fraction": [verdict.fraction for verdict in verdicts],
-            "speedup": [verdict.speedup for verdict in verdicts],
+            "headroom": [verdict.headroom for verdict in verdicts],
+            "headroom_compute": [verdict.headroom_compute for verdict in verdicts],
+            "waste": [verdict.waste for verdict in verdicts],
+            "headroom_without_waste": [verdict.without_waste for verdict in verdicts],
+            "speedup": [verdict.headroom for verdict in verdicts],
             "reason": [verdict.reason for verdict in verdicts],
             "busiest_unit": [name for name, _ in busiest],
             "busiest_fraction": [share for _, share in busiest],
@@ -86,7 +98,8 @@ class Verdicts:
             "fraction_sm": self._of_sm(),
             "issue_fraction": self._busy.get("issue", nothing),
             "tensor_active": self._tensor,
-            **self._gauges,
+            "sm_active": self._gauges[_ACTIVE[0]],
+            **{name: self._gauges[name] for name in _GAUGES},
         }
 
     def bounds(self) -> TextArray:
@@ -97,8 +110,18 @@ class Verdicts:
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
-        facts = zip(self._limits(), self._states(), self.uncounted.tolist(), self._without_roof(), self._missing(), strict=True)
-        return [judge(*fact) for fact in facts]
+        facts = (
+            self._limits(),
+            self._states(),
+            self._arithmetic(),
+            [partial(self._amounts, row) for row in range(self._grouping.count)],
+            *self._looked_at(),
+            self.uncounted.tolist(),
+            self._without_roof(),
+            self._missing(),
+            self._short(),
+        )
+        return [judge(Case(*fact)) for fact in zip(*facts, strict=True)]
 
     def _mean(self, values: FloatArray) -> FloatArray:
         return self._grouping.mean(values, self._weights)
@@ -147,29 +170,138 @@ class Verdicts:
         return [(name if share > 0 else "", share) for name, share in zip(names, shares, strict=True)]
 
     def _limits(self) -> list[list[Limit]]:
-        """What could be full, row by row."""
+        """What could be full, row by row; a lower bound only where nothing better is known of the same."""
         rows: list[list[Limit]] = [[] for _ in range(self._grouping.count)]
         for level in self._levels:
-            self._add(rows, "memory", level.id, level.label, self._roof_share[level.id], roof=True)
+            limit = Limit("memory", level.id, level.label, 0.0, True, "", False)
+            self._add(rows, limit, self._roof_share[level.id], self._partial(self._m.traffic, level.id))
+        levels = {level.id: level.label for level in self._levels}
         for unit in self._units.units:
             if unit.id in self._busy:
-                label, identifier = self._unit_name(unit.level, unit.label, unit.id)
+                identifier = unit.level if unit.level in levels else unit.id
+                limit = Limit(unit.kind, identifier, levels.get(unit.level, unit.label), 0.0, False, "", False)
                 share = self._busy[unit.id] - (GROUP_LESS if unit.group else 0.0)
-                self._add(rows, unit.kind, identifier, label, share, roof=False)
+                lower, of_active = self._partial(self._m.units, unit.id), self._of_active(unit.id)
+                self._add(rows, limit, np.where(of_active, np.nan, share), lower)
+                self._add(rows, limit._replace(detail=PEAK_OF_ACTIVE), np.where(of_active, share, np.nan), lower)
         for pipe in dict.fromkeys(pipe for demand in self._demands for pipe in demand.pipe):
             self._add_pipe(rows, pipe)
+        for limits in rows:
+            whole = {limit.id for limit in limits if not limit.lower}
+            limits[:] = [limit for limit in limits if not (limit.lower and limit.id in whole)]
         return rows
 
-    def _unit_name(self, level: str, label: str, identifier: str) -> tuple[str, str]:
-        """A unit that stands for a level goes by the level's name."""
-        found: Level | None = next((one for one in self._levels if one.id == level), None)
-        return (found.label, found.id) if found else (label, identifier)
-
     @staticmethod
-    def _add(rows: list[list[Limit]], kind: str, identifier: str, label: str, shares: FloatArray, *, roof: bool) -> None:
-        for row, share in enumerate(shares.tolist()):
-            if share > 0:
-                rows[row].append(Limit(kind, identifier, label, share, roof, ""))
+    def _add(rows: list[list[Limit]], limit: Limit, shares: FloatArray, lower: Mask) -> None:
+        for row in np.flatnonzero(shares > 0):
+            rows[row].append(limit._replace(fraction=float(shares[row]), lower=bool(lower[row])))
+
+    def _partial(self, quantities: Mapping[str, Quantity], name: str) -> Mask:
+        """Rows of which some launch has but a lower bound of it."""
+        quantity = quantities.get(name, Quantity.missing(len(self._m)))
+        return self._any(quantity.is_lower_bound())
+
+    def _of_active(self, unit: str) -> Mask:
+        """Rows of which some launch has the share of a unit in active cycles only."""
+        quantity = self._m.units[unit]
+        noted = np.array([origin.note == OF_ACTIVE for origin in quantity.origins] + [False])
+        return self._any(noted[quantity.choice])
+
+    def _any(self, launches: Any) -> Mask:
+        return self._grouping.total(launches.astype(np.float64)) > 0
+
+    def _looked_at(self) -> tuple[list[list[str]], list[list[str]]]:
+        """What of the way to memory, and of the SMs, nobody looked at in each row, and what was counted in part, by label."""
+        nothing = np.full(self._grouping.count, np.nan)
+        unseen, partly = ([list[str]() for _ in nothing] for _ in range(2))
+        memory = np.isfinite(self._busy.get(_GROUP_MEMORY, nothing))
+        for level in sorted((level for level in self._levels if level.chain), key=lambda level: -level.order):
+            units = [unit.id for unit in self._units.units if unit.level == level.id and unit.id in self._busy]
+            shares = [(self._roof_share[level.id], self._partial(self._m.traffic, level.id))]
+            shares += [(self._busy[unit], self._partial(self._m.units, unit)) for unit in units]
+            some = np.any([np.isfinite(share) for share, _ in shares], axis=0) | memory
+            whole = np.any([np.isfinite(share) & ~lower for share, lower in shares], axis=0) | memory
+            for row in np.flatnonzero(~whole):
+                roofless = ROOF_OF if np.isfinite(self._rate[level.id][row]) and not some[row] else ""
+                (partly if some[row] else unseen)[row].append(roofless + (level.short or level.label))
+        inside = [np.isfinite(share) for unit, share in self._busy.items() if unit in self._inside]
+        counted = [self._any(np.isfinite(quantity.values)) for quantity in self._m.work.values()]
+        for row in np.flatnonzero(~np.any([*inside, *counted, np.zeros(len(nothing), dtype=bool)], axis=0)):
+            unseen[row].append("compute units")
+        return unseen, partly
+
+    @cached_property
+    def _inside(self) -> frozenset[str]:
+        """Units that compute."""
+        return frozenset(unit.id for unit in self._units.units if unit.kind == "compute")
+
+    def _short(self) -> list[float | None]:
+        """Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None."""
+        m, total = self._m, self._grouping.total
+        short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        launches = total(np.where(np.isfinite(m.seconds), m.invocations, 0.0))
+        mostly = total(np.where(short, np.nan_to_num(m.seconds), 0.0)) > self._seconds / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = self._seconds / launches
+        return [float(seconds) if here else None for here, seconds in zip(mostly, each, strict=True)]
+
+    def _amounts(self, row: int) -> dict[str, float]:
+        """What was counted of a row that can prove waste, by name."""
+        return {name: float(values[row]) for name, values in self._proofs.items()}
+
+    @cached_property
+    def _proofs(self) -> dict[str, FloatArray]:
+        m, counts = self._m, {count.id for count in self._units.counts}
+        known = {name: quantity for name, quantity in m.gauges.items() if name in counts or name in _PROVING}
+        totals = {name: self._sum_known(quantity) for name, quantity in known.items() if name in counts}
+        means = {name: self._mean(quantity.values) for name, quantity in known.items() if name not in counts}
+        nearest = self._spec.chain[0]
+        return {**totals, **means, **({nearest: self._sum_known(m.traffic[nearest])} if nearest in m.traffic else {})}
+
+    def _sum_known(self, quantity: Quantity) -> FloatArray:
+        """Over the launches of each row, NaN where some lack it."""
+        return np.where(self._any(~np.isfinite(quantity.values)), np.nan, self._grouping.total(np.nan_to_num(quantity.values)))
+
+    def _arithmetic(self) -> list[Arithmetic]:
+        """What the work of each row needs at its compute roofs, without what is drawn on request only, as indices are."""
+        m, total = self._m, self._grouping.total
+        mine = [demand for demand in self._demands if not demand.precision.on_request]
+        if not mine:
+            return [NO_ARITHMETIC] * self._grouping.count
+        counted = np.any([np.isfinite(demand.work) for demand in mine], axis=0)
+        lower = np.any([m.work[name].is_lower_bound() for d in mine if (name := d.precision.id) in m.work], axis=0)
+        needed = np.max([total(values) for values in by_pipe(mine, len(m)).values()], axis=0)  # NaN: some work has no roof
+        largest = np.argmax([total(np.nan_to_num(demand.seconds)) for demand in mine], axis=0)
+        works = np.array([total(np.nan_to_num(demand.work)) for demand in mine])
+        units = np.array([demand.precision.unit for demand in mine])
+        work = np.array([works[units == units[most], row].sum() for row, most in enumerate(largest)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seconds = total(np.where(counted, np.nan_to_num(m.seconds), 0.0))
+            headroom = np.where((work > 0) & ~self._any(lower), seconds / needed, np.nan)
+            ridges = {level.id: self._ridge(level.id, counted, work, work / needed) for level in self._levels}
+        return [
+            Arithmetic(
+                float(headroom[row]),
+                mine[most].precision.roof_label(),
+                {
+                    level: (float(here[row]), float(ridge[row]), UNITS[f"{mine[most].precision.unit}/byte"].symbol)
+                    for level, (here, ridge) in ridges.items()
+                    if here[row] > 0 and ridge[row] > 0
+                },
+            )
+            for row, most in enumerate(largest.tolist())
+        ]
+
+    def _ridge(self, level: str, counted: Mask, work: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Intensity of each row at a level, and the ridge point there; NaN where unknown."""
+        nothing = np.full(self._grouping.count, np.nan)
+        if level not in self._m.traffic or level not in self._bandwidth:
+            return nothing, nothing
+        moved = self._m.traffic[level]
+        traffic = np.where(counted & ~moved.is_lower_bound(), moved.values, np.nan)
+        lacking = self._any(np.isnan(traffic) & counted)
+        intensity = np.where(lacking, np.nan, work / self._grouping.total(np.nan_to_num(traffic)))
+        return intensity, peak / self._mean(self._bandwidth[level].value)
 
     def _add_pipe(self, rows: list[list[Limit]], pipe: str) -> None:
         """One limit per row: all that one pipe was asked for, by the name of the precision that asked for most."""
@@ -185,16 +317,9 @@ class Verdicts:
         for row, share in enumerate(shares.tolist()):
             if share > 0:
                 demand = mine[largest[row]]
-                rows[row].append(
-                    Limit(
-                        "compute",
-                        demand.roof_id,
-                        demand.precision.roof_label(),
-                        share,
-                        True,
-                        _of_mix(demand, float(slower[row])),
-                    )
-                )
+                detail = of_mix(float(slower[row]), demand.precision.counts_instructions)
+                limit = Limit("compute", demand.roof_id, demand.precision.roof_label(), share, True, detail, False)
+                rows[row].append(limit)
 
     def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
         """Seconds of each row on this pipe, as far as there is a roof."""
@@ -232,14 +357,11 @@ class Verdicts:
         return found
 
     def _states(self) -> list[State]:
-        gauges = [self._gauges[name] for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
-        return [State(*row) for row in zip(*(one.tolist() for one in (self._tensor, *gauges, self._launching)), strict=True)]
+        gauges = [self._gauges[name] for name in _STATE]
+        known = (self._tensor, *gauges, self._launching, *(self._gauges[name] for name in _ACTIVE))
+        return [State(*row) for row in zip(*(values.tolist() for values in known), strict=True)]
 
 
 def bounds_of(verdicts: Iterable[tuple[str, str]]) -> list[str]:
     """The id of what limits each row, "" if nothing does, from text and nearest known limit of its verdict."""
-    return ["" if text in (LATENCY, TENSOR_UNKNOWN, UNKNOWN) else limit for text, limit in verdicts]
-
-
-def _of_mix(demand: Demand, slower: float) -> str:
-    return of_mix(slower, "issue limit") if demand.precision.counts_instructions else of_mix(slower)
+    return [limit if ": " in text else "" for text, limit in verdicts]

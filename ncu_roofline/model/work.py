@@ -278,7 +278,7 @@ class _Counted:
         if binding is COUNTED:
             candidate, fused = self._by_opcodes, self._opcodes.fused.get(self._id)
         else:
-            candidate = self._counters.count(binding.counters, binding.source, binding.note)
+            candidate = self._counters.count(binding.counters, binding.source, binding.note, binding.lower_bound)
             candidate, loads = self._without_loads(self._without_conversions(candidate, binding))
             if binding.includes:  # dense and sparse products in one: opcodes tell them apart
                 candidate = candidate.scaled(np.where(np.isfinite(self._by_opcodes.values), np.nan, 1.0))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ncu_roofline.facts import load_spec, load_units
 from ncu_roofline.facts.fields import release_text
@@ -17,6 +18,7 @@ from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operation
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
+from ncu_roofline.model.utilisation import OF_ACTIVE
 from ncu_roofline.model.work import slots
 from ncu_roofline.nvrules.context import SKIPPED, RuleOutcome
 from ncu_roofline.nvrules.runner import RuleSet
@@ -80,7 +82,7 @@ def _is_tensor(part: str) -> bool:
 class Counted:
     """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs.
 
-    ``slots`` are the operations that would take as long at the peak, None where ``fused`` says it.
+    ``slots`` are the operations that would take as long at the peak, None where ``fused`` says it; ``lower``: a lower bound.
     """
 
     total: float
@@ -89,6 +91,15 @@ class Counted:
     includes: tuple[str, ...] = ()
     fused: float | None = None
     slots: float | None = None
+    lower: bool = False
+
+
+class Share(NamedTuple):
+    """A share of a unit's peak, whether it is a lower bound, and whether it is of active cycles, of an unknown share of all."""
+
+    value: float
+    lower: bool
+    of_active: bool
 
 
 class Lender:
@@ -105,21 +116,25 @@ class Lender:
         self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
         self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
         self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
-        self._busy = {("busy", unit.id): _known(m.units.get(unit.id)) for unit in load_units().units}
-        self._busy |= {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
+        self._shares = {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
+        self._busy = {("busy", unit.id): _shares(m.units.get(unit.id)) for unit in load_units().units}
         self._gaps = m.tensor_gaps.tolist()
         self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
 
     def of(self, row: int) -> Known:
         """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
-        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._busy.items())}
+        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._shares.items())}
+        known |= {key: values[row] if values else None for key, values in self._busy.items()}
         twice = tuple(name for name in self._flops if _at(self._adding.get(name, ()), row) is None)
         for key, column in self._counted.items():
             is_work = key[0] == "work"
             fused = _at(self._fused.get(key[1], ()), row) if is_work else None
             needed = _at(self._slots.get(key[1], ()), row) if is_work else None
             known[key] = column.at(row, twice if is_work else (), fused, needed)
-        known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], self._active[row]
+        active = self._active[row]
+        known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], active
+        if active is not None:  # else the report may tell of active cycles only
+            known["tensor_share", None] = Share(active, False, False)
         return known
 
 
@@ -129,14 +144,15 @@ class _Column:
     def __init__(self, quantity: Quantity | None) -> None:
         self._values = _known(quantity)
         self._choice = quantity.choice.tolist() if quantity else []
-        self._origins = [(tuple(origin.metrics.split(", ")), origin.note) for origin in quantity.origins] if quantity else []
+        origins = quantity.origins if quantity else ()
+        self._origins = [(tuple(origin.metrics.split(", ")), origin.note, origin.lower_bound) for origin in origins]
 
     def at(self, row: int, twice: tuple[str, ...], fused: float | None, needed: float | None) -> Counted | None:
         value = _at(self._values, row)
         if value is None or self._choice[row] < 0:
             return None
-        metrics, note = self._origins[self._choice[row]]
-        return Counted(value, metrics, note, twice, fused, needed)
+        metrics, note, lower = self._origins[self._choice[row]]
+        return Counted(value, metrics, note, twice, fused, needed, lower)
 
 
 def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
@@ -144,6 +160,16 @@ def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
     if quantity is None:
         return ()
     return tuple(value if math.isfinite(value) else None for value in quantity.values.tolist())
+
+
+def _shares(quantity: Quantity | None) -> tuple[Share | None, ...]:
+    """The shares of a unit with what is to be known of them, None where unknown."""
+    if quantity is None:
+        return ()
+    of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
+    lower = quantity.is_lower_bound().tolist()
+    found = zip(quantity.values.tolist(), lower, quantity.choice.tolist(), strict=True)
+    return tuple(Share(value, least, of_active[choice]) if math.isfinite(value) else None for value, least, choice in found)
 
 
 def _at(values: tuple[float | None, ...], row: int) -> float | None:

@@ -26,7 +26,7 @@ def as_json(told: Told, *, compact: bool = False) -> str:
     "ranges" over the launches, those of the "longest launch", or "" where all say the same.  ``count``: how many launches it is
     said of; ``launches``: these, each with report and launch (position in the report), the longest first.  ``seconds``: their
     time, ``share``: that as a part of the time of all launches on the GPU (0 to 1).  ``recoverable``: seconds that the rule
-    promises to save, of the verdict all that these launches could gain; null where nothing is promised or known.  What
+    promises to save, of the verdict all that these launches could save; null where nothing is promised or known.  What
     findings on one kernel promise is the same time: not to be added up.  ``speedup``: what that makes of ``seconds``, a
     ratio: seconds / (seconds - recoverable); null where recoverable is.
 

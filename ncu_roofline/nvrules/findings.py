@@ -25,7 +25,7 @@ from ncu_roofline.nvrules.context import RuleOutcome
 from ncu_roofline.report import RuleMessage
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
-"""The rule whose finding stands for all that a kernel could gain, and that on clocks, which are those of a report."""
+"""The rule whose finding stands for all that a kernel could save, and that on clocks, which are those of a report."""
 ADVICE, NOTE, FINE, SILENT = "optimization", "warning", "ok", "none"
 RANGES, LONGEST = "ranges", "longest launch"
 # A number of a sentence, with its sign, but no digits of a name: 7.4, 1,024, 1e-05, not FP64.
@@ -73,7 +73,7 @@ class Finding:
     same but for numbers, LONGEST where the longest launch speaks for others, "" where all say the same.  ``launches`` are those
     that it was said of, the longest first.  ``seconds``: of these launches (where rules ran on some only, those stand for all);
     ``share``: of the time of all launches on this GPU.  ``recoverable``: seconds that the rule promises to save; for the
-    verdict all that these launches could gain.  ``speedup``: what that makes of them, seconds / (seconds - recoverable).
+    verdict all that these launches could save.  ``speedup``: what that makes of them, seconds / (seconds - recoverable).
     """
 
     id: str

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.facts.verdict import as_percent, as_times
 from ncu_roofline.model.ranking import WORTH
 from ncu_roofline.nvrules.findings import FINE, LONGEST, NOTE, VERDICT, Finding, Kernel
 from ncu_roofline.nvrules.telling import Told, first_sentence
@@ -64,7 +64,7 @@ def _kernel(
     full = [one for one in found if whole or one.type != FINE or one.rule == VERDICT]
     fine = [one.title for one in found if one not in full]
     kernel = found[0].kernel
-    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}; {_gain(kernel)}", width, _INDENT)
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}; {_headroom(kernel)}", width, _INDENT)
     for one in sorted(full, key=lambda one: one.rule != VERDICT):
         again = not whole and (one.rule, one.title) in notes
         lines += _finding(one, first_sentence(told.said_of(one)) if again else told.said_of(one), width, several)
@@ -89,7 +89,7 @@ def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
     """A kernel with its verdict, and a line for each of the findings that could save most."""
     kernel = found[0].kernel
     verdict = next((one for one in found if one.rule == VERDICT), None)
-    said = first_sentence(verdict.text) if verdict else _gain(kernel)
+    said = first_sentence(verdict.text) if verdict else _headroom(kernel)
     which = f" (launch {verdict.launches[0][1]}, the longest)" if verdict and verdict.spoken == LONGEST else ""
     lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}{which}: {said}", width, _INDENT)
     for one in _worth_a_line(found)[:_MOST_FINDINGS]:
@@ -127,12 +127,11 @@ def _time(kernel: Kernel) -> str:
     return f"{share}{_seconds(kernel.seconds)}"
 
 
-def _gain(kernel: Kernel) -> str:
+def _headroom(kernel: Kernel) -> str:
     """What could be saved of its time."""
     if not math.isfinite(kernel.recoverable):
-        return "what could be gained is not known"
-    digits = 2 if kernel.speedup < 1.095 else 1 if kernel.speedup < 9.95 else 0
-    return f"{kernel.speedup:,.{digits}f}x at its present traffic and instructions, {_seconds(kernel.recoverable)} less"
+        return "its headroom is not known"
+    return f"{as_times(kernel.speedup)} at its present traffic and instructions, {_seconds(kernel.recoverable)} less"
 
 
 def _seconds(value: float) -> str:

@@ -12,7 +12,7 @@ from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view
 from ncu_roofline.texts import clean
 
 SCHEMA = "ncu-roofline"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

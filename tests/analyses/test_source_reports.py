@@ -112,7 +112,7 @@ def test_loops_that_never_ran_say_so(shown: dict[str, SourceRoofline]) -> None:
 def test_loops_of_kernels_that_dram_binds_are_told_to_stand_against_l1(shown: dict[str, SourceRoofline]) -> None:
     blocks = [block for found in shown.values() for block in text_table(found, by="loop", width=160).split("Sums over ")]
     drawn = [block for block in blocks if "of roof at L1" in block]
-    bound = ["Memory-bound by DRAM" in block for block in drawn]
+    bound = ["DRAM-bound" in block for block in drawn]
     assert ["Bytes of DRAM, which binds the kernel, are known of it alone" in block for block in drawn] == bound
     assert set(bound) == {False, True}
 

@@ -156,7 +156,7 @@ class TestTensor:
         assert (one["missing"], one["added"]) == (["tensor"], ["tensor"])
         assert WARPS in metrics_of(one)
         assert not any("ops_path" in name for name in metrics_of(one))
-        assert any("active in 1 of 2 launches, up to 40% of the cycles" in note for note in one["notes"])
+        assert any("active in 1 of 2 launches, and its operations" in note for note in one["notes"])
         assert any("one or two passes more" in note for note in one["notes"])
         counted = kernel(complete(**{BUSY: 40.0}), instances={WARPS: [("HMMA.16816.F32", 100)]})
         assert explained(run, made(tmp_path / "s.ncu-rep", counted, version=version))["command"] == ""

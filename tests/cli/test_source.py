@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
@@ -53,7 +54,7 @@ def test_it_says_what_limits_the_kernel_and_then_where(plain: Command, path: Pat
     text = shown(plain(path, "--width", 130))
     parts = [
         NAME,
-        "Latency-limited",
+        "Latency-bound",
         "What to look at",
         "Loops of smooth.cu, with all",
         "Lines of smooth.cu with most samples:",
@@ -389,3 +390,20 @@ def test_real_reports(plain: Command, real: Path) -> None:
             assert outcome.code == 0, outcome.err
             assert time.process_time() - started < 20
             assert [line for line in outcome.out.splitlines() if columns_wide(line) > width] == []
+
+
+def test_the_place_that_matters_most_ends_the_sentence_on_the_first_kernel(run: Command, tmp_path: Path) -> None:
+    said = " ".join(run("show", DEMO / "smooth-made-up.ncu-repz").out.split())
+    assert "(1.35 of 12.6 FLOP/B); smooth.cu:16: waiting warps (long_scoreboard), 28 % of samples. " in said
+    for suffix in ("md", "html"):
+        run("render", DEMO / "smooth-made-up.ncu-repz", "-o", tmp_path / f"x.{suffix}")
+        text = html.unescape((tmp_path / f"x.{suffix}").read_text(encoding="utf-8")).replace("\\", "")
+        assert "smooth.cu:16: waiting warps (long_scoreboard), 28 % of samples" in text
+    other = report(tmp_path / "two.ncu-rep", kernel(complete(seconds=1.0), "void longer(int)"), smooth())
+    assert "smooth.cu:16" not in run("show", other).out  # the code of kernels that come later is not looked into
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no real reports")
+def test_the_place_that_matters_most_of_a_real_kernel(run: Command) -> None:
+    said = " ".join(run("show", REAL / "v100-ncu2022.2-full-1.ncu-rep").out.split())
+    assert "1.9x to the FP64 FMA roof; miniWeather_mpi_openacc.F90:288: FP64 divisions, 29 % of samples. " in said

@@ -34,7 +34,6 @@ ON_PURPOSE = {
     "generate/rules.py": {"shared"},  # what the rules share
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
-    "model/utilisation.py": {"dram"},
     "generate/lower.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared"},  # wavefronts and asynchronous copies

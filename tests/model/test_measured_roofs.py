@@ -106,7 +106,7 @@ def test_roofs_are_scaled_by_the_work_of_a_cycle(tmp_path: Path) -> None:
         kernels, roofs = judged(tmp_path, metrics, content)
         assert roofs.loc["fp64.fma", "value"] == pytest.approx(63.5 * 108 * clock)
         assert kernels["limit_fraction"] == pytest.approx(1e9 / 1.2e-4 / (63.5 * 108 * clock))
-        share = f"FP64 FMA at {100 * kernels['limit_fraction']:.0f} %"
+        share = f"FP64 FMA-bound at {100 * kernels['limit_fraction']:.0f} %"
         assert share in said_by_rules(tmp_path, metrics, content, "Verdict")
 
 
@@ -193,7 +193,7 @@ def test_the_roof_of_memory_follows_reads_and_writes(
     assert kernels["limit_fraction"] == pytest.approx(2.5e8 / 2e-4 / roof, rel=1e-6)
     assert roofs.loc["dram", "value"] == pytest.approx(roof, rel=1e-6)
     assert roofs.loc["dram", "metrics"].startswith(f"{between} of ceilings.json")
-    share = f"DRAM at {100 * kernels['limit_fraction']:.0f} % of its roof"
+    share = f"DRAM-bound at {100 * kernels['limit_fraction']:.0f} % of its roof"
     assert share in said_by_rules(tmp_path, metrics, MIX, "Verdict")
 
 

@@ -164,7 +164,7 @@ def test_other_chips_tensor_instructions_say_nothing(tmp_path: Path) -> None:
     }
     result = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)))
     assert result.points.empty
-    assert "tensor cores were busy in 40% of the cycles" in result.kernels["notes"][0]
+    assert "tensor cores were busy" in result.kernels["notes"][0]
 
 
 def test_hopper_families_have_their_own_roofs(tmp_path: Path) -> None:

@@ -112,11 +112,11 @@ def test_launches_of_a_kernel_are_one_finding_with_the_range_of_their_numbers(tm
     (verdict,) = of_rule(found(path), VERDICT)
     assert verdict.launches == ((str(path), 0), (str(path), 1), (str(path), 2))
     assert (verdict.spoken, verdict.title) == (RANGES, "latency")
-    assert re.search("nearest is DRAM at 20\N{EN DASH}40 % of its roof", verdict.text)
-    assert "2.5\N{EN DASH}5.0x faster" in verdict.text
+    assert re.search("highest: DRAM at 20\N{EN DASH}40 % of its roof", verdict.text)
+    assert "2.5\N{EN DASH}5.0x at its present traffic" in verdict.text
     row = roofline(path, by="kernel").kernels.iloc[0]
     assert verdict.recoverable == pytest.approx(row["recoverable"])
-    assert verdict.speedup == pytest.approx(row["speedup"])
+    assert verdict.speedup == pytest.approx(row["headroom"])
 
 
 def test_where_launches_say_different_things_the_longest_speaks(tmp_path: Path, run: Command) -> None:
@@ -127,9 +127,9 @@ def test_where_launches_say_different_things_the_longest_speaks(tmp_path: Path, 
     (verdict,) = of_rule(found(path), VERDICT)
     assert verdict.spoken == LONGEST
     assert verdict.launches[0] == (str(path), 1)
-    assert "DRAM at 30 % of its roof; what keeps it was not collected" in verdict.text
-    assert "\n    In its longest launch (1): Nothing is full: " in run("advise", path, "--verbose").out
-    assert "often (2 launches): 4 ms (launch 1, the longest): Nothing is full: " in " ".join(run("advise", path).out.split())
+    assert "DRAM at 30 % of its roof); what keeps it was not collected" in verdict.text
+    assert "\n    In its longest launch (1): Latency-bound, " in run("advise", path, "--verbose").out
+    assert "often (2 launches): 4 ms (launch 1, the longest): Latency-bound, " in " ".join(run("advise", path).out.split())
 
 
 def test_of_a_kernel_the_verdict_comes_first_and_what_is_left_out_has_one_line(tmp_path: Path, run: Command) -> None:
@@ -205,7 +205,7 @@ def test_promises_of_rules_are_of_the_time_that_they_concern(run: Command, tmp_p
     assert "\n  Promise of 90 %: about 90 % less time: Took 0.001\N{EN DASH}0.002 s.\n" in brief
 
 
-def test_unknown_gain_counts_as_all_of_the_time_and_is_said(run: Command, tmp_path: Path) -> None:
+def test_unknown_headroom_counts_as_all_of_the_time_and_is_said(run: Command, tmp_path: Path) -> None:
     """Tensor cores worked and nobody counted what: nobody knows that it can't be saved."""
     busy = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 60.0}
     path = report(
@@ -219,7 +219,7 @@ def test_unknown_gain_counts_as_all_of_the_time_and_is_said(run: Command, tmp_pa
     assert math.isnan(first.speedup)
     assert second.kernel.name == "known"
     said = run("advise", path, "--verbose").out
-    assert "tensor (launch 1): 60 % of the time, 3 ms; what could be gained is not known" in said
+    assert "tensor (launch 1): 60 % of the time, 3 ms; its headroom is not known" in said
 
 
 def test_a_hint_on_few_launches_stands_behind_what_all_could_gain(tmp_path: Path) -> None:

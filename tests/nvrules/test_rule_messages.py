@@ -58,13 +58,14 @@ def test_above_its_roof(tmp_path: Path) -> None:
 
 
 def test_verdict_below_every_limit(tmp_path: Path) -> None:
-    """DRAM is 250 GB/s of 1555 GB/s full: at most 6.2 times as fast, which is 84 % less time."""
+    """DRAM is at 250 GB/s of 1555 GB/s, 6.2 times as fast is left, 84 % less time; 1 TFLOP/s is a tenth of the peak."""
     known = {"sm__warps_active.avg.pct_of_peak_sustained_active": 25.0, "smsp__warps_eligible.avg.per_cycle_active": 0.2}
     said = only(tmp_path, {**complete(), **known}, "Verdict")
     assert (said.type, said.title) == ("optimization", "latency")
     assert said.text == (
-        "Nothing is full: nearest is DRAM at 16 % of its roof; low occupancy 25 %, 0.2 warps ready to issue per scheduler and "
-        "cycle; at most 6.2x faster. Try more parallelism per SM or per thread, and fewer barriers."
+        "Latency-bound, no unit above 60 % (highest: DRAM at 16 % of its roof); achieved occupancy 25 %, 0.2 eligible warps "
+        "per scheduler and cycle: 6.2x at its present traffic and instructions, 9.7x to the FP64 FMA roof (4 of 6.27 FLOP/B). "
+        "Try more parallelism per SM or per thread, and fewer barriers."
     )
     assert (said.speedup, said.speedup_type) == (pytest.approx(100 * (1 - 250 / 1555.2)), "global")
 
@@ -72,19 +73,23 @@ def test_verdict_below_every_limit(tmp_path: Path) -> None:
 def test_verdict_memory(tmp_path: Path) -> None:
     said = only(tmp_path, complete(seconds=1e-3 / 4.5), "Verdict")
     assert (said.type, said.title) == ("optimization", "memory: DRAM")
-    assert said.text.startswith("DRAM at 72 % of its roof; at most 1.4x faster. To go faster, move fewer bytes there")
+    assert said.text.startswith(
+        "DRAM-bound at 72 % of its roof: 1.4x at its present traffic, 2.2x to the FP64 FMA roof (4 of 6.27 FLOP/B). "
+        "To go faster, move fewer bytes there"
+    )
     near = only(tmp_path, complete(seconds=1e-3 / 5.6), "Verdict")
-    assert (near.type, near.title, near.speedup) == ("ok", "memory: DRAM", None)
+    assert (near.type, near.title, near.speedup) == ("optimization", "memory: DRAM", pytest.approx(100 * (1 - 1400 / 1555.2)))
 
 
-def test_verdict_of_a_mix_that_is_not_all_fused_has_one_number(tmp_path: Path) -> None:
+def test_verdict_of_a_mix_that_is_not_all_fused(tmp_path: Path) -> None:
     """Half fused: three quarters of the FMA peak can be reached, and 75 % of that is."""
     work = flops("d", add=10**8, fma=10**8)  # 3e8 FLOP in 4e8 slots, of 9.75e12 a second
     metrics = {**complete(seconds=4e8 / 9.74592e12 / 0.75), **work, **traffic(1000, 10, 100)}
     said = only(tmp_path, metrics, "Verdict")
     assert (said.type, said.title) == ("optimization", "compute: FP64 FMA")
     assert said.text.startswith(
-        "FP64 FMA at 75 % of what its mix of instructions can reach, which is 75 % of the FMA peak; at most 1.3x faster."
+        "FP64 FMA-bound at 75 % of its FMA-mix ceiling (75 % of peak): 1.3x at its present instructions, "
+        "1.8x to the FP64 FMA roof."
     )
     assert said.speedup == pytest.approx(25)
     others = [message for name in ("BoundDouble", "Mixed") for message in messages(tmp_path, metrics, name)]
@@ -96,8 +101,8 @@ def test_verdict_issue_slots(tmp_path: Path) -> None:
     said = only(tmp_path, metrics, "Verdict")
     assert (said.title, said.text) == (
         "compute: issue slots",
-        "Issue slots, 88 % busy; at most 1.1x faster. To go faster, issue fewer instructions: wider loads and stores, unrolled "
-        "loops, less address arithmetic.",
+        "Bound by its issue slots at 88 % of peak: 1.1x at its present instructions, 9.7x to the FP64 FMA roof. To go faster, "
+        "issue fewer instructions: wider loads and stores, unrolled loops, less address arithmetic.",
     )
 
 
@@ -112,7 +117,12 @@ def test_integer_arithmetic_is_sent_to_no_other_precision(tmp_path: Path) -> Non
 def test_verdict_tensor_work_unknown(tmp_path: Path) -> None:
     said = only(tmp_path, {**complete(), TENSOR_BUSY: 40.0}, "Verdict")
     assert (said.type, said.title) == ("warning", "tensor work unknown")
-    assert said.text.startswith("The tensor pipe was active in 40 % of the cycles but its operations were not collected; ")
+    assert said.text.startswith("Limit unknown: the tensor pipe was active but its operations were not collected; ")
+    elapsed = {
+        **complete(),
+        TENSOR_BUSY.replace("_active.avg.pct_of_peak_sustained_active", "_active.avg.pct_of_peak_sustained_elapsed"): 40.0,
+    }
+    assert "was active in 40 % of the cycles but" in only(tmp_path, elapsed, "Verdict").text
     assert said.text.endswith("@section:HierarchicalTensorRooflineChart:HierarchicalTensorRooflineChart@ to know.")
 
 
@@ -128,7 +138,7 @@ def test_no_hint_for_what_does_not_bind(tmp_path: Path, unit: str) -> None:
     """Nearest is not bound: neither with unknown tensor work nor where nothing is full."""
     unknown = only(tmp_path, {**complete(), TENSOR_BUSY: 10.0, unit: 46.0}, "Verdict")
     assert unknown.title == "tensor work unknown"
-    assert "46 % busy" in unknown.text
+    assert "at 46 % of peak" in unknown.text
     assert "To go faster" not in unknown.text
     below = only(tmp_path, {**complete(), unit: 46.0}, "Verdict")
     assert (below.title, "To go faster" in below.text) == ("latency", False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.facts import load_spec
+from ncu_roofline.facts import load_spec, load_units
 from ncu_roofline.facts.thresholds import SHORT_LAUNCH
 from ncu_roofline.generate.rules import render_rules
 from ncu_roofline.model import Measurements, Roofline, measurements_of
@@ -78,7 +79,7 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
             assert close(level.traffic.total, point.traffic)
             assert close(one.kernel.seconds, point.seconds)
             assert close(level.attainable(work, peak), point.attainable), (name, point.level)
-            if bound.attainable is not None:
+            if bound.attainable is not None and (point.binds or not one.module.tensor_unknown(one.kernel)):
                 assert point.binds == (bound.level.name if bound.level else point.binds)
                 assert bound.level is not None or point.binds not in levels
                 assert close(work / one.kernel.seconds / bound.attainable, point.binding_fraction)
@@ -90,14 +91,16 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
 
 
 def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
-    """Whether the rule gives the row of the kernels frame: what limits, how full it is, the speedup and why."""
+    """Whether the rule gives the row of the kernels frame: what limits, how full it is, the headrooms and why."""
     module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
     kernel = helper(rules).Kernel(IAction(one, known))
     said = module.verdict_of(kernel)
     (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
     assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
     assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
-    assert close(None if math.isnan(said.speedup) else said.speedup, row.speedup)
+    assert close(None if math.isnan(said.headroom) else said.headroom, row.headroom)
+    assert close(None if math.isnan(said.headroom_compute) else said.headroom_compute, row.headroom_compute)
+    assert close(None if math.isnan(said.without_waste) else said.without_waste, row.headroom_without_waste)
     outcome = next(one for one in rules.run(one, known=known) if one.identifier == "NcuRooflineVerdict")
     assert [message.title for message in outcome.messages] == [row.verdict]
     assert outcome.messages[0].text.startswith(row.reason[:1].upper() + row.reason[1:] + ".") or row.verdict == "unknown"
@@ -175,14 +178,40 @@ def kernels() -> Iterator[Metrics]:
     yield complete(chip(6, 1))
 
 
+def used() -> Iterator[Metrics]:
+    """Kernels of every chip that say how full units were in some of all the ways of saying it, and what can prove waste."""
+    chance = random.Random(25)
+    most = {"launch__waves_per_multiprocessor": 9, "smsp__thread_inst_executed_per_inst_executed.ratio": 32}
+    bindings = [binding for level in load_spec().levels for binding in level.bindings]
+    level_metrics = [f"{counter}.sum" for binding in bindings for counter in binding.counters.counters()]
+    for one in load_spec().architectures:
+        device = chip(*one.compute_capability)
+        for _ in range(12):
+            seconds, most_full = chance.choice((1e-3, 4e-4)), chance.choice((50.0, 90.0, 100.0))
+            metrics = complete(device, seconds)
+            for name in [name for name in load_units().metrics() if chance.random() < 0.3]:
+                scale = most_full if "pct_of" in name else 1.4e9 * seconds if "cycles" in name else most.get(name, 2e7)
+                metrics[name] = chance.uniform(0, 1) * scale if "cycles_elapsed" not in name else scale
+            for name in chance.sample(level_metrics, 3):
+                metrics[name] = float(chance.randrange(10**7))
+            for name in chance.sample(sorted(traffic()), chance.choice((0, 2, 3))):
+                del metrics[name]
+            yield metrics
+    yield {**A100, **timing(), "dram__bytes_read.sum.pct_of_peak_sustained_elapsed": 79.6}
+
+
 def test_made_up_kernels(tmp_path: Path) -> None:
-    path = report(tmp_path / "r.ncu-rep", *map(kernel, kernels()))
+    path = report(tmp_path / "r.ncu-rep", *map(kernel, (*kernels(), *used())))
     result = roofline(path)
     with read_report(path) as opened:
         rows = sum(check(result, one.index, judged(one, our_rules())) for one in opened.kernels)
         assert all(same_verdict(result, one, our_rules()) for one in opened.kernels)
     assert rows > 1000
-    assert len(set(result.kernels["verdict"])) > 5
+    judged_rows = result.kernels["verdict"].str.partition(":")[0]
+    assert {"memory", "compute", "latency", "unknown", "tensor work unknown"} <= set(judged_rows)
+    assert (result.kernels["waste"] != "").sum() > 5
+    assert result.kernels["headroom_without_waste"].notna().any()
+    assert result.kernels["reason"].str.contains("at least").any()
 
 
 @pytest.mark.exhaustive

@@ -66,7 +66,7 @@ _TENSOR = {**complete(H100), WGMMA: 10**11, MMA16: 0, MMA32: 3 * 10**11}
         ),
         ("Tensor", _TENSOR, "(67 % of the 762 TFLOP/s of wgmma).", "(67 % of the 381 TFLOP/s of wgmma) (measured)."),
         ("Tensor", _TENSOR, "Tensor FP16 525 us,", "Tensor FP16 1.05 ms (measured),"),
-        ("Verdict", complete(seconds=4e-4), "nearest is DRAM at 40 % of its roof", "DRAM at 80 % of its roof"),
+        ("Verdict", complete(seconds=4e-4), "highest: DRAM at 40 % of its roof", "DRAM-bound at 80 % of its roof"),
         (
             "Mixed",
             {**complete(), **flops("f", fma=250_000_000)},

@@ -225,9 +225,10 @@ def _usage(chip: Chip, levels: Sequence[str], rng: random.Random) -> dict[str, A
         **{f"fraction_{unit}": share for unit, share in shares.items()},
         **{f"bandwidth_{level}": shares[level] * chip.bandwidth[level] for level in levels},
         "busiest_unit": label, "busiest_fraction": shares[busiest], "limit": busiest, "limit_fraction": shares[busiest],
-        "verdict": verdict, "speedup": 1 / shares[busiest], "occupancy": occupancy, "occupancy_theoretical": 0.5,
+        "verdict": verdict, "headroom": 1 / shares[busiest], "headroom_compute": 2.5 / shares["sm"],
+        "speedup": 1 / shares[busiest], "occupancy": occupancy, "occupancy_theoretical": 0.5,
         "waves": rng.uniform(0.3, 40), "ipc": rng.uniform(0.1, 3), "issue_fraction": rng.uniform(0.05, 0.6),
-        "reason": f"{label} at {shares[busiest]:.0%} busy; at most {1 / shares[busiest]:.1f}x faster" if full else state,
+        "reason": f"bound by its {label} at {shares[busiest]:.0%} of peak: {1 / shares[busiest]:.1f}x" if full else state,
     }  # fmt: skip
 
 
@@ -235,7 +236,8 @@ def _unknown_tensor(kernel: dict[str, Any], points: list[dict[str, Any]]) -> Non
     """Make the tensor work of a kernel unknown: what binds it is withheld."""
     kernel["verdict"] = "tensor work unknown"
     kernel["reason"] = "the tensor pipe was active in 43 % of the cycles but its operations were not collected"
-    kernel["tensor_active"], kernel["speedup"], kernel["recoverable"] = 0.43, NAN, NAN
+    kernel["tensor_active"] = 0.43
+    kernel.update(dict.fromkeys(("headroom", "headroom_compute", "speedup", "recoverable"), NAN))
     kernel["notes"] = "; ".join(filter(None, [kernel["notes"], "tensor cores were busy in 43% of the cycles"]))
     for row in points:
         row.update(binds="", binding_fraction=NAN)
@@ -382,8 +384,7 @@ def make_roofline(
                 **(_usage(gpu, levels, of_units) if usage else {}),
             }
         )
-        speedup = kernels[-1].get("speedup", NAN)
-        kernels[-1]["recoverable"] = base["seconds"] * (1 - 1 / speedup)
+        kernels[-1]["recoverable"] = base["seconds"] * (1 - 1 / kernels[-1].get("headroom", NAN))
         if index < tensor_unknown:
             _unknown_tensor(kernels[-1], rows + composite)
         points += rows + composite

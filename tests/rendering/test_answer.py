@@ -1,4 +1,4 @@
-"""The sentences that answer first: what takes the time, what limits it, what is to be gained, and the ranking behind them."""
+"""The sentences that answer first: what takes the time, what limits it, which headroom it has, and the ranking behind them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from ncu_roofline.analyses.hierarchical.captions import roof_note, subtitle
 from ncu_roofline.analyses.hierarchical.kernel_table import kernel_columns
 from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.usage import usages
-from ncu_roofline.facts.verdict import Limit, judge
+from ncu_roofline.facts.verdict import Limit
 from ncu_roofline.model import Selection, columns, roofline
 from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import table
 from tests.factory import complete, report
 from tests.factory import kernel as result
 from tests.rendering.frames import FakeRoofline, make_roofline
+from tests.test_verdict import verdict as verdict_of
 
 NAN = math.nan
 
 
 def kernel(name: str, seconds: float, full: float = NAN, **more: Any) -> dict[str, Any]:
     """A row of the kernels, bound by DRAM that is as full as said."""
-    verdict = judge([Limit("memory", "dram", "DRAM", full, True, "")])
+    verdict = verdict_of(Limit("memory", "dram", "DRAM", full, True, "", False))
     row = {
         "kernel": name, "name": name, "kind": "kernel", "report": "a.ncu-rep", "device": "V100", "status": "ok", "step": -1,
         "launches": 1, "untimed": 0, "seconds": seconds, "verdict": verdict.text, "reason": verdict.reason,
-        "speedup": verdict.speedup, "recoverable": seconds * (1 - 1 / verdict.speedup),
+        "headroom": verdict.headroom, "recoverable": seconds * (1 - 1 / verdict.headroom),
     }  # fmt: skip
     return {**row, **more}
 
@@ -52,40 +53,48 @@ def frames(*rows: dict[str, Any]) -> FakeRoofline:
 def test_the_whole_first_then_the_kernels_by_what_they_could_save() -> None:
     (answer,) = answers_of(frames(kernel("long", 6e-3, 0.95), kernel("wide", 4e-3, 0.5), kernel("tiny", 1e-5, 0.1)))
     assert answer.sentences == (
-        "3 kernels, 10 ms: at most 1.30x faster all together.",
-        "wide: 40 % of the time, latency-limited, as nothing is full: nearest is DRAM at 50 % of its roof; "
-        "what keeps it was not collected (occupancy, warps, stalls); at most 2.0x faster.",
-        "long: 60 % of the time, memory-bound by DRAM at 95 % of its roof; at most 1.1x faster.",
+        "3 kernels, 10 ms: headroom 1.30x at present traffic and instructions.",
+        "wide: 40 % of the time, latency-bound, no unit above 60 % (highest: DRAM at 50 % of its roof); "
+        "what keeps it was not collected (occupancy, warps, stalls): 2.0x at its present traffic and instructions.",
+        "long: 60 % of the time, DRAM-bound at 95 % of its roof: 1.05x at its present traffic.",
     )
-    assert answer.whole == pytest.approx(10.01 / (10.01 - 0.3 - 2 - 0.009))
 
 
-def test_unknown_gain_counts_with_the_whole_time_and_no_time_comes_last() -> None:
+def test_the_compute_roofs_are_in_the_first_sentence_where_nearly_all_time_has_one() -> None:
+    rows = [kernel("long", 6e-3, 1.0, headroom_compute=12.0), kernel("wide", 4e-3, 1.0, headroom_compute=2.0)]
+    first = answers_of(frames(*rows))[0].sentences[0]
+    assert first == "2 kernels, 10 ms: headroom 1.00x at present traffic and instructions, 4.0x to the compute roofs."
+    assert "compute roofs" not in answers_of(frames(*rows, kernel("copy", 1e-3, 0.9)))[0].sentences[0]
+
+
+def test_unknown_headroom_ranks_with_the_whole_time_but_enters_no_sum_and_no_time_comes_last() -> None:
     unknown, untimed = kernel("unknown", 3e-3, verdict="unknown"), kernel("untimed", NAN, 0.1, recoverable=NAN)
     rows = frames(untimed, kernel("half", 4e-3, 0.5), unknown, kernel("full", 9e-3, 1.0))
     assert [one.kernel for one in ranked(usages(rows).values())] == ["unknown", "half", "full", "untimed"]
     (answer,) = answers_of(rows)
     assert answer.sentences[0] == (
-        "4 kernels, 16 ms (1 launch without a run time): at most 1.1x faster by the kernels whose limit is known; "
-        "of 18.8 % of the time the limit is not known."
+        "4 kernels, 16 ms (1 launch without a run time): headroom 1.18x at present traffic and instructions; "
+        "unknown for 18.8 % of the time."
     )
     assert (
         answer.sentences[1]
         == "unknown: 19 % of the time, limit unknown: neither work nor traffic nor the use of any unit was collected."
     )
-    assert math.isnan(answer.whole)
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (kernel("a", 2e-3, 0.99), "1 kernel, 2 ms: nothing to gain short of doing less."),
-        (kernel("a", 2e-3, 0.61), "1 kernel, 2 ms: at most 1.6x faster."),
-        (kernel("a", 2e-3, 1e-4), "1 kernel, 2 ms: over 100x away from any limit."),
+        (kernel("a", 2e-3, 0.99), "1 kernel, 2 ms: headroom 1.01x at present traffic and instructions."),
+        (kernel("a", 2e-3, 0.61), "1 kernel, 2 ms: headroom 1.6x at present traffic and instructions."),
+        (kernel("a", 2e-3, 1e-4), "1 kernel, 2 ms: headroom 10,000x at present traffic and instructions."),
         (kernel("a", NAN, 0.5), "1 kernel: the run time is not known."),
-        (kernel("a", 2e-3), "1 kernel, 2 ms: what limits it is not known."),
-        (kernel("a", 2e-3, 0.5, launches=7, launch=-1), "1 kernel, 7 launches, 2 ms: at most 2.0x faster."),
-        (kernel("a", 2e-3, 0.5, kind="application"), "1 application, 2 ms: at most 2.0x faster."),
+        (kernel("a", 2e-3), "1 kernel, 2 ms: its headroom is not known."),
+        (
+            kernel("a", 2e-3, 0.5, launches=7, launch=-1),
+            "1 kernel, 7 launches, 2 ms: headroom 2.0x at present traffic and instructions.",
+        ),
+        (kernel("a", 2e-3, 0.5, kind="application"), "1 application, 2 ms: headroom 2.0x at present traffic and instructions."),
     ],
 )
 def test_one_row(row: dict[str, Any], said: str) -> None:
@@ -98,10 +107,10 @@ def test_one_row(row: dict[str, Any], said: str) -> None:
 def test_launches_are_counted_as_launches_of_their_kernels() -> None:
     launches = [kernel("a", (1 + place) * 1e-3, 0.5, launch=place) for place in range(3)]
     (answer,) = answers_of(frames(*launches, kernel("b", 6e-3, 1.0, launch=3)))
-    assert answer.sentences[0] == "2 kernels, 4 launches, 12 ms: at most 1.33x faster all together."
-    assert answer.sentences[1].startswith("a: 50 % of the time, in its longest launch, latency-limited")
-    some = answers_of(frames(*launches[:2], kernel("a", 3e-3, launch=2)))[0]  # of one launch nobody knows what it could gain
-    assert math.isnan(some.whole)
+    assert answer.sentences[0] == "2 kernels, 4 launches, 12 ms: headroom 1.33x at present traffic and instructions."
+    assert answer.sentences[1].startswith("a: 50 % of the time, in its longest launch, latency-bound")
+    some = answers_of(frames(*launches[:2], kernel("a", 3e-3, launch=2)))[0].sentences[0]
+    assert some.endswith(": headroom 2.0x at present traffic and instructions; unknown for 50.0 % of the time.")
 
 
 def test_kernels_and_launches_are_counted_alike_everywhere() -> None:
@@ -127,27 +136,35 @@ def test_a_selection_says_of_how_much_it_is(tmp_path: Path) -> None:
     assert answers_of(whole)[0].sentences[0].startswith("3 kernels, 4 launches, 10 ms: ")
 
 
-def test_of_a_short_kernel_no_speed_up_is_promised() -> None:
-    short = " (too short to tell: launching alone takes a few \N{MICRO SIGN}s)."
-    (alone,) = answers_of(frames(kernel("a", 8e-6, 0.02, launches=2)))
-    assert alone.sentences[0] == f"1 kernel, 2 launches, 8 \N{MICRO SIGN}s: at most 50x faster{short}"
-    (beside,) = answers_of(frames(kernel("a", 8e-6, 0.02), kernel("b", 9e-6, 0.9)))
-    assert beside.sentences[1].endswith(f"at most 50x faster{short}")
-    assert "too short" not in beside.sentences[2]
-    assert "too short" not in answers_of(frames(kernel("a", 25e-6, 0.02)))[0].sentences[0]
+@pytest.mark.parametrize("by", ["launch", "kernel"])
+def test_short_launches_have_one_answer_and_enter_no_headline(tmp_path: Path, by: str) -> None:
+    micro = "\N{MICRO SIGN}"
+    short, longer = result(complete(seconds=8e-6), "void a(int)"), result(complete(seconds=992e-6), "void b(int)")
+    (alone,) = answers_of(roofline(report(tmp_path / "a.ncu-rep", short, short), by=by))
+    assert alone.sentences[0] == f"1 kernel, 2 launches, 16 {micro}s: too short to judge."
+    assert alone.sentences[1].startswith(
+        f"a: {'in its longest launch, ' * (by == 'launch')}too short to judge: 8 us a launch; "
+    )
+    (beside,) = answers_of(roofline(report(tmp_path / "b.ncu-rep", short, longer), by=by))
+    (only,) = answers_of(roofline(report(tmp_path / "c.ncu-rep", longer), by=by))
+    headroom = only.sentences[0].partition(": ")[2].rstrip(".")
+    assert beside.sentences[0] == (f"2 kernels, 1 ms: {headroom}; 0.8 % of the time is in launches too short to judge.")
 
 
 def test_a_gpu_has_its_own_answer_and_that_with_most_time_comes_first() -> None:
     first, second = answers_of(frames(kernel("a", 1e-3, 0.5), kernel("a", 2e-3, 0.8, device="H100")))
     assert (first.device, second.device) == ("H100", "V100")
-    assert first.sentences[0] == "1 kernel, 2 ms: at most 1.2x faster."
+    assert first.sentences[0] == "1 kernel, 2 ms: headroom 1.2x at present traffic and instructions."
 
 
 def test_of_a_sweep_the_last_step_is_judged() -> None:
     steps = [kernel("gpp", time, 0.5, step=place, label=f"nw{place + 1}") for place, time in enumerate((4e-3, 3e-3, 2e-3))]
     (answer,) = answers_of(frames(*steps))
-    assert answer.sentences[0] == "3 steps, nw1 to nw3: 4 ms to 2 ms, 2x as fast; at nw3 at most 2.0x faster."
-    assert answer.sentences[1].startswith("gpp, nw3: latency-limited")
+    assert (
+        answer.sentences[0]
+        == "3 steps, nw1 to nw3: 4 ms to 2 ms, 2x as fast; at nw3 headroom 2.0x at present traffic and instructions."
+    )
+    assert answer.sentences[1].startswith("gpp, nw3: latency-bound")
 
 
 def test_frames_without_verdicts_have_no_answer() -> None:
@@ -183,7 +200,7 @@ def test_the_model_says_how_much_time_is_recoverable(tmp_path: Path, by: str) ->
     busy = result(complete() | {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 40})
     path = report(tmp_path / "a.ncu-rep", result(complete(), name="void counted()"), busy)
     counted, uncounted = roofline(path, by=by).kernels.to_dict("records")
-    assert counted["recoverable"] == pytest.approx(counted["seconds"] * (1 - 1 / counted["speedup"]))
+    assert counted["recoverable"] == pytest.approx(counted["seconds"] * (1 - 1 / counted["headroom"]))
     assert counted["recoverable"] > 0
     assert uncounted["verdict"] == "tensor work unknown"
     assert np.isnan(uncounted["recoverable"])

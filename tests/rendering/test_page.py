@@ -233,7 +233,7 @@ def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
     for word in ("transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share"):
         assert word in text
     headers = {header for header, _ in facts(roofline)["usage"]["headers"]}
-    assert ({"Verdict", "Gain", "Busiest", "L2", "Occupancy", "Waves"} <= headers) == usage
+    assert ({"Verdict", "Headroom", "Busiest", "L2", "Occupancy", "Waves"} <= headers) == usage
 
 
 def test_launches_without_dots_are_summed_by_name() -> None:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import ncu_roofline
-from tests.rendering.browser import Open, dots, place, table, until
+from ncu_roofline.facts.verdict import as_times
+from tests.rendering.browser import Open, column, dots, place, table, until
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.rendering.test_page import HOSTILE, hostile
 
@@ -92,9 +93,9 @@ def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:
     kernels = roofline.kernels.set_index("kernel")
     shown = dict(zip(table(page), table(page, header.index("verdict")), strict=True))
     assert shown == {name: kernels.verdict[name] for name in shown}
-    gains = dict(zip(table(page), table(page, header.index("gain")), strict=True))
-    assert gains["smooth_kernel"] == f"{kernels.speedup['smooth_kernel']:.1f}x"
-    assert gains["gpp_kernel"] == "\u2013"  # its tensor work is unknown
+    headrooms = dict(zip(table(page), table(page, header.index("headroom")), strict=True))
+    assert headrooms["smooth_kernel"] == as_times(kernels.headroom["smooth_kernel"])
+    assert headrooms["gpp_kernel"] == "\u2013"  # its tensor work is unknown
     page.mouse.move(*place(page, "smooth_kernel", "dram"))
     page.locator("#tooltip").wait_for(state="visible")
     assert kernels.verdict["smooth_kernel"] in page.locator("#tooltip").inner_text()
@@ -127,8 +128,8 @@ def test_bands_hold_each_launch(open_page: Open) -> None:
 @pytest.mark.exhaustive
 def test_without_roofs_and_with_missing_numbers(open_page: Open) -> None:
     roofline = make_roofline(4)
-    for column in ("attainable", "fraction", "binding_fraction", "clock_profiled", "locality"):
-        roofline.points[column] = float("nan")
+    for name in ("attainable", "fraction", "binding_fraction", "clock_profiled", "locality"):
+        roofline.points[name] = float("nan")
     roofline.points.loc[0, "intensity"] = float("inf")
     page = open_page(FakeRoofline(roofline.points, roofline.roofs.iloc[:0], roofline.kernels))
     assert dots(page) == 11
@@ -230,3 +231,12 @@ def test_a_time_that_nobody_knows_is_not_zero(open_page: Open, tmp_path: Path) -
     table_of_rates.write_text("kernel,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs\ntriad,10,0.1,1000,200\n")
     status = open_page(ncu_roofline.roofline(table_of_rates)).locator("#status").inner_text()
     assert status == "1 of 1 kernel, 1 dot"
+
+
+def test_a_precision_beside_others_stands_under_its_own_roof(open_page: Open) -> None:
+    roofline = make_roofline(1, ("fp32", "tensor.fp16"), mixed=True, zero_flop=0)
+    roofline.points["compute_roof"] = 4 * roofline.points["performance"]
+    page = open_page(roofline)
+    shown = dict(zip(column(page, "precision"), column(page, "binding_fraction"), strict=True))
+    assert {"FP32", "Tensor FP16"} <= shown.keys()
+    assert {shown["FP32"], shown["Tensor FP16"]} == {"25 %"}

@@ -18,7 +18,7 @@ def test_precisions_of_a_kernel_name_it_once(open_page: Open) -> None:
     assert shown == [index == 0 or name != names[index - 1] for index, name in enumerate(names)]
     assert not all(shown)
     header = page.locator("#table thead th").all_inner_texts()
-    assert [text.strip("\u25be\u25b4") for text in header[:4]] == ["Kernel", "Verdict", "Gain", "Could save"]
+    assert [text.strip("\u25be\u25b4") for text in header[:4]] == ["Kernel", "Verdict", "Headroom", "To compute"]
 
 
 def test_dots_beyond_the_axes_have_arrows(open_page: Open) -> None:
@@ -56,7 +56,7 @@ def test_advice_is_below_its_kernel(open_page: Open) -> None:
     page.locator("#table tbody tr", has_text="smooth_kernel").click()
     page.locator("#to-advice").click()
     assert page.get_by_text("more blocks").is_visible()
-    assert "Verdict · 12 launches, 25 % of the time, at most 1 ms to gain" in page.locator("#advice").inner_text()
+    assert "Verdict · 12 launches, 25 % of the time, could save 1 ms" in page.locator("#advice").inner_text()
 
 
 # Pairs of texts that cover each other, what sticks out of the window, and whether the page is wider than it.

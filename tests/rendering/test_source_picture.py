@@ -77,9 +77,11 @@ def test_diamonds_are_explained_where_there_are_some() -> None:
 def test_what_limits_the_kernel_is_told() -> None:
     frames = source_frames()
     kernels = {**frames.roofline.kernel_columns}
-    kernels["verdict"], kernels["reason"] = (np.array([text], dtype=object) for text in ("compute: INT32", "INT32 at 50 %"))
+    kernels["verdict"], kernels["reason"] = (
+        np.array([text], dtype=object) for text in ("compute: INT32", "bound by its INT32 at 50 %")
+    )
     told = replace(frames, roofline=replace(frames.roofline, kernel_columns=kernels))
-    assert "Compute-bound by INT32 at 50 %." in joined(texts(told))
+    assert "Bound by its INT32 at 50 %." in joined(texts(told))
 
 
 def test_dots_are_explained_and_loops_go_by_their_numbers() -> None:

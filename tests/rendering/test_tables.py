@@ -18,10 +18,13 @@ import pytest
 from ncu_roofline import analyses as package
 from ncu_roofline.analyses import ANALYSES, formats, render, text_table
 from ncu_roofline.analyses.formats import format_for
+from ncu_roofline.analyses.hierarchical.kernel_table import fitted
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.model import columns
+from ncu_roofline.model import roofline as roofline_of
 from ncu_roofline.rendering.table import columns_wide, escape
+from tests.factory import A100, NO_WORK, complete, flops, kernel, opcodes, report
 from tests.rendering.frames import FakeRoofline, make_roofline
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -130,7 +133,7 @@ def test_json_is_strict_and_complete() -> None:
     roofline.points.loc[0, "intensity"] = float("inf")
     document = strict_json(render(roofline, "json"))
     assert list(document) == ["schema", "schema_version", "units", "points", "roofs", "kernels"]
-    assert (document["schema"], document["schema_version"]) == ("ncu-roofline", 1)
+    assert (document["schema"], document["schema_version"]) == ("ncu-roofline", 2)
     assert document["units"]["performance"] == "flop/s"
     for name, declared in (("points", columns.POINTS), ("roofs", columns.ROOFS), ("kernels", columns.KERNELS)):
         frame = getattr(roofline, name)
@@ -281,7 +284,10 @@ def test_launches_of_one_kernel_are_told_apart() -> None:
     assert header[:2] == ["kernel", "launch"]
 
 
-@pytest.mark.parametrize(("width", "verdict", "kept"), [(120, "latency", r" L1 +DRAM "), (60, "memory: L1/TEX", " 7 +[0-9]")])
+@pytest.mark.parametrize(
+    ("width", "verdict", "kept"),
+    [(120, "latency", " L1 +L2 +DRAM "), (60, "memory: L1/TEX", " L1 +L2 +DRAM "), (72, "memory: L1/TEX", " 7 +[0-9]")],
+)
 def test_launches_and_the_intensity_at_a_limit_stay(width: int, verdict: str, kept: str) -> None:
     roofline = make_roofline(3)
     for frame in (roofline.points, roofline.kernels):
@@ -399,3 +405,65 @@ def test_markdown_tells_launches_of_a_kernel_apart() -> None:
         found = [line[place] for line in lines if line[0] == "| same"]
         assert sorted(found) == sorted(map(str, roofline.kernels["launch"]))
     assert "launch |" not in render(make_roofline(3), "md").decode()
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+@pytest.mark.parametrize("verdict", ["latency", "memory: L1/TEX", "compute: FP32 FMA"])
+def test_intensities_and_share_of_the_roof_stay_at_any_width(width: int, verdict: str) -> None:
+    levels = ("l1", "shared", "l2", "dram", "system")
+    roofline = make_roofline(6, ("fp32", "tensor.fp16"), mixed=True, levels=levels, chip="h100", aggregated=True)
+    roofline.kernels["verdict"] = verdict
+    roofline.kernels["limit"] = "fp32.fma" if "FP32" in verdict else "l1"
+    found = text_table(roofline, width=width)
+    assert max(map(columns_wide, found.splitlines())) <= width
+    above = found[: found.index("\n----")].splitlines()[-3:]
+    assert {"L1", "Shared", "L2", "DRAM", "System", "roof"} <= set(" ".join(above).split())
+
+
+def test_wider_tables_show_more() -> None:
+    roofline = make_roofline(6, ("fp32", "tensor.fp16"), mixed=True, levels=("l1", "l2", "dram"), aggregated=True)
+    widths = (60, 80, 100, 140, 240)
+    shown = [{column.header for table in fitted(summary(roofline), width) for column in table.columns} for width in widths]
+    assert [len(one) for one in shown] == sorted(len(one) for one in shown)
+    assert "could save" not in shown[1]  # goes before the rest
+    assert {"could save", "at its limit"} <= shown[-1]
+
+
+@pytest.mark.reports
+def test_intensities_of_real_reports_stay(real_reports: dict[str, Path]) -> None:
+    drawn = 0
+    for path in real_reports.values():
+        data = summary(roofline_of(path).by_kernel)
+        for width in (60, 80, 100, 120) if data.dots else ():
+            tables = fitted(data, width)
+            assert {*data.level_labels, "of roof"} <= {one.header for table in tables for one in table.columns}, (
+                path.name,
+                width,
+            )
+            assert max(table.total for table in tables) <= width
+            drawn += 1
+    assert drawn > 40
+
+
+def test_a_precision_and_the_part_that_is_all_of_it_are_one_row(tmp_path: Path) -> None:
+    """FP16 on an A40 with all sums in FP16, and with some in FP32."""
+    a40 = {**A100, "device__attribute_display_name": "NVIDIA A40", "device__attribute_compute_capability_minor": 6}
+    metrics = {**complete(a40), **NO_WORK}
+    one = kernel(metrics, instances=opcodes(HMMA_16816_F16=10**6))
+    found = roofline_of(report(tmp_path / "r.ncu-rep", one))
+    assert set(found.points["precision"]) == {"tensor.fp16", "tensor.fp16.acc16"}
+    assert [row.precision for row in summary(found).rows] == ["tensor.fp16.acc16"]
+    both = kernel(metrics, instances=opcodes(HMMA_16816_F32=10**6, HMMA_16816_F16=10**6))
+    assert len(summary(roofline_of(report(tmp_path / "s.ncu-rep", both))).rows) > 1
+
+
+def test_a_precision_beside_others_stands_under_its_own_roof(tmp_path: Path) -> None:
+    """FP32 at 1.7 % of its peak beside FP64, while DRAM is at 22 % of what it can move."""
+    work = {**flops("d", fma=10**9), **flops("f", fma=round(0.017 * 64 * 108 * 1.41e6))}
+    found = roofline_of(
+        report(tmp_path / "r.ncu-rep", kernel({**complete(), **work, "dram__bytes.sum": round(0.22 * 1555.2e6)}))
+    )
+    shares = {row.precision: row.fraction for row in summary(found).rows}
+    assert shares["fp32"] == pytest.approx(0.017, rel=1e-3)
+    assert shares["fp64"] == pytest.approx(2e12 / 9.74592e12)
+    assert shares["mixed"] == pytest.approx(0.22)

@@ -16,7 +16,7 @@ from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Band, chart, range_text
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
-from ncu_roofline.analyses.hierarchical.usage import bars, gain_text, per_kernel, reasons, tensor_caveat, usages, without_dots
+from ncu_roofline.analyses.hierarchical.usage import bars, per_kernel, reasons, tensor_caveat, times_text, usages, without_dots
 from ncu_roofline.rendering.table import columns_wide
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.rendering.test_picture import drawn, overlapping
@@ -41,7 +41,7 @@ def test_time_share_and_verdict_stay_at_any_width(width: int, precisions: tuple[
     assert max(map(columns_wide, text.splitlines())) <= width
     headers = [line.split() for line in lines_of(text, "kernel")]
     assert len(headers) == 1  # kernels with dots, without work, without counters
-    assert {"time", "share", "verdict", "gain"} <= set(headers[0])
+    assert {"time", "share", "verdict", "headroom"} <= set(headers[0])
 
 
 @pytest.mark.parametrize("width", range(60, 100, 7))
@@ -53,7 +53,7 @@ def test_short_names_do_not_widen_a_table(width: int) -> None:
 
 def test_a_verdict_stands_once_for_a_kernel_and_replaces_the_lowest_roof() -> None:
     roofline = make_roofline(1, ("fp32", "tensor.fp16"), zero_flop=0, mixed=True, chip="h100")
-    roofline.kernels["verdict"], roofline.kernels["speedup"] = "compute: FP32 FMA", 1.94
+    roofline.kernels["verdict"], roofline.kernels["headroom"] = "compute: FP32 FMA", 1.94
     text = text_table(roofline, width=140)
     assert text.count("compute: FP32 FMA") == 1
     assert " 1.9x " in lines_of(text, "gpp_kernel")[0]
@@ -78,9 +78,9 @@ def test_frames_without_the_columns() -> None:
         assert render(fewer, name, table="kernels") == render(whole, name, table="kernels")
 
 
-@pytest.mark.parametrize(("value", "text"), [(1.0, "1.0x"), (1.94, "1.9x"), (42.3, "42x"), (2036.4, ">100x"), (math.nan, "")])
-def test_gains(value: float, text: str) -> None:
-    assert gain_text(value) == text
+@pytest.mark.parametrize(("value", "text"), [(1.0, "1.00x"), (1.94, "1.9x"), (42.3, "42x"), (2036.4, "2,000x"), (math.nan, "")])
+def test_headrooms(value: float, text: str) -> None:
+    assert times_text(value) == text
 
 
 def test_a_kernel_on_two_gpus_has_two_rows() -> None:
@@ -179,7 +179,7 @@ def test_launches_of_a_kernel_share_bars() -> None:
     assert (copy.kernel, copy.seconds, copy.launches, copy.verdict) == ("copy", 4.0, 2, "memory: L2")
     row = kernels.iloc[0]
     assert (copy.fractions["l2"], copy.occupancy, copy.waves, copy.launches_text) == (0.2, 0.1, 1.0, "longest of 2")
-    assert (copy.speedup, copy.busiest_unit, copy.busiest_fraction) == (row.speedup, row.busiest_unit, row.busiest_fraction)
+    assert (copy.headroom, copy.busiest_unit, copy.busiest_fraction) == (row.headroom, row.busiest_unit, row.busiest_fraction)
     assert "l2" not in sort.fractions
     assert sort.launches_text == "1"
     page = render(roofline, "html").decode()

@@ -1,15 +1,17 @@
-"""The answer in sentences: what takes the time on each GPU, what limits it, and what is at most to be gained."""
+"""The answer in sentences: what takes the time on each GPU, what limits it, and which headroom it has."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.usage import Usage, gain_text, per_kernel, percent, usages
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
-from ncu_roofline.facts.verdict import FAR, LATENCY, LITTLE, as_percent
+from ncu_roofline.analyses.hierarchical.usage import Usage, per_kernel, percent, usages
+from ncu_roofline.facts.verdict import TOO_SHORT, as_percent, as_times
+from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.kernels import Everything
 from ncu_roofline.model.ranking import WORTH, at_stake, order
 from ncu_roofline.rendering.frames import Frames
@@ -19,19 +21,15 @@ from ncu_roofline.units import format_value
 KERNELS = 3
 """Kernels that have a sentence, at most."""
 _TOLD = 0.005  # a part of the time below this is not told
-_TOO_SHORT = " (too short to tell: launching alone takes a few \N{MICRO SIGN}s)"
+_ALL = 0.99  # from this share of a time on something is known of it
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is to be said of one GPU: ``sentences`` on the whole and then on the kernels with most to gain.
-
-    ``whole`` is by what all rows together could at most be faster, NaN where that is not known of all of their time.
-    """
+    """What is to be said of one GPU: ``sentences`` on the whole and then on the kernels that could save most time."""
 
     device: str
     sentences: tuple[str, ...]
-    whole: float
 
 
 def answers_of(frames: Frames) -> tuple[Answer, ...]:
@@ -45,7 +43,20 @@ def answers_of(frames: Frames) -> tuple[Answer, ...]:
     judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
     longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
     everything = {clean(one.device): one for one in getattr(frames, "everything", ())}
-    return tuple(_answer(device, judged[device], everything.get(device)) for device in longest)
+    spots = getattr(frames, "spots", {})
+    return tuple(_answer(device, judged[device], everything.get(device), spots) for device in longest)
+
+
+def leading(roofline: Roofline, m: Measurements, reports: Container[str]) -> Iterator[tuple[Usage, Measurements]]:
+    """The kernel that comes first on each GPU, and its longest launch in some ``reports``; ``roofline`` is that of ``m``."""
+    rows = list(zip(usages(roofline).values(), roofline.kernel_columns["name"].tolist(), strict=True))
+    for device in dict.fromkeys(one.device for one, _ in rows):
+        first = ranked(per_kernel(one for one, _ in rows if one.device == device))[0]
+        names = {name for one, name in rows if (one.device, one.kernel) == (device, first.kernel)}
+        longest = np.argsort(-np.nan_to_num(m.seconds)).tolist()
+        launches = [row for row in longest if m.name[row] in names and m.report[row] in reports]
+        if launches:
+            yield first, m.take(np.array(launches[:1]))
 
 
 def ranked(found: Iterable[Usage]) -> list[Usage]:
@@ -58,22 +69,18 @@ def _seconds(found: Iterable[Usage]) -> float:
     return sum(one.seconds for one in found if one.seconds > 0)
 
 
-def _answer(device: str, found: Sequence[Usage], everything: Everything | None) -> Answer:
+def _answer(device: str, found: Sequence[Usage], everything: Everything | None, spots: Mapping[tuple[str, str], str]) -> Answer:
     last = max(one.step for one in found)
-    rows = ranked(per_kernel(one for one in found if one.step == last))
-    total, whole = _seconds(rows), _whole(rows)
-    first = f"{_counts(rows, everything if last < 0 else None)}{_time(rows)}: {_gain_of(rows, whole)}"
+    judged = [one for one in found if one.step == last]
+    rows = ranked(per_kernel(judged))
+    total, headroom = _seconds(rows), _headroom(judged)
+    first = f"{_counts(rows, everything if last < 0 else None)}{_time(rows)}: {headroom}"
     if last >= 0:
-        first = f"{_steps(found, last)}; at {rows[0].step_label or 'the last'} {_gain_of(rows, whole)}"
+        first = f"{_steps(found, last)}; at {rows[0].step_label or 'the last'} {headroom}"
     more = [one for one in rows[1:KERNELS] if at_stake(one.seconds, one.recoverable) >= WORTH * total > 0]
     time = everything.seconds if everything and last < 0 else total
-    return Answer(device, (f"{first}.", *(f"{_of_kernel(one, len(rows) > 1, time)}." for one in (*rows[:1], *more))), whole)
-
-
-def _whole(rows: Sequence[Usage]) -> float:
-    """By what rows could at most be faster together, NaN where that is not known of all of their time."""
-    total, saved = _seconds(rows), sum(one.recoverable for one in rows if one.seconds > 0)
-    return total / (total - saved) if total > 0 and saved < total else math.nan
+    said = [_of_kernel(one, len(rows) > 1, time, spots.get((device, one.kernel), "")) for one in (*rows[:1], *more)]
+    return Answer(device, (f"{first}.", *(f"{sentence}." for sentence in said)))
 
 
 def _counts(rows: Sequence[Usage], everything: Everything | None) -> str:
@@ -104,53 +111,38 @@ def _time(rows: Sequence[Usage]) -> str:
     return f", {format_value(_seconds(rows), 'second', 3)}{without}"
 
 
-def _gain_of(rows: Sequence[Usage], whole: float) -> str:
-    """What is to be gained in all, as far as that is known."""
-    if whole < LITTLE:
-        return f"nothing to gain{' all together' if len(rows) > 1 else ''} short of doing less"
-    if math.isfinite(whole):
-        return _times(whole, len(rows) > 1) + (_TOO_SHORT if all(map(too_short, rows)) else "")
+def _headroom(rows: Sequence[Usage]) -> str:
+    """Headroom of all launches that have one together, and of which part of the time it is not known."""
     timed = [one for one in rows if one.seconds > 0]
     known = [one for one in timed if math.isfinite(one.recoverable)]
     if not timed:
         return "the run time is not known"
     if not known:
-        return f"what limits {'them' if len(rows) > 1 else 'it'} is not known"
-    unknown = 1 - _seconds(known) / _seconds(timed)
-    rest = f"; of {percent(unknown)} of the time the limit is not known" if unknown >= _TOLD else ""
-    gain = _seconds(timed) / (_seconds(timed) - sum(one.recoverable for one in known))
-    return f"{_times(gain, False)} by the kernels whose limit is known{rest}"
+        return TOO_SHORT if all(one.verdict == TOO_SHORT for one in timed) else "its headroom is not known"
+    whole, saved = _seconds(known), sum(one.recoverable for one in known)
+    said = f"headroom {_times(whole / (whole - saved), len(known) > 1)} at present traffic and instructions"
+    computing = [one for one in known if math.isfinite(one.headroom_compute)]
+    if _seconds(computing) >= _ALL * whole:
+        needed = sum(one.seconds / one.headroom_compute for one in computing)
+        said += f", {_times(_seconds(computing) / needed, len(known) > 1)} to the compute roofs"
+    short = _seconds(one for one in timed if one.verdict == TOO_SHORT) / _seconds(timed)
+    unknown = 1 - whole / _seconds(timed) - short
+    rest = [f"unknown for {percent(unknown)} of the time"] if unknown >= _TOLD else []
+    rest += [f"{percent(short)} of the time is in launches {TOO_SHORT}"] if short >= _TOLD else []
+    return "; ".join([said, *rest])
 
 
-def _times(gain: float, several: bool) -> str:
-    """A speed-up; that of several kernels together is small where one of them gains much."""
-    if gain >= FAR:
-        return f"over {FAR:.0f}x away from any limit"
-    number = f"{gain:.2f}x" if several and gain < 2 else gain_text(gain)
-    return f"at most {number} faster{' all together' if several else ''}"
+def _times(headroom: float, several: bool) -> str:
+    """A headroom; that of several launches together is small where one of them has much."""
+    return f"{headroom:.2f}x" if several and headroom < 2 else as_times(headroom)
 
 
-def _of_kernel(one: Usage, several: bool, total: float) -> str:
-    """Share of the time, what limits it and how full that is, and the gain."""
+def _of_kernel(one: Usage, several: bool, total: float, spot: str) -> str:
+    """Share of the time, what limits it and how full that is, its headroom, and the place that matters most."""
     share = [f"{as_percent(one.seconds / total)} of the time"] if several and one.seconds > 0 else []
     launch = ["in its longest launch"] if one.longest else []
-    short = _TOO_SHORT if several and too_short(one) else ""
-    return f"{one.name}: {', '.join([*share, *launch, limited(one)])}{short}"
-
-
-def too_short(one: Usage) -> bool:
-    """Whether its launches are so short that launching, of unknown latency, may be most of what it could gain."""
-    return one.verdict == LATENCY and "launching" not in one.reason and 0 < one.seconds < SHORT_LAUNCH * one.launches
-
-
-def limited(one: Usage) -> str:
-    """The verdict and its reason: memory-bound by DRAM at 74 % of its roof; at most 1.4x faster."""
-    kind, _, label = one.verdict.partition(": ")
-    if one.verdict == LATENCY:
-        return ", as ".join(filter(None, ("latency-limited", one.reason)))
-    if label:
-        return f"{kind}-bound by {one.reason or label}"
-    return ": ".join(filter(None, ("limit unknown", one.reason)))
+    said = f"{one.name}: {', '.join([*share, *launch, one.reason or one.verdict])}"
+    return "; ".join(filter(None, (said, spot)))
 
 
 def _steps(found: Sequence[Usage], last: int) -> str:

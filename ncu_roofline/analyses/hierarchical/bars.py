@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical.looks import level_colour
-from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
+from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, times_text, unit_label
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import first_fitting, fitted, halo, put_text
@@ -99,7 +99,7 @@ def draw_bars(sheet: Axes, axes: Axes, bottom: float, plan: BarPlan, heading: st
     for index, one in enumerate(data.rows):
         start = index * plan.row
         _draw_row(axes, start, one, plan, colours)
-        said = ", ".join(filter(None, (one.verdict, one.gain)))
+        said = ", ".join(filter(None, (one.verdict, times_text(one.headroom))))
         if plan.wide:
             y, room = top - start - plan.row / 2, plan.left - 14
             name = squeezed(one.marked, paper.key, room, measure)
@@ -186,7 +186,7 @@ def _key(sheet: Axes, top: float, plan: BarPlan, heading: str, colours: Theme, m
         sheet.plot([x], [y], "s", ms=4.6 * paper.scale, color=_colour(unit, colours), mew=0)
         put_text(sheet, x + 6 * paper.scale, y, unit_label(unit), paper.key, colours.text, va="center_baseline")
         x += measure(unit_label(unit), paper.key)[0] + 18 * paper.scale
-    said = "verdict, possible gain"
+    said = "verdict, headroom"
     if any(row.verdict for row in data.rows):
         left = plan.verdicts if plan.wide else paper.width - 6 - measure(said, paper.key)[0]
         if left > x:

@@ -106,7 +106,7 @@ class Panel:
 class ChartKernel:
     """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name.
 
-    ``recoverable``: seconds that its launches could save at most, all of their time where nobody knows; NaN without a time.
+    ``recoverable``: seconds that its headroom would save, all of its time where that is unknown; NaN without a time.
     ``matters`` where it takes more than next to none of the time of a GPU: only then its dots decide how far the axes reach.
     """
 
@@ -243,7 +243,7 @@ def _brief(frames: Frames, labels: Mapping[tuple[str, str], str]) -> set[tuple[s
 
 
 def _recoverable(frames: Frames, labels: Mapping[tuple[str, str], str]) -> dict[str, float]:
-    """Seconds that the launches of each kernel could save at most: where no gain is known, their whole time."""
+    """Seconds that the headroom of each kernel would save: where none is known, its whole time."""
     found: dict[str, float] = {}
     saved = optional(frames, "kernels", "recoverable", math.nan)
     for (report, kernel, seconds), part in zip(rows(frames, "kernels", "report", "kernel", "seconds"), saved, strict=True):

@@ -26,23 +26,25 @@ from ncu_roofline.analyses.hierarchical.usage import (
     limit_text,
     occupancy_text,
     percent,
+    times_text,
     unit_label,
     waves_text,
 )
+from ncu_roofline.facts.verdict import TOO_SHORT
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW, Table, TextColumn
 from ncu_roofline.units import UNITS
 
 STEPS = ((24, 7), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones
+_LEAST = 14  # characters of a kernel's name
 _WIDE, _READABLE = 100, ((24, 1),)  # from this width on names of kernels are worth more than a second line of numbers
 _STEP_MOST = 20
 _NARROW = 80
-_NEEDED = 5  # spare this low: launches, the limit, intensities at levels that are limits, performance, share of the roof
-_LEVEL_NAMED = 3
+_PROFILED = "profiled launches", "profiled"
 _VERDICT_SHORT, _VERDICT = 20, 28  # characters of a verdict, the first on a narrow terminal: "tensor work unknown" is whole
 
 
 def kernel_columns(data: RooflineSummary, width: int = 0) -> list[TextColumn]:
-    """What is said of a kernel whatever its work: its name first, then time, verdict and what is to be gained."""
+    """What is said of a kernel whatever its work: its name first, then time, verdict and headroom."""
 
     def cells(text: Callable[[Row], str]) -> list[str]:
         return [text(row) for row in data.rows]
@@ -58,16 +60,17 @@ def kernel_columns(data: RooflineSummary, width: int = 0) -> list[TextColumn]:
         columns.append(TextColumn("launch", cells(lambda row: str(row.launch) if row.launch >= 0 else "")))
     if any(_launches(row) > 1 for row in data.rows):
         header = "count" if 0 < width < _NARROW else "launches"
-        columns.append(TextColumn(header, cells(lambda row: str(_launches(row))), spare=4))
-    columns.append(TextColumn("time", cells(lambda row: time_text(_seconds(row)))))
-    columns.append(TextColumn("share", cells(lambda row: percent(row.share)), own=True))
+        columns.append(TextColumn(header, cells(lambda row: str(_launches(row))), spare=3))
+    columns.append(TextColumn("time", cells(lambda row: time_text(_seconds(row))), group=_PROFILED))
+    columns.append(TextColumn("share", cells(lambda row: percent(row.share)), own=True, group=_PROFILED))
     if data.judged:
         most = _VERDICT_SHORT if 0 < width < _NARROW else _VERDICT
         columns.append(TextColumn("verdict", cells(lambda row: row.verdict), left=True, most=most))
-        columns.append(TextColumn("gain", said(_gain), own=True))
+        columns.append(TextColumn("headroom", said(_headroom), own=True))
         more = (
-            TextColumn("could save", said(_saves), spare=9, own=True),
-            TextColumn("at its limit", said(limit_text), left=True, spare=5),
+            TextColumn("to compute", said(lambda one: times_text(one.headroom_compute)), spare=4, own=True),
+            TextColumn("could save", said(_saves), spare=15, own=True),
+            TextColumn("at its limit", said(limit_text), left=True, spare=14),
         )
         columns += [column for column in more if any(column.cells)]
     return columns
@@ -83,8 +86,8 @@ def _launches(row: Row) -> int:
     return row.usage.launches if row.usage else row.launches
 
 
-def _gain(one: Usage) -> str:
-    return one.gain or ("unknown" if one.verdict and one.seconds > 0 else "")
+def _headroom(one: Usage) -> str:
+    return times_text(one.headroom) or ("unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else "")
 
 
 def _saves(one: Usage) -> str:
@@ -92,7 +95,10 @@ def _saves(one: Usage) -> str:
 
 
 def work_columns(data: RooflineSummary) -> list[TextColumn]:
-    """The work of a kernel in one precision, that first; where no kernel has dots, how full it kept the GPU."""
+    """The work of a kernel in one precision, that first; where no kernel has dots, how full it kept the GPU.
+
+    Intensities and the share of the roof are what the table is for: they never go.
+    """
     if not data.dots:
         return _use_columns([row.usage for row in data.rows if row.usage])
 
@@ -101,20 +107,18 @@ def work_columns(data: RooflineSummary) -> list[TextColumn]:
 
     units, kinds = [row.unit for row in data.rows if row.unit], {row.precision for row in data.rows if row.precision}
     spare = 0 if len(kinds) > 1 else 8  # where all work is of one kind, that may go
-    named = {row.usage.limit for row in data.rows if row.usage}
     work = [TextColumn(captions.kind_of_work(units), cells(label_of), left=True, spare=spare)]
     work += [
         TextColumn(
             label,
             [intensity_text(row.intensity.get(level, math.nan)) for row in data.rows],
-            spare=_LEVEL_NAMED if level in named else 7,
             group=_intensities(intensity_unit(data)),
         )
         for level, label in zip(data.levels, data.level_labels, strict=True)
     ]
     work.append(TextColumn("performance", cells(performance_text), spare=2))
     of_roof, colours = cells(lambda row: percent(row.fraction) if row.precision else ""), cells(_colour)
-    work.append(TextColumn("of roof", of_roof, spare=1, colours=colours, own=True))
+    work.append(TextColumn("of roof", of_roof, colours=colours, own=True))
     if any(row.fma_share >= 0 for row in data.rows):
         work.append(TextColumn("FMA", cells(lambda row: share_text(row.fma_share)), spare=12, own=True))
         work.append(TextColumn("of mix", cells(lambda row: share_text(row.mix_fraction)), spare=13, own=True))
@@ -158,7 +162,7 @@ def _level_cell(one: Usage, level: str) -> str:
 
 
 def fitted(data: RooflineSummary, width: int) -> list[Table]:
-    """One line for a kernel and precision where that has room for what matters, else one for the kernel and one for each.
+    """One line for a kernel and precision where that has room for as much as one for the kernel and one for each.
 
     What is said of a kernel stands on its first line only, which holds the sum over pipes where there is one.
     """
@@ -172,15 +176,14 @@ def fitted(data: RooflineSummary, width: int) -> list[Table]:
         return [_told_apart(Table((*about, *work), STEPS).fitted(width))]
     parts = _parts(data.rows)
     work[0] = replace(work[0], cells=[f"  {text}" if part else text for part, text in zip(parts, work[0].cells, strict=True)])
-    steps = _READABLE if width >= _WIDE else STEPS
-    for columns in (work, _short(data, work)) if width >= _NARROW else (_short(data, work),):
-        flat = Table((*about, *columns), steps).fitted(width)
-        kept = {column.header for column in flat.columns}
-        if all(column.header in kept for column in (*about, *columns) if 0 < column.spare <= _NEEDED):
-            return [_told_apart(flat)]
     precision, *others = work
     indented = replace(precision, header=f"  {precision.header}", cells=[f"  {text}" for text in precision.cells], spare=0)
     kernels, works = (Table(tuple(columns), STEPS).fitted(width) for columns in (about, (indented, *others)))
+    for columns in (work, _short(data, work)) if width >= _NARROW else (_short(data, work),):
+        flat = Table((*about, *columns), _READABLE if width >= _WIDE else STEPS).fitted(width)
+        whole = flat.total <= width and flat.widths[0] >= min(_LEAST, about[0].wide)
+        if whole and len(flat.columns) >= len(kernels.columns) + len(works.columns):
+            return [_told_apart(flat)]
     return [_told_apart(kernels), works]
 
 

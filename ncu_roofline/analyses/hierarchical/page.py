@@ -69,6 +69,7 @@ def render_html(
         explanations=explanations_of(explanations),
         answers=answers_of(roofline),
         advice=_by_kernel(advice),
+        strips=getattr(roofline, "strips", ()),
     )
 
 
@@ -93,7 +94,7 @@ def _concerns(entry: Mapping[str, Any]) -> str:
     launches, share, seconds = (number(entry.get(key)) for key in ("launches", "share", "recoverable"))
     parts = [f"{launches} launches"] if launches is not None and launches > 1 else []
     parts += [f"{percent(share)} of the time"] if share is not None else []
-    parts += [f"at most {format_value(seconds, 'second', 3)} to gain"] if seconds else []
+    parts += [f"could save {format_value(seconds, 'second', 3)}"] if seconds else []
     return ", ".join(parts)
 
 

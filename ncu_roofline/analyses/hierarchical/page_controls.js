@@ -150,7 +150,7 @@ function drawStatus({ kernels, of, points, hidden }) {
   const known = kernels.filter((kernel) => kernel.seconds !== null);
   const time = known.length ? `, ${formatValue(known.reduce((sum, kernel) => sum + kernel.seconds, 0), "second")}` : "";
   const parts = [`${kernelCount(kernels)}, ${counted(points.length, "dot")}${time}`];
-  if (of > kernels.length) parts.push(`the first ${kernels.length} of ${of}, ranked by the time to be gained: raise Top to see more`);
+  if (of > kernels.length) parts.push(`the first ${kernels.length} of ${of}, ranked by the time that could be saved: raise Top to see more`);
   if (points.length > MOST_DOTS) parts.push("of dots on top of each other one is drawn: zoom in for the others");
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);
   if (state.isolated !== null) parts.push("one kernel isolated: Esc shows all");

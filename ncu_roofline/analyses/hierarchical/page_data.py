@@ -18,7 +18,7 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
-from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
+from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, times_text, unit_label
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
@@ -73,7 +73,7 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
 
 
 def _order(frames: Frames) -> list[int]:
-    """Positions of the kernels in their frame, that with most to gain first."""
+    """Positions of the kernels in their frame, as `ranking` sorts them."""
     named = ("device", ""), ("seconds", math.nan), ("recoverable", math.nan)
     return order(zip(*(optional(frames, "kernels", name, missing) for name, missing in named), strict=True))
 
@@ -93,7 +93,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
             "device": one_line(row.device),
             "time": number(row.seconds),
             "share": number(row.share),
-            "verdict": ", ".join(filter(None, (row.verdict, row.gain))),
+            "verdict": ", ".join(filter(None, (row.verdict, times_text(row.headroom)))),
             "shares": [number(data.shares(row).get(unit, math.nan)) for unit in data.units],
             "texts": [level_text(row, unit) or percent(data.shares(row).get(unit, math.nan)) for unit in data.units],
         }

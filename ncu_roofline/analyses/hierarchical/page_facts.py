@@ -32,6 +32,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
     occupancy_text,
     per_kernel,
     tensor_caveat,
+    times_text,
     unit_label,
     waves_text,
     without_dots,
@@ -200,8 +201,9 @@ def _usage(frames: Frames) -> dict[str, Any]:
     columns = [
         ("GPU", False, [one.device or "unknown" if several else "" for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),
-        ("Gain", True, [one.gain for one in shown]),
-        ("Could save", True, [_to_gain(one) for one in shown]),
+        ("Headroom", True, [times_text(one.headroom) for one in shown]),
+        ("To compute roof", True, [times_text(one.headroom_compute) for one in shown]),
+        ("Could save", True, [_to_save(one) for one in shown]),
         ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
         ("Share", True, [percent(one.share) for one in shown]),
         ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
@@ -225,8 +227,8 @@ def _usage(frames: Frames) -> dict[str, Any]:
     return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more, "note": note}
 
 
-def _to_gain(one: Usage) -> str:
-    """The time to be gained; nothing where there is no verdict."""
+def _to_save(one: Usage) -> str:
+    """The time by which it exceeds what its headroom leaves; nothing where there is no verdict."""
     if not one.verdict:
         return ""
     return "unknown" if one.seconds > 0 and one.recoverable != one.recoverable else format_value(one.recoverable, "second", 3)

@@ -88,7 +88,7 @@ function saidByAnother(row) {
     && near(first.performance, row.first.performance) && (first.binding_fraction === row.first.binding_fraction || near(first.binding_fraction, row.first.binding_fraction)));
 }
 
-/** Kernels that have points, those with most time to be gained first; each gets the marker of its name. */
+/** Kernels that have points, those that could save most time first; each gets the marker of its name. */
 function kernelsByRank() {
   const owners = new Set(POINTS.map((point) => point.owner));
   const order = PAGE.order.filter((index) => owners.has(index)).map((index) => KERNELS[index]);

@@ -43,14 +43,11 @@ function columnLabel(column) {
 
 /* The table */
 
-/** By what a kernel could at most be faster; nothing where its tensor work is unknown. */
-function gain(kernel) {
-  return known(kernel.speedup) && !kernel.verdict.startsWith("tensor") ? kernel.speedup : null;
-}
-
-function gainText(kernel) {
-  const value = gain(kernel);
-  return value === null ? "\u2013" : value >= 100 ? ">100x" : `${value < 9.95 ? value.toFixed(1) : Math.round(value)}x`;
+/** A headroom, as `as_times` writes it in Python. */
+function timesText(value) {
+  if (!known(value)) return "\u2013";
+  if (value < 9.95) return `${value.toFixed(value < 1.095 ? 2 : 1)}x`;
+  return `${Number(value.toPrecision(2)).toLocaleString("en-US")}x`;
 }
 
 function verdictColumns(text, number) {
@@ -58,9 +55,10 @@ function verdictColumns(text, number) {
   const saved = ({ recoverable, seconds }) => (known(recoverable) ? formatValue(recoverable, "second", 3) : known(seconds) ? "unknown" : MISSING);
   return [
     { ...text("verdict", "Verdict", (row) => row.kernel.verdict), show },
-    number("gain", "Gain", (row) => gain(row.kernel), (row) => gainText(row.kernel), { title: "By what the kernel could at most be faster until its nearest known limit is full" }),
+    number("headroom", "Headroom", (row) => row.kernel.headroom, (row) => timesText(row.kernel.headroom), { title: "By what the kernel could be faster at its present traffic and instructions" }),
+    number("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "By what it could be faster at the compute roofs of its work" }),
     number("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
-      { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that this gain would save at most; in the order unknown gain counts as the whole time, and kernels below 1 % of the time come last" }),
+      { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that its headroom would save; in the order unknown headroom counts as the whole time, and kernels below 1 % of the time come last" }),
   ].map((column) => ({ ...column, once: true }));
 }
 
@@ -69,7 +67,8 @@ function usageFacts(kernel) {
   const share = (value, text) => (known(value) ? text : "");
   const levels = [...LEVELS.keys()].map((id) => [id, kernel[`bandwidth_${id}`], kernel[`fraction_${id}`]]).filter(([, rate, part]) => known(rate) || known(part));
   return [
-    ["verdict", kernel.verdict], ["gain", gain(kernel) === null ? "" : gainText(kernel)], ["reason", kernel.reason],
+    ["verdict", kernel.verdict], ["headroom", share(kernel.headroom, timesText(kernel.headroom))],
+    ["to compute roof", share(kernel.headroom_compute, timesText(kernel.headroom_compute))], ["reason", kernel.reason],
     ["busiest", share(kernel.busiest_fraction, `${kernel.busiest_unit} ${formatPercent(kernel.busiest_fraction)}`)],
     ...levels.map(([id, rate, part]) => [levelLabel(id), [known(rate) ? formatValue(rate, "byte/s", 3) : "", known(part) ? formatPercent(part) : ""].filter(Boolean).join(", ")]),
     ["occupancy", [share(kernel.occupancy, formatPercent(kernel.occupancy)), share(kernel.occupancy_theoretical, `of ${formatPercent(kernel.occupancy_theoretical)}`)].join(" ").trim()],
@@ -89,13 +88,13 @@ function tableColumns() {
     ...(SWEPT ? [once(number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label))] : []),
     ...(JUDGED ? verdictColumns(text, number) : []),
     once(number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second", 3), { unit: "second" })),
-    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share))),
+    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
     ...(kernels.some((kernel) => kernel.launches > 1)
       ? [once(number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
       : []),
     { ...text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)), show: precisionCell },
     number("performance", "Performance", (row) => row.first.performance, (row) => formatValue(row.first.performance, unitOf("performance", row.first), 3), { unit: `${PAGE.unit}/s` }),
-    number("binding_fraction", "% of roof", (row) => row.first.binding_fraction, barCell),
+    number("binding_fraction", "% of roof", ofRoof, barCell, { title: "Of the lowest roof over all levels; of a precision beside others, which share memory, of its own compute roof" }),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
     ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
@@ -137,8 +136,13 @@ function fillIcon(precision) {
   return shapeIcon(0, FILL_OF.get(precision));
 }
 
+function ofRoof({ kernel, precision, first }) {
+  const among = precision !== "mixed" && known(first.compute_roof) && ROWS_OF.get(kernel.index).some((row) => row.precision === "mixed");
+  return among ? first.performance / first.compute_roof : first.binding_fraction;
+}
+
 function barCell(row) {
-  const ratio = row.first.binding_fraction;
+  const ratio = ofRoof(row);
   const fill = element("i");
   fill.style.width = `${known(ratio) ? Math.min(100, Math.max(0, 100 * ratio)) : 0}%`;
   return element("span", {}, formatPercent(ratio), element("span", { class: "bar", "aria-hidden": "true" }, fill));

@@ -21,7 +21,7 @@ function pointHead(point) {
   ];
 }
 
-/** What a look at a dot is for: where it stands, what limits the kernel, what is to be gained. */
+/** What a look at a dot is for: where it stands, what limits the kernel, its headroom. */
 function pointTip(point) {
   const kernel = KERNELS[point.owner];
   const entries = ["performance", "intensity", "binding_fraction"].filter((column) => known(point[column])).map((column) => [columnLabel(column), formatColumn(column, point)]);
@@ -31,7 +31,7 @@ function pointTip(point) {
 }
 
 function verdictFacts(kernel, point) {
-  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "gain"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
+  const facts = JUDGED ? usageFacts(kernel).filter(([label]) => ["verdict", "headroom", "to compute roof"].includes(label)) : [["binds", point.binds && bindsLabel(point.binds)]];
   return facts.filter(([, value]) => value);
 }
 

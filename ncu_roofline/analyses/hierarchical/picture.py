@@ -37,7 +37,7 @@ _SHAPES = {1: 0.6, 2: 0.95}  # height over width of axes, by panels side by side
 _LOWEST, _HIGHEST = 18.0, 38.0  # of axes, in fonts; lower ones only where a height is asked for
 _LEAST = 9.0  # fonts: lower axes show nothing
 _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
-_DIRECT = 8  # kernels that are named at their dots, those with most to gain
+_DIRECT = 8  # kernels that are named at their dots, those that could save most
 _NOTE_LINES = 6
 
 
@@ -135,7 +135,7 @@ class _Page:
 
 
 def header(frames: Frames, measure: Measure, paper: Paper) -> tuple[str, ...]:
-    """The lines below the title of a picture: what can be gained in all, of one GPU, and where it comes from."""
+    """The lines below the title of a picture: the headroom in all, of one GPU, and where it comes from."""
     answers = answers_of(frames)
     said = answers[0].sentences[:1] if len(answers) == 1 else ()
     return (*wrapped(said, paper.key, paper.width - 2 * paper.edge, 2, measure), captions.subtitle(frames))
@@ -297,7 +297,7 @@ def _plans(
 
 
 def _main_panels(data: RooflineChart) -> dict[str, int]:
-    """The panel that a kernel is named in, the one of most of its work by share of a roof; of those with most to gain."""
+    """The panel that a kernel is named in, the one of most of its work by share of a roof; of those that could save most."""
     ranked = sorted(data.kernels, key=lambda one: -one.recoverable if one.recoverable > 0 else 0.0)
     found = {}
     for kernel in ranked[:_DIRECT]:

@@ -393,7 +393,7 @@ def _roof_labels(plan: PanelPlan, obstacles: Obstacles, measure: Measure, paper:
 
 
 def _names(plan: PanelPlan, obstacles: Obstacles, names: frozenset[str], measure: Measure, paper: Paper) -> None:
-    """The names of kernels, in the order that finds room for most: those with most to gain first, or from one side."""
+    """The names of kernels, in the order that finds room for most: those that could save most first, or from one side."""
     ranked = sorted(plan.data.kernels, key=lambda one: -one.recoverable if one.recoverable > 0 else 0.0)
     ranked = [one for one in ranked if one.label in names]
     across = sorted(ranked, key=lambda one: max((x for s in _by_work(plan, one.label)[:1] for _, x in s.dots), default=0.0))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Band, empirical_name, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
+from ncu_roofline.facts import load_spec
+from ncu_roofline.facts.thresholds import COMPLETE
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.ranking import at_stake, order
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, column, rows
 from ncu_roofline.texts import clean
 from ncu_roofline.units import UNITS, format_value
@@ -21,9 +24,10 @@ from ncu_roofline.units import UNITS, format_value
 class Row:
     """One kernel and precision; ``intensity`` by level id in ``unit`` per byte, ``performance`` in ``unit`` per second.
 
-    A kernel without dots has one row, without precision and unit.  ``step`` is -1 outside of sweeps; ``fma_share`` and
-    ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where unknown.  ``usage`` is the kernel's own row: its
-    verdict holds for all its precisions.
+    ``fraction``: of the lowest roof over all levels; where the precision is one of several of a kernel, which share memory, of
+    its own compute roof.  A kernel without dots has one row, without precision and unit.  ``step`` is -1 outside of sweeps;
+    ``fma_share`` and ``mix_fraction`` (performance over the FMA-mix ceiling) are NaN where unknown.  ``usage`` is the kernel's
+    own row: its verdict holds for all its precisions.
     """
 
     kernel: str
@@ -42,17 +46,13 @@ class Row:
     fma_share: float = math.nan
     mix_fraction: float = math.nan
     lanes: float = math.nan
+    compute_roof: float = math.nan
     usage: Usage | None = None
 
     @property
     def verdict(self) -> str:
         """The kernel's verdict, "" in views that give none."""
         return self.usage.verdict if self.usage else ""
-
-    @property
-    def gain(self) -> str:
-        """By what the kernel could at most be faster, "" where unknown."""
-        return self.usage.gain if self.usage else ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class RooflineSummary:
 
 
 def summary(frames: Frames) -> RooflineSummary:
-    """The rows of a Roofline, that with most to gain first, its precisions together."""
+    """The rows of a Roofline, that which could save most first, its precisions together."""
     levels = level_order(set(column(frames, "points", "level")))
     found = usages(frames)
     absent = by_time(one for one in found.values() if one.status != "ok")
@@ -129,12 +129,13 @@ def _rows(frames: Frames, found_usages: Mapping[Key, Usage]) -> list[Row]:
         "fma_share",
         "mix_roof",
         "lanes",
+        "compute_roof",
     )
     for report, launch, kernel, step, device, precision, level, intensity, *rest in rows(frames, "points", *columns, *more):
         key = (report, launch, kernel, step, precision, device)
         row = found.get(key)
         if row is None:
-            launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes = rest
+            launches, seconds, performance, unit, fraction, binds, label, fma_share, mix_roof, lanes, compute_roof = rest
             usage = found_usages.get((report, launch, kernel, step, device))
             found[key] = row = Row(
                 kernel=labels[report, kernel],
@@ -153,10 +154,31 @@ def _rows(frames: Frames, found_usages: Mapping[Key, Usage]) -> list[Row]:
                 fma_share=fma_share,
                 mix_fraction=performance / mix_roof if mix_roof else math.nan,
                 lanes=lanes,
+                compute_roof=compute_roof or math.nan,
                 usage=usage,
             )
         row.intensity[level] = intensity
-    return list(found.values())
+    kernels: dict[object, list[Row]] = {}
+    for row in found.values():
+        kernels.setdefault((id(row.usage), row.kernel, row.launch, row.step, row.step_label), []).append(row)
+    return [row for members in kernels.values() for row in _of_kernel(members)]
+
+
+def _of_kernel(members: Sequence[Row]) -> list[Row]:
+    """The rows of a kernel: one for a precision and the part of it that is all of it, parts of a sum under their own roofs."""
+    by_id = {row.precision: row for row in members}
+    parents = {one.id: one.part_of for one in load_spec().precisions if one.id in by_id and not one.disjoint}
+    whole = {
+        parent
+        for part, parent in parents.items()
+        if parent in by_id and by_id[part].performance >= (1 - COMPLETE) * by_id[parent].performance
+    }
+    own = MIXED in by_id
+    return [
+        replace(row, fraction=row.performance / row.compute_roof) if own and row.precision != MIXED else row
+        for row in members
+        if row.precision not in whole
+    ]
 
 
 def _without_dots(usage: Usage) -> Row:
@@ -180,7 +202,7 @@ def _without_dots(usage: Usage) -> Row:
 
 
 def _ordered(found: Sequence[Row]) -> list[Row]:
-    """By what is to be gained, as `ranked`; steps of a sweep stay together, in their order, and precisions, their sum first."""
+    """By what could be saved, as `ranked`; steps of a sweep stay together, in their order, and precisions, their sum first."""
     groups: dict[object, list[Row]] = {}
     for row in found:
         groups.setdefault(_group(row), []).append(row)
@@ -194,7 +216,7 @@ def _ordered(found: Sequence[Row]) -> list[Row]:
 
 
 def _stakes(rows: Sequence[Row]) -> tuple[str, float, float]:
-    """GPU, seconds and seconds to be gained of some rows of a kernel, all its steps together."""
+    """GPU, seconds and seconds that could be saved of some rows of a kernel, all its steps together."""
     found = list({id(row.usage): row.usage for row in rows if row.usage}.values())
     if not found:
         return "", rows[0].seconds, math.nan

@@ -183,11 +183,12 @@ def _kernels_md(data: RooflineSummary) -> str:
     about, work = kernel_columns(data), work_columns(data)
     left = ["kernel", "step", *([work[0].header] if work else []), "launch", "verdict", "at its limit", "bound by", "busiest"]
     columns = [
-        replace(one, header=f"{escape(one.header)} [{intensity_unit(data)}]") if one.group
+        replace(one, header=f"{escape(one.header)} [{intensity_unit(data)}]") if one.header in data.level_labels
+        else replace(one, header="share of profiled launches") if one.header == "share"
         else replace(one, header="of mix roof") if one.header == "of mix"
         else one
         for one in (*about, *work)
     ]  # fmt: skip
-    first = [*left[:5], "gain", "could save"]
+    first = [*left[:5], "headroom", "to compute", "could save"]
     ordered = sorted(columns, key=lambda one: first.index(one.header) if one.header in first else len(first))
     return markdown(Table(tuple(replace(one, left=one.header in left) for one in ordered)))

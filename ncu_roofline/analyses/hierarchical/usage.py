@@ -11,7 +11,7 @@ from functools import lru_cache
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.facts import load_spec, load_units
-from ncu_roofline.facts.verdict import FAR, TENSOR_UNKNOWN, as_percent
+from ncu_roofline.facts.verdict import TENSOR_UNKNOWN, as_percent, as_times
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
 from ncu_roofline.texts import clean, listed
@@ -26,7 +26,8 @@ NAMED = 5
 
 _TEXTS = ("verdict", "reason", "busiest_unit", "limit", "kind")
 _NUMBERS = (
-    "speedup",
+    "headroom",
+    "headroom_compute",
     "recoverable",
     "busiest_fraction",
     "fraction_sm",
@@ -64,7 +65,8 @@ class Usage:
     notes: str
     verdict: str = ""
     reason: str = ""
-    speedup: float = math.nan
+    headroom: float = math.nan
+    headroom_compute: float = math.nan
     busiest_unit: str = ""
     busiest_fraction: float = math.nan
     bandwidths: dict[str, float] = field(default_factory=dict)
@@ -84,11 +86,6 @@ class Usage:
     def tensor_unknown(self) -> bool:
         """Whether tensor cores worked and nobody counted what."""
         return self.verdict == TENSOR_UNKNOWN
-
-    @property
-    def gain(self) -> str:
-        """By what the kernel could at most be faster, ``1.9x``; "" where unknown."""
-        return gain_text(self.speedup)
 
     @property
     def measured(self) -> bool:
@@ -124,11 +121,13 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
         label, launches, seconds, share, missing, notes = rest
         verdict, reason, unit, limit, kind = (clean(column[index]) for column in texts)
-        speedup, recoverable, busiest, sm, occupancy, theoretical, waves, fraction = (column[index] for column in numbers)
+        headroom, compute, recoverable, busiest, sm, occupancy, theoretical, waves, fraction = (
+            column[index] for column in numbers
+        )
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
         found[report, launch, kernel, step, device] = Usage(
             report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
-            clean(missing), notes, verdict, reason, speedup, unit, busiest,
+            clean(missing), notes, verdict, reason, headroom, compute, unit, busiest,
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
             occupancy, theoretical, waves,
             device=clean(device), kind=kind, limit=limit, limit_fraction=fraction, recoverable=recoverable,
@@ -159,7 +158,7 @@ def answers(frames: Frames, absent: Sequence[Usage]) -> bool:
 def per_kernel(found: Iterable[Usage]) -> list[Usage]:
     """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
 
-    Nothing is a mean: verdict, gain, and how full each unit was are of one launch, so that they go together.
+    Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
     """
     groups: dict[tuple[str, str, int], list[Usage]] = {}
     for one in found:
@@ -235,11 +234,9 @@ def _spoken_for(members: Sequence[Usage], others: bool) -> str:
     return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
 
 
-def gain_text(speedup: float) -> str:
-    """By what a kernel could at most be faster: 1.9x; "" where unknown."""
-    if not math.isfinite(speedup):
-        return ""
-    return f"{speedup:.1f}x" if speedup < 9.95 else f"{speedup:.0f}x" if speedup < FAR else f">{FAR:.0f}x"
+def times_text(headroom: float) -> str:
+    """A headroom: 1.9x; "" where unknown."""
+    return as_times(headroom) if math.isfinite(headroom) else ""
 
 
 def levels_of(found: Sequence[Usage]) -> list[str]:

@@ -207,6 +207,7 @@ FINDINGS = (
         "what the share is of: samples, traffic of global memory at L1, bytes asked of L1 (of local memory, too), "
         "shared wavefronts, work, instructions",
     ),
+    Column("cause", "str", "", "what it is in a few words, where `finding` does not say that"),
     Column("message", "str", "", "the finding in a sentence"),
     Column("advice", "str", "", "what to do, in a sentence"),
 )

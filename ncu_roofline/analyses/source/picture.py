@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.answer import limited
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.source.chart import chart_of
@@ -114,8 +113,8 @@ def _notes(hottest: _Hottest, launches: int, chart: Mapping[str, Any], loops: Se
 
 
 def _limit(launch: Launch | None) -> str:
-    """What limits the kernel: why dots may stand below their roof though nothing is to be gained."""
-    said = f"{limited(launch.usage)}." if launch and launch.usage and launch.usage.verdict else ""
+    """What limits the kernel: why dots may stand below their roof."""
+    said = f"{launch.usage.reason}." if launch and launch.usage and launch.usage.reason else ""
     return said[:1].upper() + said[1:]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ncu_roofline.analyses.hierarchical.answer import limited
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.hierarchical.usage import percent
@@ -135,7 +134,7 @@ def sentences(launch: Launch) -> list[str]:
     time = format_value(usage.seconds, "second", 3) if usage and usage.seconds > 0 else ""
     where = f"launch {launch.launch} of {clean(launch.report_name)}, {clean(launch.device)}"
     head = ", ".join(filter(None, (clean(launch.kernel), time, where)))
-    verdict = f"{limited(usage)}." if usage and usage.verdict else ""
+    verdict = f"{usage.reason}." if usage and usage.reason else ""
     return [head, *([f"{verdict[0].upper()}{verdict[1:]}"] if verdict else []), *_integer(launch), *_sources(launch)]
 
 

@@ -40,4 +40,11 @@ def findings(
 def _row(launch: Examined, one: Finding) -> dict[str, Any]:
     top = int(one.site.rows[0])
     at = {name: launch[name][top] for name in ("file", "line", "function", "offset", "loop")}
-    return at | {"finding": one.finding, "share": one.share, "of": one.of, "message": one.message, "advice": one.advice}
+    return at | {
+        "finding": one.finding,
+        "share": one.share,
+        "of": one.of,
+        "message": one.message,
+        "advice": one.advice,
+        "cause": one.cause,
+    }

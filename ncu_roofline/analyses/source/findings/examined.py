@@ -53,6 +53,8 @@ class Finding:
     of: str
     message: str
     advice: str
+    cause: str = ""
+    """What it is in a few words, where its kind does not say that."""
 
 
 @dataclass(frozen=True)

@@ -15,32 +15,37 @@ from ncu_roofline.facts.verdict import as_percent
 from ncu_roofline.texts import clean, shorten
 
 _LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
-# What a function does by its name, and what may be done about it; the first that fits.
+# What a function does by its name, in a few words as well, and what may be done about it; the first that fits.
 _KNOWN = (
     (
         re.compile(r"_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]"),
         "divides integers",
+        "integer divisions",
         "Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.",
     ),
     (
         re.compile(r"_div_(?:[a-z0-9]{1,8}_){0,4}f64"),
         "divides in FP64",
+        "FP64 divisions",
         "Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is "
         "accurate enough.",
     ),
     (
         re.compile(r"_div_(?:[a-z0-9]{1,8}_){0,4}f32"),
         "divides in FP32",
+        "FP32 divisions",
         "Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.",
     ),
     (
         re.compile(r"pow"),
         "raises to a power",
+        "powers",
         "Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.",
     ),
     (
         re.compile(r"trig_reduction"),
         "reduces large arguments of sine, cosine or tangent",
+        "large arguments of sine and cosine",
         "Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.",
     ),
 )
@@ -70,11 +75,11 @@ def called_library(launch: Examined, called: Sequence[Called]) -> Iterator[Findi
         if not shares or max(shares.values()) < FINDING_SHARE:
             continue
         of, share = next(iter(shares.items()))
-        does, advice = next(((does, advice) for known, does, advice in _KNOWN if known.search(one.name)), ("", _ADVICE))
+        does, cause, advice = next((about for known, *about in _KNOWN if known.search(one.name)), ("", "", _ADVICE))
         # The place of a finding is the line that calls.
         calls = np.where(np.isin(np.arange(launch.size), list(one.sites)), launch["executed"], 0.0)
         site = launch.site(np.array(one.sites, dtype=np.int64), calls)
         parts = " and ".join(f"{as_percent(value)} of {_OF[name]}" for name, value in shares.items())
         name = shorten(clean(one.name))
         message = f"{site.place}: calls {name}{f', which {does}' if does else ''}: {parts} are there."
-        yield Finding("called-library", site, share, of, message, advice)
+        yield Finding("called-library", site, share, of, message, advice, cause)

@@ -78,7 +78,8 @@ def hot_stalls(launch: Examined) -> Iterator[Finding]:
         stall, share = known[reason], site.amount / total
         waits = f"in {as_percent(share)} of the kernel's samples warps wait here {stall.waiting_for(unit)} ({reason})."
         message = " ".join(filter(None, (f"{site.place}: {waits}", holding(stall.cause, *shown))))
-        yield Finding("stall", site, share, "samples", message + (hits(launch) if stall.caches else ""), advice[reason])
+        message += hits(launch) if stall.caches else ""
+        yield Finding("stall", site, share, "samples", message, advice[reason], f"waiting warps ({reason})")
 
 
 def _circumstances(launch: Examined) -> tuple[set[str], dict[str, str]]:

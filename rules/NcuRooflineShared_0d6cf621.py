@@ -11,16 +11,16 @@ import NvRules
 
 # A way of counting: chips that it is for (first and last compute capability), counters with weights. clock is the unit at whose
 # clock peak is; fused what fused multiply-adds did, writes what was written; includes are ids of precisions that are counted in
-# as well.
-Way = namedtuple("Way", "ranges counters clock peak fused note includes writes")
-Way.__new__.__defaults__ = ((), (), '', (), ())
+# as well; lower: it counts a part only.
+Way = namedtuple("Way", "ranges counters clock peak fused note includes writes lower")
+Way.__new__.__defaults__ = ((), (), '', (), (), False)
 # A precision: roof is the id of its highest roof; ways of counting it are best first. adds: to the total; part_of which other
-# it is; pipes that are not its own, by first and last compute capability.
-Precision = namedtuple("Precision", "id label roof roof_label kind unit ways adds part_of pipes")
-Precision.__new__.__defaults__ = ('', ())
+# it is; pipes that are not its own, by first and last compute capability; on_request: it is mostly indices.
+Precision = namedtuple("Precision", "id label roof roof_label kind unit ways adds part_of pipes on_request")
+Precision.__new__.__defaults__ = ('', (), False)
 # A level of memory: whether it is one of the chain from the SMs to DRAM, ways of counting its bytes, best first, and the clock
 # that it follows.
-Level = namedtuple("Level", "id label chain ways domain")
+Level = namedtuple("Level", "id label short chain ways domain")
 # Boards that differ from others of their chip, by parts of their names: other peaks, and what they lack.
 Board = namedtuple("Board", "names peaks absent")
 # A compute capability: peaks per SM and cycle by roof, bandwidths by level (bytes per cycle, per what). slices of L2 are by
@@ -37,12 +37,15 @@ Measured.__new__.__defaults__ = ((),)
 Ceilings = namedtuple("Ceilings", "chip model provenance values launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
 # A hardware unit: the largest of its metrics (without suffix) says how full it was. kind is compute or memory, level the id of
-# the memory level it stands for or "". group: a sum over named units.
-Unit = namedtuple("Unit", "id label kind level metrics group")
+# the memory level it stands for or "". group: it holds named units. Where none of the metrics is there, each of parts gives
+# metrics that add up to its share; fewer of them a lower bound.
+Unit = namedtuple("Unit", "id label kind level metrics group parts")
 # A metric that gives bytes per second as percent of a level's bandwidth roof.
 Rate = namedtuple("Rate", "metric ranges level")
 # A number besides: the first of its metrics (full names) that is there, times scale; above most it is none.
 Gauge = namedtuple("Gauge", "id scale metrics most")
+# Metrics (without suffix) of chips on which the unit's percentage, times factor, is the share of what it can do.
+Scale = namedtuple("Scale", "metrics ranges factor")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -408,7 +411,7 @@ PRECISIONS = (
                 ),
                 clock='sm', peak=(('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),),
                 fused=(('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2),),
-                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)',
+                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower=True,
             ),
             Way(
                 ranges=(((10, 0), (10, 7)),),
@@ -418,7 +421,7 @@ PRECISIONS = (
                 ),
                 clock='sm', peak=(('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),),
                 fused=(('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),),
-                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)',
+                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower=True,
             ),
             Way(
                 ranges=(((10, 0), (10, 7)),),
@@ -428,7 +431,7 @@ PRECISIONS = (
                 ),
                 clock='sm', peak=(('sm__sass_thread_inst_executed_op_ffma_pred_on', 2),),
                 fused=(('smsp__sass_thread_inst_executed_op_ffma_pred_on', 2),),
-                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)',
+                note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower=True,
             ),
         ),
         adds=True,
@@ -471,7 +474,10 @@ PRECISIONS = (
         id='bf16', label='BF16', roof='bf16.fma', roof_label='BF16 FMA', kind='core', unit='flop', ways=(), adds=True,
         pipes=(((8, 6), (99, 9), 'fp32'),),
     ),
-    Precision(id='int32', label='INT32', roof='int32', roof_label='INT32', kind='core', unit='op', ways=(), adds=True),
+    Precision(
+        id='int32', label='INT32', roof='int32', roof_label='INT32', kind='core', unit='op', ways=(), adds=True,
+        on_request=True,
+    ),
     Precision(
         id='tensor.fp64', label='Tensor FP64', roof='tensor.fp64', roof_label='Tensor FP64', kind='tensor', unit='flop',
         ways=(
@@ -1457,7 +1463,7 @@ PRECISIONS = (
 # Innermost first.
 LEVELS = (
     Level(
-        id='l1', label='L1/TEX', chain=True,
+        id='l1', label='L1/TEX', short='L1', chain=True,
         ways=(
             Way(ranges=(((7, 0), (99, 9)),), counters=(('l1tex__t_bytes', 1),), clock='l1tex'),
             Way(ranges=(((7, 0), (99, 9)),), counters=(('l1tex__t_sectors', 32),), clock='l1tex', note='sectors x 32 B'),
@@ -1490,32 +1496,47 @@ LEVELS = (
                 ),
                 clock='l1tex',
                 note='lower bound: loads and stores of global and local memory, without atomics, textures and surfaces',
+                lower=True,
             ),
             Way(
                 ranges=(((7, 0), (99, 9)),),
                 counters=(
                     ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
                 ),
-                clock='l1tex', note='lower bound: loads and stores of global memory only',
+                clock='l1tex', note='lower bound: loads and stores of global memory only', lower=True,
             ),
             Way(
                 ranges=(((9, 0), (99, 9)),), counters=(('l1tex__lsu_writeback_active_mem_lgds', 128),), clock='l1tex',
                 peak=(('l1tex__lsu_writeback_active_mem_lgds', 128),),
-                note='loads only (return path), distributed shared memory included',
+                note='loads only (return path), distributed shared memory included', lower=True,
             ),
             Way(
                 ranges=(((7, 5), (8, 9)),), counters=(('l1tex__lsu_writeback_active_mem_lg', 128),), clock='l1tex',
-                peak=(('l1tex__lsu_writeback_active_mem_lg', 128),), note='loads only (return path)',
+                peak=(('l1tex__lsu_writeback_active_mem_lg', 128),), note='loads only (return path)', lower=True,
             ),
             Way(
                 ranges=(((7, 0), (7, 2)),), counters=(('l1tex__lsu_writeback_active', 128),), clock='l1tex',
                 peak=(('l1tex__lsu_writeback_active', 128),), note='loads only (return path), shared memory included',
+                lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (99, 9)),),
+                counters=(('l1tex__t_bytes_pipe_lsu_mem_global_op_ld', 1), ('l1tex__t_bytes_pipe_lsu_mem_global_op_st', 1)),
+                clock='l1tex', note='lower bound: loads and stores of global memory only', lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (99, 9)),), counters=(('l1tex__t_bytes_pipe_lsu_mem_global_op_ld', 1),), clock='l1tex',
+                note='lower bound: loads of global memory only', lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (99, 9)),), counters=(('l1tex__t_bytes_pipe_lsu_mem_global_op_st', 1),), clock='l1tex',
+                note='lower bound: stores of global memory only', lower=True,
             ),
         ),
         domain='sm',
     ),
     Level(
-        id='shared', label='Shared memory', chain=False,
+        id='shared', label='Shared memory', short='Shared', chain=False,
         ways=(
             Way(
                 ranges=(((7, 0), (7, 2)),),
@@ -1539,6 +1560,7 @@ LEVELS = (
                 ),
                 clock='l1tex',
                 note='lower bound: wavefronts x 128 B without loads of matrices (LDSM), which these counters leave out on Turing',
+                lower=True,
             ),
             Way(
                 ranges=(((8, 0), (8, 9)),),
@@ -1604,7 +1626,7 @@ LEVELS = (
             ),
             Way(
                 ranges=(((10, 0), (11, 0)),), counters=(('smsp__sass_data_bytes_mem_shared', 1),), clock='l1tex',
-                note='lower bound: bytes that the threads ask for, without bank conflicts and operands of tcgen05',
+                note='lower bound: bytes that the threads ask for, without bank conflicts and operands of tcgen05', lower=True,
             ),
             Way(
                 ranges=(((8, 0), (99, 9)),),
@@ -1615,6 +1637,7 @@ LEVELS = (
                 ),
                 clock='l1tex', peak=(('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),),
                 note='lower bound: wavefronts x 128 B without asynchronous copies and operands that tensor cores read',
+                lower=True,
             ),
             Way(
                 ranges=(((7, 0), (7, 2)),), counters=(('l1tex__data_pipe_lsu_wavefronts_mem_shared', 128),), clock='l1tex',
@@ -1629,7 +1652,7 @@ LEVELS = (
         domain='sm',
     ),
     Level(
-        id='l2', label='L2', chain=True,
+        id='l2', label='L2', short='L2', chain=True,
         ways=(
             Way(
                 ranges=(((7, 0), (99, 9)),), counters=(('lts__t_sectors_srcunit_tex', 32),), clock='lts',
@@ -1676,17 +1699,21 @@ LEVELS = (
             ),
             Way(
                 ranges=(((7, 0), (99, 9)),), counters=(('lts__lts2xbar_cycles_active', 32),), clock='lts',
-                peak=(('lts__lts2xbar_cycles_active', 32),), note='loads only (return path)',
+                peak=(('lts__lts2xbar_cycles_active', 32),), note='loads only (return path)', lower=True,
             ),
             Way(
                 ranges=(((7, 0), (99, 9)),), counters=(('l1tex__m_xbar2l1tex_read_bytes', 1),), clock='lts',
-                note='loads only (return path)',
+                note='loads only (return path)', lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (99, 9)),), counters=(('lts__t_sectors_srcunit_tex_op_read', 32),), clock='lts',
+                peak=(('lts__t_sectors_srcunit_tex', 32),), note='lower bound: reads of the SMs x 32 B', lower=True,
             ),
         ),
         domain='l2',
     ),
     Level(
-        id='dram', label='DRAM', chain=True,
+        id='dram', label='DRAM', short='DRAM', chain=True,
         ways=(
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
@@ -1717,24 +1744,47 @@ LEVELS = (
                 counters=(('dram__sectors', 32),), clock='dram', peak=(('dram__bytes', 1),), note='sectors x 32 B',
             ),
             Way(
+                ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), counters=(('dram__bytes_read', 1),),
+                clock='dram', peak=(('dram__bytes', 1),), note='lower bound: reads only', lower=True,
+            ),
+            Way(
+                ranges=(((10, 7), (10, 7)), ((12, 0), (12, 0))), counters=(('dram__bytes_op_read', 1),), clock='dram',
+                peak=(('dram__bytes', 1),), note='lower bound: reads only', lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), counters=(('dram__bytes_write', 1),),
+                clock='dram', peak=(('dram__bytes', 1),), note='lower bound: writes only', lower=True,
+            ),
+            Way(
+                ranges=(((10, 7), (10, 7)), ((12, 0), (12, 0))), counters=(('dram__bytes_op_write', 1),), clock='dram',
+                peak=(('dram__bytes', 1),), note='lower bound: writes only', lower=True,
+            ),
+            Way(
+                ranges=(((7, 0), (7, 0)), ((7, 5), (7, 5)), ((8, 6), (8, 6)), ((8, 9), (8, 9))),
+                counters=(('lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss', 32),), clock='dram',
+                peak=(('dram__bytes', 1),), note='lower bound: reads of the SMs that miss L2 x 32 B', lower=True,
+            ),
+            Way(
                 ranges=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((12, 1), (12, 1))),
                 counters=(('lts__d_sectors_fill_device', 32), ('lts__d_sectors_fill_sysmem', 32)), clock='',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted',
+                lower=True,
             ),
             Way(
                 ranges=(((11, 0), (11, 0)),), counters=(('lts__d_sectors_fill_sysmem', 32),), clock='',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted',
+                lower=True,
             ),
             Way(
                 ranges=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((11, 0), (11, 0)), ((12, 1), (12, 1))),
                 counters=(('lts__t_sectors_lookup_miss', 32),), clock='',
-                note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits',
+                note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', lower=True,
             ),
         ),
         domain='memory',
     ),
     Level(
-        id='system', label='System memory', chain=False,
+        id='system', label='System memory', short='System', chain=False,
         ways=(
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))),
@@ -1772,17 +1822,17 @@ LEVELS = (
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))),
                 counters=(('lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss', 32),), clock='',
-                note='lower bound: L2 misses of SM accesses to system memory x 32 B, most stores are not counted',
+                note='lower bound: L2 misses of SM accesses to system memory x 32 B, most stores are not counted', lower=True,
             ),
             Way(
                 ranges=(((10, 0), (10, 7)), ((12, 0), (12, 0))),
                 counters=(('syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss', 32),), clock='',
-                note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted',
+                note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', lower=True,
             ),
             Way(
                 ranges=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))),
                 counters=(('lts__t_sectors_aperture_sysmem_lookup_miss', 32),), clock='',
-                note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted',
+                note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', lower=True,
             ),
         ),
         domain='link',
@@ -1794,6 +1844,7 @@ NO_CEILINGS = Ceilings()
 SM_DOMAIN = ('sm', 'smsp', 'l1tex', 'gpc')  # one clock
 # Below this many seconds the duration is launching as much as running, and cycles over duration is no clock.
 SHORT_LAUNCH = 2e-05
+TELLING = 0.01  # a smaller share of a peak has few digits
 LEAST_CLOCK = 1000000.0  # Hz; less is no clock of a GPU
 # The number of L2 slices is a counter's sum over its average.
 SLICE_COUNTERS = (
@@ -1805,92 +1856,89 @@ MIXED_SHARE = 0.01  # below this share of the work a second precision is noise
 COMPLETE = 0.01  # instruction families that make up less or more of the total than this were not all counted
 GUESSED_SLICES = " L2 slices by device attributes, which on some GPUs count more than there are."
 MOST = 1.5  # a larger share of a peak is none: counters of several passes that don't fit together, or overflow
-# Activity of the tensor pipe: the first of the former that is there, else the largest of the latter.
-TENSOR_ACTIVITY = (
-    (
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-    ),
-    (
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_hmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_imma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_dmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_dmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_active',
-        'sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_elapsed',
-        'sm__inst_executed_pipe_tensor_op_gmma.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_hmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_imma_cycles_active.sum.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_active',
-        'sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_elapsed',
-        'sm__pipe_tensor_op_dmma_cycles_active.sum.pct_of_peak_sustained_elapsed',
+# How metrics are called that give in percent the share of a unit's peak, the latter over the cycles in which its SM was active; how metrics
+# of units in the SMs begin; cycles in which SMs were active, and of which of all cycles these are a part; percentages to be scaled.
+SHARES, SHARES_ACTIVE, IN_SM = ('.avg.pct_of_peak_sustained_elapsed', '.sum.pct_of_peak_sustained_elapsed'), ('.avg.pct_of_peak_sustained_active', '.sum.pct_of_peak_sustained_active'), ('sm__', 'smsp__', 'l1tex__', 'idc__')
+ACTIVE, ELAPSED = 'sm__cycles_active', (
+    'sm__cycles_elapsed.max', 'sm__cycles_elapsed.avg', 'gpc__cycles_elapsed.max', 'gpc__cycles_elapsed.avg',
+)
+SCALES = (
+    Scale(
+        metrics=(
+            'l1tex__data_pipe_lsu_wavefronts', 'l1tex__data_pipe_lsu_wavefronts_mem_shared', 'l1tex__lsu_writeback_active',
+            'l1tex__m_l1tex2xbar_req_cycles_active',
+        ),
+        ranges=(((7, 5), (7, 5)),), factor=2.0,
     ),
 )
+# Activity of the tensor pipe: the largest of the first row whose first metric is there, else of the parts.
+TENSOR_WHOLE, TENSOR_PARTS = (
+    ('sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active', 'sm__pipe_tensor_op_dmma_cycles_active'),
+    ('sm__pipe_tensor_cycles_active',), ('sm__inst_executed_pipe_tensor',),
+), (
+    'sm__inst_executed_pipe_tensor_op_hmma', 'sm__inst_executed_pipe_tensor_op_imma', 'sm__inst_executed_pipe_tensor_op_dmma',
+    'sm__inst_executed_pipe_tensor_op_gmma', 'sm__pipe_tensor_op_hmma_cycles_active', 'sm__pipe_tensor_op_imma_cycles_active',
+    'sm__pipe_tensor_op_dmma_cycles_active',
+)
+# A share of a peak, whether it is a lower bound, and whether it is of active cycles, of an unknown share of all.
+Share = namedtuple("Share", "value lower of_active")
 
 
 # Functions of ncu-roofline, as they stand there.
 # From this share of a limit on a kernel is bound by it; below, latency keeps it.  Nsight Compute draws the line there, too.
 REACHED = 0.6
-# A kernel can't be above a roof: from here on the counters of several passes don't fit together.
-ABOVE = 1.02
+# A kernel can't be above a roof: from here on the counters of several passes don't fit together, and from the second share on
+# they don't belong together, so that nothing is judged by them.
+ABOVE, BEYOND = 1.02, 1.2
 # Where a roof is nearly as full as the busiest unit, it is the same thing seen twice, and the roof has the better name.
 SAME = 0.9
 # Below this share of cycles the tensor pipe counts as idle: GA100 and GH100 run a few plain FP16 and move instructions on it.
 TENSOR_ACTIVE = 0.01
-# A speed-up below this is none.
-LITTLE = 1.05
-# Above this one a number tells no more.
-FAR = 100.0
-# Below these, occupancy, warps ready to issue and waves of blocks are told as what keeps a kernel from its limits.
-LOW_OCCUPANCY, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE = 0.5, 1.0, 1.0, 0.1
-# A possible occupancy from here on keeps nothing back.
-NEARLY_ALL = 0.995
-
+# Below these, occupancy, eligible warps, waves of blocks and active SMs are told as what keeps a kernel from its limits;
+# achieved occupancy is low where it is this share of the theoretical one or less.
+LOW_OCCUPANCY, OF_THEORETICAL, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE, IDLE = 0.5, 0.8, 1.0, 1.0, 0.1, 0.05
+# Of a unit's use less is no waste to be named; of another unit's use than that of the one that is full; of lanes.
+WASTE, WASTE_ELSEWHERE, WASTE_OF_LANES = 0.1, 0.3, 0.25
+# Two numbers of headroom that differ less are one.
+SAME_HEADROOM = 1.02
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 MIX_TOLD = 1.05
 
 LATENCY = "latency"
 TENSOR_UNKNOWN = "tensor work unknown"
 UNKNOWN = "unknown"
+TOO_SHORT = "too short to judge"
 
-Limit = namedtuple("Limit", "kind id label fraction roof detail")
-"""Something that can be full: ``kind`` memory or compute, ``fraction`` how full (None or NaN unknown), ``roof`` whether it is a
-roof of the chart (else the busy share of a hardware unit), ``detail`` what the fraction is of, if not of the roof itself."""
+# Something that can be full: ``kind`` memory or compute, ``fraction`` how full (None or NaN unknown), ``roof`` whether it is a
+# roof of the chart (else the busy share of a hardware unit), ``detail`` what the fraction is of, if not of the roof itself,
+# ``lower`` whether the fraction is a lower bound.
+Limit = namedtuple("Limit", "kind id label fraction roof detail lower")
 
-State = namedtuple("State", "tensor_active occupancy occupancy_possible eligible waves launch_share")
-"""What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and
-possible occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the time."""
+# What else was measured, each None or NaN where not: share of cycles in which the tensor pipe was active, achieved and
+# theoretical occupancy (ratios), eligible warps per scheduler and cycle, waves of blocks, launch overhead as a share of the
+# time, and the share of the cycles in which the SMs were active: the mean, the least and the most of them.
+State = namedtuple("State", "tensor_active occupancy theoretical eligible waves launching active least_active most_active")
 
-Verdict = namedtuple("Verdict", "text limit fraction speedup reason")
-"""``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN or UNKNOWN; ``limit`` the id of the nearest known
-limit, "" if none; ``fraction`` how full it is and ``speedup`` by what the kernel could at most be faster before something is
-full (both NaN where unknown); ``reason`` one sentence."""
+# What the arithmetic of a kernel needs: ``headroom``, by which its time exceeds that of its work at the compute roofs,
+# ``label`` of the roof that needs most of it, and by level id the (intensity, ridge point, unit) there.
+Arithmetic = namedtuple("Arithmetic", "headroom label ridges")
+NO_ARITHMETIC = Arithmetic(math.nan, "", {})
+
+# A part of what fills a unit that the work does not need: ``share`` of the use of those limits whose ids are in ``units`` (None
+# where that can't be worked out), and what it is.
+Waste = namedtuple("Waste", "cause share units text")
+
+# All that is known of a kernel.  ``amounts`` gives, when called, by name the counts that prove waste; ``unseen`` are labels of
+# what was not looked at, ``partly`` of what was counted in part only; with ``tensor_unknown`` its tensor operations were not
+# counted; ``roofless`` names work that it does without a known roof; ``why`` says what is missing where nothing is known to
+# limit it; ``short`` are the seconds of launches too short, else None.
+Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_unknown roofless why short")
+
+# ``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN, TOO_SHORT or UNKNOWN; ``limit`` the id of the nearest
+# known limit, "" if none; ``fraction`` how full it is.  ``headroom`` is by what the kernel could be faster at its present
+# traffic and instructions, ``without_waste`` if its ``waste`` were not, ``headroom_compute`` to the compute roofs of its work
+# (NaN where unknown); ``reason`` says it in one sentence.
+Verdict = namedtuple("Verdict", "text limit fraction headroom headroom_compute without_waste waste reason")
 
 NO_TIME = "its run time is not known, so no rate is"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
@@ -1898,7 +1946,14 @@ ALL_IDLE = "every unit that was looked at was idle"
 NO_ROOFS = "no roof of its GPU is known"
 NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
 
-NOTHING_KNOWN = State(None, None, None, None, None, None)
+PEAK_OF_ACTIVE = "peak in the cycles in which its SM was active"
+MISFIT = "clock or cache state differed between the passes, or the counters don't match"
+# Limits that are sums over others, and those of the way through L1, by their ids.
+GROUPS = ("sm", "memory", "sm-memory")
+L1_UNITS, PIPES, MEMORIES = ("l1", "l1-l2"), ("l1", "shared"), ("l1", "shared", "l2", "dram", "system")
+# Without the traffic of these, by their labels, nobody can tell a headroom; without others, or a roof, it is one limit less.
+OUTER = ("L2", "DRAM")
+ROOF_OF = "the roof of "
 
 
 def is_known(value):
@@ -1911,11 +1966,22 @@ def as_percent(share):
     return ("{:.0f} %" if 0.0995 <= share < 100 else "{:.2g} %").format(100 * share)
 
 
-def of_mix(slower, peak = "FMA peak"):
-    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it."""
+def as_times(ratio):
+    """A headroom for people: 1.02x, 1.4x, 39x, 2,400x."""
+    if ratio < 1.095:
+        return "{:.2f}x".format(ratio)
+    return "{:.1f}x".format(ratio) if ratio < 9.95 else "{:,.0f}x".format(float("{:.2g}".format(ratio)))
+
+
+def of_mix(slower, instructions = False):
+    """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
+
+    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit.
+    """
     if not slower > MIX_TOLD:
         return ""
-    return "of what its mix of instructions can reach, which is {:.0f} % of the {}".format(100 / slower, peak)
+    mix, peak = ("instruction-mix", "the issue limit") if instructions else ("FMA-mix", "peak")
+    return "its {} ceiling ({:.0f} % of {})".format(mix, 100 / slower, peak)
 
 
 def nearest_limit(limits):
@@ -1928,91 +1994,114 @@ def nearest_limit(limits):
     return max(roofs, key=lambda limit: limit.fraction) if roofs else fullest
 
 
-def judge(
-    limits,
-    state = NOTHING_KNOWN,
-    tensor_unknown = False,
-    roofless = "",
-    why = NOTHING_COLLECTED,
-):
-    """The verdict on a kernel from all that can be full.
-
-    With ``tensor_unknown`` its tensor operations were not counted; ``roofless`` names work that it does without a known roof;
-    ``why`` says what is missing where nothing is known to limit it.
-    """
-    nearest = nearest_limit(limits)
-    if roofless and not tensor_unknown and (nearest is None or nearest.fraction < REACHED):
-        text = "no roof is known for its {} work".format(roofless)
-        if nearest is None:
-            return Verdict(UNKNOWN, "", math.nan, math.nan, text)
-        text = "{}; {}".format(text, _at(nearest, "the nearest known limit is "))
-        return Verdict(UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
+def judge(case):
+    """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
+    nearest = nearest_limit(case.limits)
+    if case.short is not None:
+        text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
+        limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
+        text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
+        return Verdict(TOO_SHORT, limit, share, math.nan, math.nan, math.nan, "", text)
     if nearest is None:
-        return _without_limits(state, tensor_unknown, why)
-    fullest = max([limit for limit in limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
-    speedup = _speedup(fullest, state)
-    if tensor_unknown:
-        text = "{}; {}".format(_tensor(state), _at(nearest, "the nearest known limit is "))
-        return Verdict(TENSOR_UNKNOWN, nearest.id, nearest.fraction, math.nan, text)
-    if nearest.fraction > ABOVE:
-        reason = "{}, which can't be: clock or cache state differed between the passes, or the counters don't match".format(
-            _at(nearest)
-        )
-        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, reason)
-    if nearest.fraction >= REACHED:
-        beside = _beside(nearest, fullest) if speedup >= LITTLE else ""
-        return Verdict(_bound(nearest), nearest.id, nearest.fraction, speedup, _at(nearest) + beside + _at_most(speedup))
-    causes = keeping_back(state)
+        return _unknown(nearest, case, _tensor(case.state) if case.tensor_unknown else _nothing(case))
+    fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
+    if fullest.fraction > BEYOND:
+        return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
+    full = nearest.fraction >= REACHED
+    active = case.state.tensor_active
+    if case.tensor_unknown and not (full and is_known(active) and active < nearest.fraction):
+        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(_tensor(case.state), _named(nearest)))
+    if case.roofless and not full:
+        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, _named(nearest))
+        return _unknown(nearest, case, text)
+    if (case.unseen or case.partly) and not full:
+        return _unknown(nearest, case, "nearest known is {}; {}".format(_named(nearest), _not_seen(case)))
+    return _bound(nearest, fullest, case) if full else _latency(nearest, fullest, case)
+
+
+def _bound(nearest, fullest, case):
+    """Of a kernel that something is full for."""
+    waste = wasted(nearest, case.amounts())
+    headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case.state)
+    without = math.nan
+    if waste is not None and waste.share is not None and not case.unseen:
+        parts = [limit for limit in case.limits if is_known(limit.fraction) and limit.id not in GROUPS]
+        less = [part._replace(fraction=part.fraction * (1 - waste.share * (part.id in waste.units))) for part in parts]
+        without = _headroom(less, case.state)
+    name = "{}-bound" if nearest.roof or nearest.id in MEMORIES else "bound by its {}"
+    text = name.format(nearest.label) + _full(nearest)
+    text += "; {}".format(_named(fullest)) if fullest.fraction > MIX_TOLD * nearest.fraction else ""
+    text += ", which can't be: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
+    text += "; {}".format(waste.text) if waste is not None else ""
+    at = "at its present {}".format("traffic" if nearest.kind == "memory" else "instructions")
+    cause = waste.cause if waste is not None else ""
+    return _verdict("{}: {}".format(nearest.kind, nearest.label), nearest, case, (headroom, without), (text, at, cause))
+
+
+def _latency(nearest, fullest, case):
+    """Of a kernel that nothing is full for."""
+    causes = keeping_back(case.state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
-    reason = "nothing is full: {}{}; {}{}".format(
-        _at(nearest, "nearest is "), _beside(nearest, fullest), why, _at_most(speedup)
-    )
-    return Verdict(LATENCY, nearest.id, nearest.fraction, speedup, reason)
+    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
+    headroom = _headroom([fullest], case.state)
+    return _verdict(LATENCY, nearest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
 
 
-def _beside(nearest, fullest):
-    """What is fuller than the roof that is named, and says by what the kernel could be faster."""
-    return " ({})".format(_at(fullest)) if fullest.fraction > LITTLE * nearest.fraction else ""
+def _verdict(name, nearest, case, headrooms, words):
+    """The verdict with its headrooms in words."""
+    (headroom, without), (text, at, cause) = headrooms, words
+    arithmetic = NO_ARITHMETIC if case.tensor_unknown or case.roofless else case.arithmetic
+    compute = arithmetic.headroom
+    same = nearest.roof and nearest.label == arithmetic.label and compute <= SAME_HEADROOM * headroom
+    place = arithmetic.ridges.get(nearest.id) if nearest.kind == "memory" else None
+    numbers = []
+    in_part = case.unseen or case.partly
+    if is_known(headroom):
+        numbers.append("{}{} {}".format(as_times(headroom), " or less" if in_part or nearest.lower else "", at))
+    if in_part:
+        numbers.append("{}{}".format(_not_seen(case), "" if numbers else ", so that its headroom is not known"))
+    if is_known(without):
+        numbers.append("{} without that".format(as_times(without)))
+    if is_known(compute) and not same:
+        there = " ({:.3g} of {:.3g} {})".format(*place) if place else ""
+        numbers.append("{} to the {} roof{}".format(as_times(compute), arithmetic.label, there))
+    reason = "{}: {}".format(text, ", ".join(numbers)) if numbers else text
+    return Verdict(name, nearest.id, nearest.fraction, headroom, compute, without, cause, reason)
 
 
-def keeping_back(state):
-    """What keeps a kernel from its limits, as far as it was measured."""
-    causes = []
-    if is_known(state.launch_share) and state.launch_share >= LAUNCH_SHARE:
-        long = "launching it takes longer than it runs"
-        causes.append(long if state.launch_share > 1 else "launching is {} of its time".format(as_percent(state.launch_share)))
-    if is_known(state.waves) and state.waves < FEW_WAVES:
-        causes.append("its grid is {} of the blocks that fit at once".format(as_percent(state.waves)))
-    if is_known(state.occupancy):
-        occupancy, possible = state.occupancy, ""
-        if is_known(state.occupancy_possible):
-            occupancy = min(occupancy, state.occupancy_possible)  # an average over active cycles may be a little above
-            possible = " of {} possible".format(as_percent(state.occupancy_possible))
-        low = "low " if occupancy < LOW_OCCUPANCY else ""
-        causes.append("{}occupancy {}{}".format(low, as_percent(occupancy), possible))
-    elif is_known(state.occupancy_possible) and state.occupancy_possible < NEARLY_ALL:
-        causes.append("occupancy at most {}".format(as_percent(state.occupancy_possible)))
-    if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
-        causes.append("{:.2g} warps ready to issue per scheduler and cycle".format(state.eligible))
-    return causes
+def _unknown(nearest, case, why):
+    """Without a verdict, whatever is nearest."""
+    limit, fraction = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
+    text = TENSOR_UNKNOWN if case.tensor_unknown else UNKNOWN
+    return Verdict(text, limit, fraction, math.nan, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
-def _without_limits(state, tensor_unknown, why):
-    if tensor_unknown:
-        return Verdict(TENSOR_UNKNOWN, "", math.nan, math.nan, _tensor(state))
-    causes = keeping_back(state)
-    known = "; known is: {}".format(", ".join(causes)) if causes else ""
-    return Verdict(UNKNOWN, "", math.nan, math.nan, why + known)
+def _nothing(case):
+    """Why nothing is known to limit a kernel, and what is known of it."""
+    if case.roofless:
+        return "no roof is known for its {} work".format(case.roofless)
+    causes = keeping_back(case.state)
+    return "{}; known is: {}".format(case.why, ", ".join(causes)) if causes else str(case.why)
 
 
-def _speedup(fullest, state):
-    """By what the kernel could be faster before something is full, or nothing but the launch is left."""
-    shares = [fullest.fraction] + ([state.launch_share] if is_known(state.launch_share) else [])
+def _not_seen(case):
+    """What nobody looked at, and what was counted in part."""
+    said = []
+    if case.unseen:
+        said.append("{} {} not collected".format(_listed(case.unseen), "were" if len(case.unseen) > 1 else "was"))
+    if case.partly:
+        said.append("of {} only a part was counted".format(_listed(case.partly)))
+    return ", ".join(said)
+
+
+def _listed(words):
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
+
+
+def _headroom(limits, state):
+    """By what a kernel could be faster before something is full, or nothing but the launch is left."""
+    shares = [limit.fraction for limit in limits] + ([state.launching] if is_known(state.launching) else [])
     return float(max(1.0, 1.0 / max(shares)))
-
-
-def _bound(nearest):
-    return "{}: {}".format(nearest.kind, nearest.label)
 
 
 def _tensor(state):
@@ -2020,19 +2109,91 @@ def _tensor(state):
     return "the tensor pipe was active{} but its operations were not collected".format(busy)
 
 
-def _at(nearest, before = ""):
-    share = as_percent(nearest.fraction)
-    if nearest.roof:
-        return "{}{} at {} {}".format(before, nearest.label, share, nearest.detail or "of its roof")
-    return "{}{}, {} busy".format(before, nearest.label, share)
+def _named(limit):
+    """DRAM at 75 % of its roof; ALU pipe at 40 % of peak; L2, at least 20 % of its roof."""
+    return str(limit.label) + _full(limit)
 
 
-def _at_most(speedup):
-    if speedup < LITTLE:
-        return "; nothing to gain short of doing less"
-    if speedup > FAR:
-        return "; over {:.0f}x away from any limit".format(FAR)
-    return ("; at most {:.1f}x faster" if speedup < 10 else "; at most {:.0f}x faster").format(speedup)
+def _full(limit):
+    share, of = as_percent(limit.fraction), limit.detail or ("its roof" if limit.roof else "peak")
+    return "{} {} of {}".format(", at least" if limit.lower else " at", share, of)
+
+
+def wasted(limit, amounts):
+    """The largest part of a full unit's use that counts prove to be waste; None if none is.
+
+    ``amounts``, as far as known: bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and
+    the ideal; shares of the data pipe (data_pipe), of its banks (bank_reads, bank_writes) and of the way back (writeback);
+    conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
+    """
+
+    def share(part, whole):
+        found = part / whole if is_known(part) and is_known(whole) and whole > 0 else 0.0  # type: ignore[operator]
+        return min(found, 1.0) if found <= ABOVE else 0.0  # a part of more than all is of another pass
+
+    def known(*names):
+        return [amounts[name] for name in names if is_known(amounts.get(name))]
+
+    found = []
+    if limit.kind == "memory" and limit.id != "shared":
+        local = share(sum(known("local_loads", "local_stores")), amounts.get("l1"))
+        text = "{} of its L1 traffic is local memory (spilled registers, arrays indexed at run time)"
+        found.append(Waste("local memory", local, L1_UNITS, text.format(as_percent(local))))
+        excess = share(amounts.get("requested"), amounts.get("l1")) - share(amounts.get("ideal"), amounts.get("l1"))
+        excess = excess if is_known(amounts.get("ideal")) else 0.0
+        text = "{} of the sectors that it asks of L1 are more than their bytes need"
+        found.append(Waste("excess sectors", excess, ("l1",), text.format(as_percent(excess))))
+    if limit.id in PIPES and not limit.roof:
+        useful = known("writeback", "bank_reads", "bank_writes")
+        replays = 1 - share(max(useful), amounts.get("data_pipe")) if useful and known("data_pipe") else 0.0
+        text = "{} of what its data pipe does are replays (bank conflicts, scattered addresses)"
+        found.append(Waste("replays", replays, PIPES, text.format(as_percent(replays))))
+    if limit.id in PIPES:
+        conflicts = share(amounts.get("conflicts"), amounts.get("shared"))
+        text = "{} of its passes through shared memory are bank conflicts"
+        found.append(Waste("bank conflicts", conflicts, ("shared",), text.format(as_percent(conflicts))))
+    for lanes in known("lanes") if limit.kind == "compute" and not limit.roof else []:
+        lost = 1 - lanes if 1 - lanes >= WASTE_OF_LANES else 0.0
+        found.append(Waste("inactive lanes", lost, (limit.id,), "{:.2g} of 32 lanes are active".format(32 * lanes)))
+    found = [waste for waste in found if waste.share >= (WASTE if limit.id in waste.units else WASTE_ELSEWHERE)]
+    worst = max(found, key=lambda waste: waste.share) if found else None
+    return worst._replace(share=None) if worst is not None and limit.id not in worst.units else worst
+
+
+def keeping_back(state):
+    """What keeps a kernel from its limits, as far as it was measured: what explains most of it first, eligible warps last."""
+    causes = []
+    if is_known(state.launching) and state.launching >= LAUNCH_SHARE:
+        long = "launching it takes longer than it runs"
+        text = long if state.launching > 1 else "launching is {} of its time".format(as_percent(state.launching))
+        causes.append((1 / max(1 - state.launching, 0.01), text))
+    if is_known(state.active) and state.active < 1 - IDLE:
+        about = []
+        if is_known(state.least_active) and is_known(state.most_active):
+            about.append("{} to {} by SM".format(*[as_percent(1 - one) for one in (state.most_active, state.least_active)]))
+        if is_known(state.waves) and state.waves >= FEW_WAVES:
+            about.append("{:.3g} waves".format(state.waves))
+        text = "SMs are idle in {} of the cycles".format(as_percent(1 - state.active))
+        text += " ({})".format("; ".join(about)) if about else ""
+        causes.append((1 / max(state.active, 0.01), text))
+    if is_known(state.waves) and 0 < state.waves < FEW_WAVES:
+        causes.append((1 / state.waves, "{:.2g} waves of blocks".format(state.waves)))
+    if is_known(state.occupancy):
+        low, theoretical, gap = "", "", 1.0
+        if is_known(state.theoretical):
+            gap = state.theoretical / max(state.occupancy, 0.001)
+            theoretical = " (theoretical {})".format(as_percent(state.theoretical))
+            low = "low " if state.occupancy < OF_THEORETICAL * state.theoretical else ""
+        # An average over active cycles may be a little above what is possible.
+        achieved = min(state.occupancy, state.theoretical) if theoretical else state.occupancy
+        text = "achieved occupancy {}{}".format(as_percent(achieved), theoretical)
+        causes.append((gap, (low if achieved < LOW_OCCUPANCY else "") + text))
+    elif is_known(state.theoretical) and state.theoretical < 1:
+        causes.append((1.0, "theoretical occupancy {}".format(as_percent(state.theoretical))))
+    texts = [text for _, text in sorted(causes, key=lambda cause: -cause[0])]
+    if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
+        texts.append("{:.2g} eligible warps per scheduler and cycle".format(state.eligible))
+    return texts
 
 
 # A measured roof above this share of theory at the same clock was not measured right: clocks swing by less during one.
@@ -2301,7 +2462,7 @@ class Kernel(object):
         for way in self.ways(precision):
             total, metrics = self.count(way.counters)
             if total is not None:
-                return Counted(total, metrics, way.note, way.includes, self.count(way.fused)[0])
+                return Counted(total, metrics, way.note, way.includes, self.count(way.fused)[0], None, way.lower)
         return None
 
     @once
@@ -2333,7 +2494,7 @@ class Kernel(object):
         for way in self.ways(level):
             total, metrics = self.count(way.counters)
             if total is not None:
-                return Counted(total, metrics, way.note)
+                return Counted(total, metrics, way.note, lower=way.lower)
         return None
 
     @once
@@ -2341,7 +2502,7 @@ class Kernel(object):
         """The share of a level's bytes that were written, None where not collected."""
         written = first(*[self.count(way.writes)[0] for way in self.ways(level)])
         moved = self.traffic(level)
-        return ratio(written, moved.total if moved is not None else None)
+        return ratio(written, moved.total if moved is not None and not moved.lower else None)
 
     def slower(self, level):
         """What the clock of a level is of that of a measurement: where the latter can't be scaled, of the maximum."""
@@ -2353,7 +2514,7 @@ class Kernel(object):
     @once
     def bandwidth_roof(self, level):
         """Bytes per second of a level, from the counters that its traffic is of."""
-        sheet = self.sheet(level.id)
+        sheet = self.sheet(level)
         peaks = []
         for way in self.ways(level):
             peak = self.peak(way.peak, way.clock) if way.peak else None
@@ -2363,14 +2524,21 @@ class Kernel(object):
         return first(*(peaks + [sheet]))
 
     def sheet(self, level):
-        per_cycle, per = self.facts.bandwidths.get(level, (None, "sm"))
+        per_cycle, per = self.facts.bandwidths.get(level.id, (None, "sm"))
         if per == "sm":
             return self.per_sm(per_cycle)
         if per == "slice":
             return times(times(per_cycle, self.slices), self.clock("lts"))
-        highest = self.max_clock("max_mem_frequency_khz")
-        bus = self.value("device__attribute_global_memory_bus_width")
-        return first(*[positive(times(times(per_cycle, clock), bus)) for clock in (self.own_clock("dram"), highest)])
+        bus = times(per_cycle, self.value("device__attribute_global_memory_bus_width"))
+        recorded, highest = [times(clock, bus) for clock in (self.own_clock("dram"), self.max_clock("max_mem_frequency_khz"))]
+        return first(positive(recorded), self.peak_reached(level), positive(highest))
+
+    def peak_reached(self, level):
+        """Bytes per second by the share of the peak that they were; not of short launches, nor of next to nothing."""
+        traffic, share = self.traffic(level), rate_share(self, level)
+        if traffic is None or traffic.lower or share is None or share < TELLING or not (self.seconds and self.seconds >= SHORT_LAUNCH):
+            return None
+        return positive(traffic.total / self.seconds / share)
 
     def ceilings(self):
         """What was measured on this model of GPU, if anything."""
@@ -2381,12 +2549,12 @@ class Kernel(object):
 class Counted(object):
     """A total, the metrics that gave it, what to know of it, precisions that it includes, the part that FMAs did or None.
 
-    ``slots`` is the work that would take as long at the peak, None where ``fused`` says it.
+    ``slots`` is the work that would take as long at the peak, None where ``fused`` says it; ``lower``: it is a lower bound.
     """
 
-    def __init__(self, total, metrics, note, includes=(), fused=None, slots=None):
+    def __init__(self, total, metrics, note, includes=(), fused=None, slots=None, lower=False):
         self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
-        self.slots = slots
+        self.slots, self.lower = slots, lower
 
 
 def first(*values):
@@ -2661,45 +2829,86 @@ def as_share(percentage):
 
 
 @once
-def tensor_active(kernel):
+def active_cycles(kernel, how):
+    """Share of the elapsed cycles in which SMs were active: "avg" over them, "min" or "max"."""
+    elapsed = first(*([positive(kernel.value(name)) for name in ELAPSED] + [times(kernel.clock_profiled, kernel.seconds)]))
+    share = ratio(kernel.value(ACTIVE + "." + how), elapsed)
+    return min(share, 1.0) if share is not None and 0 <= share <= ABOVE else None
+
+
+def scaled(kernel, metric, value):
+    for scale in SCALES:
+        if metric.split(".")[0] in scale.metrics and kernel.is_among(scale.ranges):
+            value = times(value, scale.factor)
+    return value
+
+
+def share_by(kernel, name):
+    """The share that a metric gives over the launch, in the first form that is there."""
+    for suffix in SHARES + (SHARES_ACTIVE if name.startswith(IN_SM) else ()):
+        share = scaled(kernel, name, as_share(kernel.value(name + suffix)))
+        if share is not None and suffix in SHARES_ACTIVE:
+            active = active_cycles(kernel, "avg")
+            return Share(share, False, True) if active is None else Share(share * active, False, False)
+        if share is not None:
+            return Share(share, False, False)
+    return None
+
+
+def largest_share(kernel, names):
+    found = [share for share in [share_by(kernel, name) for name in names] if share is not None]
+    return max(found, key=lambda share: share.value) if found else None
+
+
+@once
+def tensor_share(kernel):
     """Share of the cycles in which the tensor pipe was active, None where unknown."""
-    whole, parts = [[as_share(kernel.value(name)) for name in names] for names in TENSOR_ACTIVITY]
-    parts = [share for share in parts if share is not None]
-    return first(*(whole + [max(parts) if parts else None]))
+    for names in TENSOR_WHOLE:
+        if share_by(kernel, names[0]) is not None:
+            return largest_share(kernel, names)
+    return largest_share(kernel, TENSOR_PARTS)
+
+
+@once
+def tensor_active(kernel):
+    """The same of elapsed cycles, a number."""
+    share = tensor_share(kernel)
+    return share.value if share is not None and not share.of_active else None
 
 
 UNITS = (
     Unit(
         id='issue', label='issue slots', kind='compute', level='',
-        metrics=('sm__issue_active', 'sm__inst_executed', 'smsp__issue_active', 'smsp__inst_executed'), group=False,
+        metrics=('sm__issue_active', 'sm__inst_executed', 'smsp__issue_active', 'smsp__inst_executed'), group=False, parts=(),
     ),
     Unit(
         id='alu', label='ALU pipe', kind='compute', level='',
-        metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu'), group=False,
+        metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu'), group=False, parts=(),
     ),
     Unit(
         id='fma', label='FMA pipe', kind='compute', level='',
         metrics=('sm__pipe_fma_cycles_active', 'sm__pipe_fmaheavy_cycles_active', 'sm__inst_executed_pipe_fma'), group=False,
+        parts=(),
     ),
     Unit(
         id='fp64', label='FP64 pipe', kind='compute', level='',
-        metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64'), group=False,
+        metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64'), group=False, parts=(),
     ),
     Unit(
         id='fp16', label='FP16 pipe', kind='compute', level='',
-        metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active'), group=False,
+        metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active'), group=False, parts=(),
     ),
     Unit(
         id='shared-pipe', label='FP64, FP16 and tensor port', kind='compute', level='',
-        metrics=('sm__pipe_shared_cycles_active',), group=False,
+        metrics=('sm__pipe_shared_cycles_active',), group=False, parts=(),
     ),
     Unit(
         id='tensor', label='tensor pipe', kind='compute', level='',
-        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'), group=False,
+        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'), group=False, parts=(),
     ),
     Unit(
         id='xu', label='special function pipe', kind='compute', level='',
-        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'), group=False,
+        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'), group=False, parts=(),
     ),
     Unit(
         id='branch', label='branch and address unit', kind='compute', level='',
@@ -2707,11 +2916,11 @@ UNITS = (
             'sm__inst_executed_pipe_cbu_pred_on_any', 'sm__inst_executed_pipe_cbu', 'sm__inst_executed_pipe_adu',
             'sm__inst_executed_pipe_uniform', 'sm__inst_executed_pipe_ipa',
         ),
-        group=False,
+        group=False, parts=(),
     ),
     Unit(
         id='lsu', label='load/store unit', kind='memory', level='',
-        metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests'), group=False,
+        metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests'), group=False, parts=(),
     ),
     Unit(
         id='mio', label='memory instruction queue', kind='memory', level='',
@@ -2719,7 +2928,7 @@ UNITS = (
             'sm__mio_inst_issued', 'sm__mio_pq_read_cycles_active', 'sm__mio_pq_write_cycles_active',
             'sm__mio2rf_writeback_active',
         ),
-        group=False,
+        group=False, parts=(),
     ),
     Unit(
         id='tex', label='texture unit', kind='memory', level='',
@@ -2727,24 +2936,27 @@ UNITS = (
             'sm__inst_executed_pipe_tex', 'l1tex__texin_sm2tex_req_cycles_active', 'l1tex__data_pipe_tex_wavefronts',
             'l1tex__tex_writeback_active', 'l1tex__f_wavefronts',
         ),
-        group=False,
+        group=False, parts=(),
     ),
-    Unit(id='constant', label='constant cache', kind='memory', level='', metrics=('idc__request_cycles_active',), group=False),
+    Unit(
+        id='constant', label='constant cache', kind='memory', level='', metrics=('idc__request_cycles_active',), group=False,
+        parts=(),
+    ),
     Unit(
         id='l1', label='L1/TEX data pipe', kind='memory', level='l1',
         metrics=(
             'l1tex__data_pipe_lsu_wavefronts', 'l1tex__lsu_writeback_active', 'l1tex__data_bank_reads',
             'l1tex__data_bank_writes',
         ),
-        group=False,
+        group=False, parts=(),
     ),
     Unit(
         id='shared', label='shared memory data pipe', kind='memory', level='shared',
-        metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',), group=False,
+        metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',), group=False, parts=(),
     ),
     Unit(
         id='l1-l2', label='path between L1 and L2', kind='memory', level='',
-        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'), group=False,
+        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'), group=False, parts=(),
     ),
     Unit(
         id='l2', label='L2', kind='memory', level='l2',
@@ -2752,19 +2964,27 @@ UNITS = (
             'lts__throughput', 'lts__t_sectors', 'lts__t_tag_requests', 'lts__d_sectors', 'lts__lts2xbar_cycles_active',
             'lts__xbar2lts_cycles_active', 'lts__d_sectors_fill_device', 'lts__d_atomic_input_cycles_active',
         ),
-        group=False,
+        group=False, parts=(),
     ),
     Unit(
         id='dram', label='DRAM', kind='memory', level='dram',
         metrics=(
-            'dram__cycles_active', 'gpu__dram_throughput', 'dram__throughput', 'fbpa__dram_sectors', 'mcc__dram_throughput',
+            'dram__cycles_active', 'gpu__dram_throughput', 'dram__throughput', 'dram__bytes', 'fbpa__dram_sectors',
+            'mcc__dram_throughput',
         ),
-        group=False,
+        group=False, parts=(('dram__bytes_read', 'dram__bytes_write'), ('dram__bytes_op_read', 'dram__bytes_op_write')),
     ),
-    Unit(id='sm', label='SM', kind='compute', level='', metrics=('sm__throughput',), group=True),
-    Unit(id='memory', label='memory system', kind='memory', level='', metrics=('gpu__compute_memory_throughput',), group=True),
+    Unit(id='sm', label='SM', kind='compute', level='', metrics=('sm__throughput',), group=True, parts=()),
+    Unit(id='l1tex', label='L1/TEX', kind='memory', level='l1', metrics=('l1tex__throughput',), group=True, parts=()),
+    Unit(
+        id='sm-memory', label='memory units of the SM', kind='memory', level='', metrics=('sm__memory_throughput',), group=True,
+        parts=(),
+    ),
+    Unit(
+        id='memory', label='memory system', kind='memory', level='', metrics=('gpu__compute_memory_throughput',), group=True,
+        parts=(),
+    ),
 )
-SHARE_FORMS = ('.avg.pct_of_peak_sustained_elapsed', '.sum.pct_of_peak_sustained_elapsed')
 RATES = (
     Rate(metric='dram__cycles_active.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
     Rate(metric='gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', ranges=(((7, 0), (99, 9)),), level='dram'),
@@ -2780,35 +3000,121 @@ GAUGES = {
     ),
     'eligible_warps': Gauge(id='eligible_warps', scale=1.0, metrics=('smsp__warps_eligible.avg.per_cycle_active',), most=64.0),
     'waves': Gauge(id='waves', scale=1.0, metrics=('launch__waves_per_multiprocessor',), most=1000000000.0),
+    'data_pipe': Gauge(
+        id='data_pipe', scale=0.01,
+        metrics=(
+            'l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed',
+            'l1tex__data_pipe_lsu_wavefronts.sum.pct_of_peak_sustained_elapsed',
+            'l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed',
+        ),
+        most=1.5,
+    ),
+    'writeback': Gauge(
+        id='writeback', scale=0.01, metrics=('l1tex__lsu_writeback_active.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+    ),
+    'bank_reads': Gauge(
+        id='bank_reads', scale=0.01, metrics=('l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+    ),
+    'bank_writes': Gauge(
+        id='bank_writes', scale=0.01, metrics=('l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+    ),
+    'lanes': Gauge(id='lanes', scale=0.03125, metrics=('smsp__thread_inst_executed_per_inst_executed.ratio',), most=1.05),
 }
+COUNTS = (
+    Gauge(id='local_loads', scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum',), most=1e+18),
+    Gauge(id='local_stores', scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum',), most=1e+18),
+    Gauge(id='requested', scale=32.0, metrics=('memory_l2_theoretical_sectors_global',), most=1e+18),
+    Gauge(id='ideal', scale=32.0, metrics=('memory_l2_theoretical_sectors_global_ideal',), most=1e+18),
+    Gauge(id='shared', scale=1.0, metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared.sum',), most=1e+18),
+    Gauge(id='conflicts', scale=1.0, metrics=('l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum',), most=1e+18),
+)
 ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing against the verdict
 GROUP_LESS = 1e-06  # a named part that is as busy as its group has the better name
 
 
 @once
 def verdict_of(kernel):
-    return judge(limits(kernel), state(kernel), tensor_unknown(kernel), without_roof(kernel), missing(kernel))
+    partly, unseen = looked_at(kernel)
+    short = kernel.seconds if kernel.seconds is not None and kernel.seconds < SHORT_LAUNCH else None
+    known = (limits(kernel), state(kernel), arithmetic(kernel), lambda: amounts(kernel), unseen, partly)
+    return judge(Case(*(known + (tensor_unknown(kernel), without_roof(kernel), missing(kernel), short))))
 
 
 @once
 def limits(kernel):
-    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them."""
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them; a lower bound only where
+    nothing better is known of the same."""
     found = []
     for level in LEVELS:
         share = share_of_roof(kernel, level)
         if share is not None and share > 0:
-            found.append(Limit("memory", level.id, level.label, share, True, ""))
+            found.append(Limit("memory", level.id, level.label, share, True, "", is_partly(kernel, level)))
     labels = dict([(level.id, level.label) for level in LEVELS])
     for unit in UNITS:
-        share = (busy(kernel, unit) or 0.0) - (GROUP_LESS if unit.group else 0.0)
-        if share > 0:
+        share = busy(kernel, unit)
+        value = share.value - (GROUP_LESS if unit.group else 0.0) if share is not None else 0.0
+        if value > 0:
             name = unit.level if unit.level in labels else unit.id
-            found.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), share, False, ""))
+            detail = PEAK_OF_ACTIVE if share.of_active else ""
+            found.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), value, False, detail, share.lower))
     for _, mine in pipes(demands(kernel)):
         limit = pipe_limit(kernel, mine)
         if limit is not None:
             found.append(limit)
+    whole = set([limit.id for limit in found if not limit.lower])
+    return [limit for limit in found if not (limit.lower and limit.id in whole)]
+
+
+def is_partly(kernel, level):
+    """Whether what was counted of a level's traffic is not all of it."""
+    traffic = kernel.traffic(level)
+    return traffic is not None and traffic.lower
+
+
+def looked_at(kernel):
+    """What was counted in part of the way to memory and of the SMs, and what nobody looked at, by label."""
+    partly, unseen = [], []
+    memory = any([unit.id == "memory" and busy(kernel, unit) is not None for unit in UNITS])
+    for level in reversed([level for level in LEVELS if level.chain]):
+        shares = [busy(kernel, unit) for unit in UNITS if unit.level == level.id]
+        known = [share.lower for share in shares if share is not None]
+        known += [is_partly(kernel, level)] if share_of_roof(kernel, level) is not None else []
+        if not memory and all(known):
+            roofless = ROOF_OF if kernel.traffic(level) is not None and not known else ""
+            (partly if known else unseen).append(roofless + level.short)
+    inside = [unit for unit in UNITS if unit.kind == "compute" and busy(kernel, unit) is not None]
+    return partly, unseen + ([] if inside or kernel.works() else ["compute units"])
+
+
+def amounts(kernel):
+    """What was counted that can prove waste, by name."""
+    found = dict([(gauge.id, gauge_of(kernel, gauge)) for gauge in tuple(GAUGES.values()) + COUNTS])
+    found.update([("l1", traffic.total) for traffic in [kernel.traffic(level) for level in LEVELS if level.id == "l1"] if traffic is not None])
     return found
+
+
+def gauge_of(kernel, gauge):
+    values = [scaled(kernel, name, times(kernel.value(name), gauge.scale)) for name in gauge.metrics]
+    return first(*[value for value in values if value is not None and 0 <= value <= gauge.most])
+
+
+def arithmetic(kernel):
+    """What the work needs at its compute roofs; without what is drawn on request only, as indices are."""
+    mine = [demand for demand in demands(kernel) if not demand.precision.on_request]
+    needs = [(added([demand.seconds for demand in members]), members) for _, members in pipes(mine)]
+    if not needs or kernel.seconds is None or any([seconds is None for seconds, _ in needs]) or any([demand.work.lower for demand in mine]):
+        return NO_ARITHMETIC
+    seconds = max([seconds for seconds, _ in needs])
+    most = max(mine, key=lambda demand: demand.seconds).precision
+    work = sum([demand.work.total for demand in mine if demand.precision.unit == most.unit])
+    if seconds <= 0 or work <= 0:
+        return NO_ARITHMETIC
+    ridges = {}
+    for level in LEVELS:
+        traffic, bandwidth = kernel.traffic(level), bandwidth_of(kernel, level)[0]
+        if traffic is not None and traffic.total > 0 and bandwidth and not traffic.lower:
+            ridges[level.id] = (work / traffic.total, work / seconds / bandwidth, {"flop": "FLOP/B", "op": "OP/B"}[most.unit])
+    return Arithmetic(kernel.seconds / seconds, most.roof_label, ridges)
 
 
 def share_of_roof(kernel, level):
@@ -2832,13 +3138,14 @@ def rate_share(kernel, level):
 
 @once
 def busy(kernel, unit):
-    """The fullest part of a unit."""
-    shares = []
-    for name in unit.metrics:
-        present = [name + form for form in SHARE_FORMS if name + form in kernel.names]
-        shares += [as_share(kernel.value(metric)) for metric in present[:1]]
-    shares = [share for share in shares if share is not None]
-    return max(shares) if shares else None
+    """How full the fullest part of a unit was, None where unknown."""
+    found = largest_share(kernel, unit.metrics)
+    for names in unit.parts if found is None else ():
+        shares = [share_by(kernel, name) for name in names]
+        known = [share.value for share in shares if share is not None]
+        if known:
+            return Share(sum(known), len(known) < len(shares), False)
+    return found
 
 
 def pipe_limit(kernel, mine):
@@ -2849,8 +3156,8 @@ def pipe_limit(kernel, mine):
     if share is None or share <= 0:
         return None
     precision = max(mine, key=lambda demand: demand.mix_seconds).precision
-    peak = "issue limit" if precision.kind == "core" and precision.unit == "op" else "FMA peak"
-    return Limit("compute", precision.roof, precision.roof_label, share, True, of_mix(ratio(mixed, seconds) or 1.0, peak))
+    instructions = precision.kind == "core" and precision.unit == "op"
+    return Limit("compute", precision.roof, precision.roof_label, share, True, of_mix(ratio(mixed, seconds) or 1.0, instructions), False)
 
 
 def without_roof(kernel):
@@ -2874,12 +3181,9 @@ def missing(kernel):
 
 
 def state(kernel):
-    values = [tensor_active(kernel)]
-    for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves"):
-        gauge = GAUGES[name]
-        scaled = [times(kernel.value(metric), gauge.scale) for metric in gauge.metrics]
-        values.append(first(*[value for value in scaled if value is not None and value >= 0]))
-    return State(*(values + [launch_share(kernel)]))
+    gauges = [gauge_of(kernel, GAUGES[name]) for name in ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")]
+    active = [active_cycles(kernel, how) for how in ("avg", "min", "max")]
+    return State(*([tensor_active(kernel)] + gauges + [launch_share(kernel)] + active))
 
 
 def launch_share(kernel):
@@ -2888,9 +3192,9 @@ def launch_share(kernel):
 
 def tensor_unknown(kernel):
     """Whether the tensor pipe was active although nobody counted what it did."""
-    active = tensor_active(kernel)
+    share = tensor_share(kernel)
     gap = kernel.values.get(("tensor_gap", None), False)  # opcodes whose operations nobody can tell
-    if not gap and (active is None or active < TENSOR_ACTIVE):
+    if not gap and (share is None or share.value < TENSOR_ACTIVE):
         return False
     works = dict([(precision.id, work.total) for precision, work in kernel.works()])
     tensor = [p.id for p in PRECISIONS if p.kind == "tensor" and p.adds and kernel.ways(p)]
@@ -2946,7 +3250,7 @@ def concerns(kernel, ids):
 def time_saved(kernel, ids, share):
     """Of the kernel's time, where what limits it has a share less to do, until something else is full; None where that is not known."""
     found = verdict_of(kernel)
-    if share is None or not is_known(found.speedup):
+    if share is None or not is_known(found.headroom):
         return None
     full = 1.0 if found.text == LATENCY else min(found.fraction, 1.0)
     groups = [unit.id for unit in UNITS if unit.group]
@@ -3083,7 +3387,7 @@ def by_level(levels, work, peak, rate):
 
 
 def place(kernel, report, work, bound, facts):
-    """Where this precision stands; what the whole kernel could gain, and how, is the verdict's to say."""
+    """Where this precision stands; the headroom of the whole kernel is the verdict's to say."""
     if facts.fraction > ABOVE:
         text = " A kernel can't be above its roof: clock or cache state differed between the passes, or the counters don't match."
         message = report.warn(facts.text + text + facts.tail, "{} above its roof".format(facts.label))
