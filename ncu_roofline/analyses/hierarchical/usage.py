@@ -280,7 +280,7 @@ def occupancy_text(one: Usage) -> str:
     if math.isfinite(achieved) and math.isfinite(possible):
         return f"{achieved:.0f} of {possible:.0f} %"
     if math.isfinite(possible):
-        return f"at most {possible:.0f} %"
+        return f"of {possible:.0f} %"
     return f"{achieved:.0f} %" if math.isfinite(achieved) else ""
 
 
