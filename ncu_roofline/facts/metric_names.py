@@ -7,6 +7,9 @@ from collections.abc import Sequence
 OPS_PATH_SINCE = (2023, 3)
 """The first release whose metric library knows operation counts of the tensor path, sm__ops_path_tensor_* (CUDA 12.3)."""
 
+DRAM_OP_SINCE = (2025, 2)
+"""The first release whose metric library tells what DRAM read from what it wrote on GB202, GB203 and GB205 (CUDA 12.9)."""
+
 
 def braced(names: Sequence[str], marks: tuple[str, str, str] = ("{", ",", "}")) -> str:
     """Names that differ in the middle only, written once with braces as a shell would: a__{ld,st}.sum.

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.fields import Capability, Release
-from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
+from ncu_roofline.facts.metric_names import DRAM_OP_SINCE, OPS_PATH_SINCE
 from ncu_roofline.sectionfile.definitions import CHAINS_PROVEN
 from ncu_roofline.sectionfile.schema import release_of, schema
 from ncu_roofline.sectionfile.section import ArchRange
@@ -74,6 +74,11 @@ class Dialect:
     def ops_path(self) -> bool:
         """Whether tensor operations are counted per type.  Older releases do not know the metrics' names."""
         return self.metrics >= OPS_PATH_SINCE
+
+    @property
+    def dram_op(self) -> bool:
+        """Whether what DRAM read and what it wrote is counted on all chips that have names of their own for that."""
+        return self.metrics >= DRAM_OP_SINCE
 
     @property
     def exact(self) -> bool:

@@ -186,12 +186,13 @@ class Lowering:
     def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
         """Traffic per second of a level, in bytes times ``scale``; what of it is written is collected, for measured roofs.
 
-        A name of the latest chips would be a missing metric on older ones that the dialect can't tell from them.
+        Names of the latest chips stand only where the dialect can name these, and its release them.
         """
         for chip, _ in self._bindings(level):
             ways = self.spec.bindings(level, chip) if self.dialect.exact else level.bindings
             for counter in next((way.writes.counters() for way in ways if way.writes), ()):
-                self.collect(f"{counter}.sum", [chip])
+                if self.dialect.dram_op or "_op_" not in counter:
+                    self.collect(f"{counter}.sum", [chip])
         return self._achieved(level, scale)
 
     def patched(self, item: Precision | Level) -> bool:

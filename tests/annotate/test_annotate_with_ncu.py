@@ -204,6 +204,7 @@ def test_the_verdict_is_printed_first(
     overviews = output.split("Section: Roofline overview (ncu-roofline, added later)")[1:]
     with read_report(path) as report:
         assert len(overviews) == len(report.kernels)
+        most = 0
         for kernel, overview in zip(report.kernels, overviews, strict=True):
             squeezed = "".join(overview.partition("Section: ")[0].split())
             places = {}
@@ -211,4 +212,5 @@ def test_the_verdict_is_printed_first(
                 for said in rule.messages:
                     places.setdefault(rule.identifier, squeezed.find("".join(said.text.partition("@")[0].split())))
             assert 0 <= places[f"{OWN}Verdict"] == min(place for place in places.values() if place >= 0)
-            assert len(places) > 1
+            most = max(most, len(places))
+    assert most > 1  # of launches that are too short there is the verdict only
