@@ -47,7 +47,7 @@ _REGISTRY = Path(__file__).resolve().parent / "data" / "ceilings"
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
 _UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 # Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
-_RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e4)
+_RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e-2)
 _SHOWN = 12  # values at a prompt
 
 
@@ -73,7 +73,7 @@ class Ceiling:
     share: float = math.nan
 
     def __post_init__(self) -> None:
-        if math.isnan(self.per_cycle) and self.clock > 0:
+        if (math.isnan(self.per_cycle) or self.impossible) and self.clock > 0:  # its other numbers must not hide a wrong value
             object.__setattr__(self, "per_cycle", self.value / self.clock)
 
     @property
@@ -151,7 +151,7 @@ class Ceilings:
     def by_writes(self, level: str) -> tuple[tuple[float, Ceiling], ...]:
         """The bandwidths of a level by the share of their bytes that they write, where it was measured for several."""
         writes = next((one.writes for one in load_spec().levels if one.id == level), ())
-        measured = tuple((share, self.by_id[name]) for name, share in writes if name in self.by_id)
+        measured = tuple((share, one) for name, share in writes if (one := self.by_id.get(name)) and not one.impossible)
         return measured if len(measured) > 1 else ()
 
     def launch_latency(self) -> Ceiling | None:

@@ -121,7 +121,7 @@ def _ranked(result: Roofline) -> list[list[str]]:
             as_time(one.seconds),
             as_percent(one.share),
             as_text(one.verdict),
-            times_text(one.headroom) or "n/a",
+            one.headroom_text or "n/a",
             times_text(one.headroom_compute) or "n/a",
             as_time(one.recoverable),
         ]

@@ -17,6 +17,7 @@ from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.errors import RooflineError
 from ncu_roofline.facts import load_spec
+from ncu_roofline.generate.measured import measured as drawable
 from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
 from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
 from ncu_roofline.machine.kept import keep, kept_for
@@ -124,7 +125,9 @@ def _ceilings(machine: Machine, request: Request) -> Chosen:
     """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
     given = request.roofs.ceilings
     if given and given != AUTO:
-        ceilings = read_ceilings(given) if request.dry_run else keep(machine, given)
+        ceilings = read_ceilings(given)
+        drawable(ceilings, clock_consistent=False)  # what can't be drawn takes the place of none
+        ceilings = ceilings if request.dry_run else keep(machine, given)
         if ceilings.kind == CPU:
             return Chosen(None, f"Theoretical roofs: those of {ceilings.provenance} are a CPU's")
         _check_gpu(machine, ceilings, request.device)

@@ -26,8 +26,8 @@ REPORT = "REPORT"
 """What the help calls a report of the command line."""
 PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
-# Formats for people and spreadsheets.  The others escape what is no letter, as their kind has it.
-_OF_LINES = ("text", "md", "csv", "nersc")
+# Formats for terminals and spreadsheets.  The others escape what is no letter, as their kind has it.
+_OF_LINES = ("text", "csv", "nersc")
 _CALLED: dict[str, str] = {}
 
 

@@ -76,10 +76,16 @@ class OnSome:
 
 
 @dataclass(frozen=True)
-class Rate(OnSome):
-    """A metric that gives bytes per second as percent of a level's bandwidth roof."""
+class Rate:
+    """Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips."""
 
+    metrics: tuple[str, ...]
+    ranges: tuple[tuple[Capability, Capability], ...]
     level: str
+
+    def applies(self, compute_capability: Capability) -> bool:
+        """Whether it holds for chips of this compute capability."""
+        return any(since <= compute_capability <= until for since, until in self.ranges)
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ class Units:
         named = [*(unit.metrics for unit in self.units), *(part for unit in self.units for part in unit.parts)]
         for name in (name for names in (*named, *self.tensor.whole, self.tensor.parts) for name in names):
             yield from share_names(name)
-        yield from (rate.metric for rate in self.rates)
+        yield from (metric for rate in self.rates for metric in rate.metrics)
         for gauge in (*self.gauges, *self.counts):
             yield from gauge.metrics
         yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
@@ -201,7 +207,7 @@ def _scale(fields: Fields) -> Scale:
 
 
 def _rate(fields: Fields) -> Rate:
-    rate = Rate(fields.text("metric"), fields.ranges("capabilities"), fields.text("level"))
+    rate = Rate(tuple(expand(fields.text("metric"))), fields.ranges("capabilities"), fields.text("level"))
     fields.finish()
     return rate
 

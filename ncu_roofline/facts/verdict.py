@@ -26,6 +26,8 @@ LOW_OCCUPANCY, OF_THEORETICAL, FEW_ELIGIBLE, FEW_WAVES, LAUNCH_SHARE, IDLE = 0.5
 WASTE, WASTE_ELSEWHERE, WASTE_OF_LANES = 0.1, 0.3, 0.25
 # Two numbers of headroom that differ less are one.
 SAME_HEADROOM = 1.02
+# Of several launches those with the verdict of most of the time are told to be a part below this share.
+PART_TOLD = 0.995
 # From here on a mix of instructions that are not all fused is told beside the roof that it can't reach.
 MIX_TOLD = 1.05
 
@@ -56,14 +58,16 @@ Waste = namedtuple("Waste", "cause share units text")
 # All that is known of a kernel.  ``amounts`` gives, when called, by name the counts that prove waste; ``unseen`` are labels of
 # what was not looked at, ``partly`` of what was counted in part only; with ``tensor_unknown`` its tensor operations were not
 # counted; ``roofless`` names work that it does without a known roof; ``why`` says what is missing where nothing is known to
-# limit it; ``short`` are the seconds of launches too short, else None.
-Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_unknown roofless why short")
+# limit it; ``short`` are the seconds of launches too short, else None.  Where several launches are one kernel, the case is
+# that of ``part`` of their time, and ``headroom`` that of all together (None: of one launch, as its limits have it).
+Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_unknown roofless why short headroom part")
 
 # ``text`` is "memory: LABEL", "compute: LABEL", LATENCY, TENSOR_UNKNOWN, TOO_SHORT or UNKNOWN; ``limit`` the id of the nearest
 # known limit, "" if none; ``fraction`` how full it is.  ``headroom`` is by what the kernel could be faster at its present
 # traffic and instructions, ``without_waste`` if its ``waste`` were not, ``headroom_compute`` to the compute roofs of its work
-# (NaN where unknown); ``reason`` says it in one sentence.
-Verdict = namedtuple("Verdict", "text limit fraction headroom headroom_compute without_waste waste reason")
+# (NaN where unknown); ``or_less``: something was counted in part or not at all, so that the headroom is that or less;
+# ``reason`` says it in one sentence.
+Verdict = namedtuple("Verdict", "text limit fraction headroom or_less headroom_compute without_waste waste reason")
 
 NO_TIME = "its run time is not known, so no rate is"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
@@ -126,7 +130,7 @@ def judge(case: Case) -> Verdict:
         text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
         limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
         text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
-        return Verdict(TOO_SHORT, limit, share, math.nan, math.nan, math.nan, "", text)
+        return Verdict(TOO_SHORT, limit, share, math.nan, False, math.nan, math.nan, "", text)
     if nearest is None:
         return _unknown(nearest, case, _tensor(case.state) if case.tensor_unknown else _nothing(case))
     fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
@@ -141,35 +145,36 @@ def judge(case: Case) -> Verdict:
         return _unknown(nearest, case, text)
     if (case.unseen or case.partly) and not full:
         return _unknown(nearest, case, "nearest known is {}; {}".format(_named(nearest), _not_seen(case)))
-    return _bound(nearest, fullest, case) if full else _latency(nearest, fullest, case)
+    return _bound(nearest, fullest, case) if full else _latency(fullest, case)
 
 
 def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
     """Of a kernel that something is full for."""
     waste = wasted(nearest, case.amounts())
-    headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case.state)
+    headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case)
     without = math.nan
-    if waste is not None and waste.share is not None and not case.unseen:
+    if waste is not None and waste.share is not None and not case.unseen and case.headroom is None:
         parts = [limit for limit in case.limits if is_known(limit.fraction) and limit.id not in GROUPS]
         less = [part._replace(fraction=part.fraction * (1 - waste.share * (part.id in waste.units))) for part in parts]
-        without = _headroom(less, case.state)
+        without = _headroom(less, case)
     name = "{}-bound" if nearest.roof or nearest.id in MEMORIES else "bound by its {}"
     text = name.format(nearest.label) + _full(nearest)
     text += "; {}".format(_named(fullest)) if fullest.fraction > MIX_TOLD * nearest.fraction else ""
     text += ", which can't be: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
     text += "; {}".format(waste.text) if waste is not None else ""
-    at = "at its present {}".format("traffic" if nearest.kind == "memory" else "instructions")
+    mine = "traffic" if nearest.kind == "memory" else "instructions"
+    at = "at its present {}".format(mine if case.part >= PART_TOLD else "traffic and instructions")
     cause = waste.cause if waste is not None else ""
     return _verdict("{}: {}".format(nearest.kind, nearest.label), nearest, case, (headroom, without), (text, at, cause))
 
 
-def _latency(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
+def _latency(fullest: Limit, case: Case) -> Verdict:
     """Of a kernel that nothing is full for."""
     causes = keeping_back(case.state)
     why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
     text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
-    headroom = _headroom([fullest], case.state)
-    return _verdict(LATENCY, nearest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
+    headroom = _headroom([fullest], case)
+    return _verdict(LATENCY, fullest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
 
 
 def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], words: Sequence[str]) -> Verdict:
@@ -181,24 +186,27 @@ def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], 
     place = arithmetic.ridges.get(nearest.id) if nearest.kind == "memory" else None
     numbers = []
     in_part = case.unseen or case.partly
+    or_less = is_known(headroom) and bool(in_part or nearest.lower)
     if is_known(headroom):
-        numbers.append("{}{} {}".format(as_times(headroom), " or less" if in_part or nearest.lower else "", at))
-    if in_part:
-        numbers.append("{}{}".format(_not_seen(case), "" if numbers else ", so that its headroom is not known"))
+        why = " (or less: {})".format(_not_seen(case) if in_part else "more was not counted") if or_less else ""
+        numbers.append("{} {}{}".format(as_times(headroom), at, why))
+    elif in_part:
+        numbers.append("{}, so that its headroom is not known".format(_not_seen(case)))
     if is_known(without):
         numbers.append("{} without that".format(as_times(without)))
     if is_known(compute) and not same:
         there = " ({:.3g} of {:.3g} {})".format(*place) if place else ""
         numbers.append("{} to the {} roof{}".format(as_times(compute), arithmetic.label, there))
-    reason = "{}: {}".format(text, ", ".join(numbers)) if numbers else text
-    return Verdict(name, nearest.id, nearest.fraction, headroom, compute, without, cause, reason)
+    part = "in {} of its time ".format(as_percent(case.part)) if case.part < PART_TOLD else ""
+    reason = part + ("{}: {}".format(text, ", ".join(numbers)) if numbers else text)
+    return Verdict(name, nearest.id, nearest.fraction, headroom, or_less, compute, without, cause, reason)
 
 
 def _unknown(nearest: Limit | None, case: Case, why: str) -> Verdict:
     """Without a verdict, whatever is nearest."""
     limit, fraction = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
     text = TENSOR_UNKNOWN if case.tensor_unknown else UNKNOWN
-    return Verdict(text, limit, fraction, math.nan, math.nan, math.nan, "", "limit unknown: {}".format(why))
+    return Verdict(text, limit, fraction, math.nan, False, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
 def _nothing(case: Case) -> str:
@@ -223,9 +231,11 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
 
 
-def _headroom(limits: Sequence[Limit], state: State) -> float:
+def _headroom(limits: Sequence[Limit], case: Case) -> float:
     """By what a kernel could be faster before something is full, or nothing but the launch is left."""
-    shares = [limit.fraction for limit in limits] + ([state.launching] if is_known(state.launching) else [])
+    if case.headroom is not None:
+        return float(case.headroom)
+    shares = [limit.fraction for limit in limits] + ([case.state.launching] if is_known(case.state.launching) else [])
     return float(max(1.0, 1.0 / max(shares)))
 
 
@@ -248,8 +258,8 @@ def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
     """The largest part of a full unit's use that counts prove to be waste; None if none is.
 
     ``amounts``, as far as known: bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and
-    the ideal; shares of the data pipe (data_pipe), of its banks (bank_reads, bank_writes) and of the way back (writeback);
-    conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
+    the ideal; shares of the data pipe (data_pipe), its banks (bank_reads, bank_writes), the ways back (writeback) and in
+    (requests); conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
     """
 
     def share(part: float | None, whole: float | None) -> float:
@@ -268,10 +278,10 @@ def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
         excess = excess if is_known(amounts.get("ideal")) else 0.0
         text = "{} of the sectors that it asks of L1 are more than their bytes need"
         found.append(Waste("excess sectors", excess, ("l1",), text.format(as_percent(excess))))
-    if limit.id in PIPES and not limit.roof:
-        useful = known("writeback", "bank_reads", "bank_writes")
-        replays = 1 - share(max(useful), amounts.get("data_pipe")) if useful and known("data_pipe") else 0.0
-        text = "{} of what its data pipe does are replays (bank conflicts, scattered addresses)"
+    if limit.id in PIPES and not limit.roof and known("data_pipe"):
+        useful = useful_passes(*[amounts.get(name) for name in ("writeback", "bank_reads", "bank_writes", "requests")])
+        replays = max(1 - useful / amounts["data_pipe"], 0.0) if is_known(useful) else 0.0
+        text = "{} or more of what its data pipe does are replays (bank conflicts, scattered addresses)"
         found.append(Waste("replays", replays, PIPES, text.format(as_percent(replays))))
     if limit.id in PIPES:
         conflicts = share(amounts.get("conflicts"), amounts.get("shared"))
@@ -283,6 +293,21 @@ def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
     found = [waste for waste in found if waste.share >= (WASTE if limit.id in waste.units else WASTE_ELSEWHERE)]
     worst = max(found, key=lambda waste: waste.share) if found else None
     return worst._replace(share=None) if worst is not None and limit.id not in worst.units else worst
+
+
+def useful_passes(
+    writeback: float | None, bank_reads: float | None, bank_writes: float | None, requests: float | None
+) -> float:
+    """The most of the data pipe's use that may be no replays, a share of its peak as all of these are; NaN where unknown.
+
+    What is read goes back to registers.  What is stored does not: it writes banks, of which a pass of coalesced stores keeps
+    a half busy, or two thirds (A40, V100), a quarter where percentages of the pipe end at 50 %.  Atomics may do neither: a
+    request of 8 bytes a lane takes two passes.
+    """
+    read = max([value for value in (writeback, bank_reads) if value is not None and is_known(value)] or [math.nan])
+    if bank_writes is None or requests is None or not is_known(read + bank_writes + requests):
+        return math.nan
+    return max(read + 4 * bank_writes, 2 * requests)
 
 
 def keeping_back(state: State) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import matching, write_atomically
+from ncu_roofline.files import matching, read_file, write_atomically
 from ncu_roofline.machine.machine import Machine
 from ncu_roofline.machine.ncu import VENDOR_FOLDER
 from ncu_roofline.temporary import remove_left_over
@@ -23,6 +23,7 @@ STAGE = ".ncu-roofline.part"
 """Inside the folder, so that renaming works.  Nothing in it has a name that Nsight Compute loads."""
 
 _JOURNAL = "journal.json"
+_MOST_BYTES = 10_000_000  # more than any journal or manifest has
 MANIFEST = "ncu-roofline.manifest.json"
 SCHEMA = "ncu-roofline-install"
 _FOLDERS = "folders.json"
@@ -145,7 +146,7 @@ def _journal(folder: Path) -> dict[str, list[str]]:
     try:
         if stage.is_symlink():
             raise ValueError("the folder that it is in is a link")
-        return _understood(folder, json.loads((stage / _JOURNAL).read_bytes()))
+        return _understood(folder, json.loads(read_file(stage / _JOURNAL, _MOST_BYTES)))
     except (FileNotFoundError, NotADirectoryError):
         return {"names": [], "added": [], "created": []}
     except (ValueError, RecursionError) as error:
@@ -194,7 +195,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if there is none.  Raises RooflineError for one that can't be understood."""
     path = folder / MANIFEST
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_file(path, _MOST_BYTES))
         if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
             raise ValueError("it is no manifest of this program, or of a later version of it")
         return _parse(folder, document)

@@ -27,7 +27,7 @@ def with_reasons(table: Mapping[str, Any]) -> TextArray:
     """
     performance, *roofs = (np.asarray(table[name], dtype=np.float64) for name in _NUMBERS)
     with np.errstate(invalid="ignore"):
-        above = np.any([performance > (1 + _ROUNDING) * roof for roof in roofs], axis=0)
+        above = np.any([(performance > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
     notes: TextArray = np.array(table["notes"], dtype=object)
     for row in np.flatnonzero(above):
         note = above_roof({name: values[row] for name, values in table.items()})

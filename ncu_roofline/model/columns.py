@@ -135,7 +135,14 @@ KERNELS = (
         "headroom",
         "float",
         "ratio",
-        "by what the kernel could be faster at its present traffic and instructions: 1 / share of its fullest limit",
+        "by what the kernel could be faster at its present traffic and instructions: 1 / share of its fullest limit; of "
+        "several launches together, judged_seconds / sum of what each could be at",
+    ),
+    Column(
+        "headroom_or_less",
+        "int",
+        "",
+        "1 where it is that or less: what was not looked at, or in part, may be fuller than what was; else 0",
     ),
     Column(
         "headroom_compute",
@@ -146,7 +153,9 @@ KERNELS = (
     Column("waste", "str", "", "what of the fullest limit's use counts prove to be waste; '' if nothing"),
     Column("headroom_without_waste", "float", "ratio", "headroom without that, where it can be worked out"),
     Column("speedup", "float", "ratio", "old name of headroom"),
-    Column("recoverable", "float", "second", "seconds * (1 - 1 / headroom); NaN where unknown"),
+    Column("recoverable", "float", "second", "judged_seconds * (1 - 1 / headroom); NaN where unknown"),
+    Column("judged_seconds", "float", "second", "run time of the launches that headroom is of"),
+    Column("short_seconds", "float", "second", "run time of the launches that are too short to be judged"),
     Column("reason", "str", "", "the verdict in a sentence"),
     Column("busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected"),
     Column("busiest_fraction", "float", "ratio", "that share"),

@@ -93,7 +93,7 @@ def kernels_table(
         "clock_max": m.clock_max[first],
         "clock_ratio": ratio,
         **judged,
-        "recoverable": _recoverable(seconds, judged),
+        "recoverable": _recoverable(judged),
         "missing": available.missing(),
         "notes": _joined(
             remarks_of(m, grouping),
@@ -107,10 +107,11 @@ def kernels_table(
     }
 
 
-def _recoverable(seconds: Any, judged: Mapping[str, Any]) -> Any:
-    """Seconds by which a row is longer than its headroom leaves it."""
+def _recoverable(judged: Mapping[str, Any]) -> Any:
+    """Seconds by which the launches of a row are longer than their headroom leaves them; NaN where it is unknown."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return seconds * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
+        saved = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
+        return np.where(judged["judged_seconds"] > 0, saved, np.nan)
 
 
 def _above(judged: Mapping[str, Any], seconds: Any, clocks: tuple[Any, Any]) -> list[str]:

@@ -85,6 +85,8 @@ class Shares:
     def added(self, names: Iterable[str]) -> Quantity:
         """The sum of shares that add up; a lower bound where some are missing."""
         read = [self.of(name) for name in names]
+        if len(read) == 1:
+            return read[0]
         values = np.vstack([quantity.values for quantity in read])
         total = np.where(np.isfinite(values).any(axis=0), np.nansum(values, axis=0), np.nan)
         metrics = ", ".join(origin.metrics for quantity in read for origin in quantity.origins[:1])
@@ -108,8 +110,9 @@ def rates_of(counters: Counters, wanted: Units, capability: tuple[int, int]) -> 
     """Level id -> bytes per second as a share (ratio) of the level's bandwidth roof at the clock it ran at."""
     found: dict[str, Quantity] = {}
     for rate in wanted.rates:
-        if rate.applies(capability) and counters.has(rate.metric):
-            quantity = Quantity.of(_share(counters.metric(rate.metric)), Origin("derived", rate.metric, "percent of peak"))
+        if rate.applies(capability) and all(map(counters.has, rate.metrics)):
+            share = np.sum([_share(counters.metric(name)) for name in rate.metrics], axis=0)
+            quantity = Quantity.of(share, Origin("derived", ", ".join(rate.metrics), "percent of peak"))
             found[rate.level] = found[rate.level].filled(quantity) if rate.level in found else quantity
     return found
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from ncu_roofline.facts.verdict import (
     NOTHING_COLLECTED,
     PEAK_OF_ACTIVE,
     ROOF_OF,
+    TOO_SHORT,
     UNKNOWN_CHIP,
     Arithmetic,
     Case,
@@ -30,7 +34,7 @@ from ncu_roofline.facts.verdict import (
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray, levels_of
-from ncu_roofline.model.roofs import Roofs, RoofValues
+from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Grouping
 from ncu_roofline.model.utilisation import OF_ACTIVE, uncounted_tensor, values_of
 from ncu_roofline.model.work import Demand, by_pipe, demands
@@ -39,7 +43,7 @@ from ncu_roofline.units import UNITS
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 _STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _ACTIVE = ("active_avg", "active_min", "active_max")
-_PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "lanes")
+_PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "requests", "lanes")
 # Units whose shares say how busy the inside of the SMs was, and all of the memory system.
 _GROUP_SM, _GROUP_MEMORY = "sm", "memory"
 
@@ -50,30 +54,39 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 class Verdicts:
     """What the kernels frame says of the hardware's use, row by row; shares are means over the launches, weighted by time."""
 
-    def __init__(
-        self,
-        m: Measurements,
-        grouping: Grouping,
-        spec: Spec,
-        roofs: Roofs,
-    ) -> None:
-        compute, bandwidth, latency = roofs.compute(), roofs.bandwidth(), roofs.launch_latency()
-        self._m, self._grouping, self._units, self._spec = m, grouping, load_units(), spec
-        units = self._units
+    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, roofs: Roofs) -> None:
+        compute = roofs.compute()
+        self._m, self._units, self._spec = m, load_units(), spec
         self._weights = np.where(np.isfinite(m.seconds), m.seconds, np.nan)
-        self._seconds = grouping.total(np.nan_to_num(m.seconds))
-        self._busy = {unit.id: self._mean(values_of(m.units, unit.id, len(m))) for unit in units.units if unit.id in m.units}
-        self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in (*_GAUGES, *_ACTIVE)}
         self._levels = levels_of(m, spec)
-        self._rate = {level.id: self._bandwidth_of(level.id) for level in self._levels}
-        self._roof_share = {level.id: self._share_of_roof(level.id, bandwidth) for level in self._levels}
         self._demands = demands(m, spec, compute)
-        self._bandwidth = bandwidth
-        uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
-        self.uncounted = uncounted
+        self._bandwidth, self._latency = roofs.bandwidth(), roofs.launch_latency()
+        self._uncounted = uncounted_tensor(m, spec).astype(np.float64)
+        self._short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        self._group(grouping)
+
+    def _group(self, grouping: Grouping) -> None:
+        """Sums and means over the launches of each row."""
+        m = self._m
+        self._grouping = grouping
+        self._seconds = grouping.total(np.nan_to_num(m.seconds))
+        units = [unit.id for unit in self._units.units if unit.id in m.units]
+        self._busy = {unit: self._mean(values_of(m.units, unit, len(m))) for unit in units}
+        self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in (*_GAUGES, *_ACTIVE)}
+        self._rate = {level.id: self._bandwidth_of(level.id) for level in self._levels}
+        self._roof_share = {level.id: self._share_of_roof(level.id) for level in self._levels}
+        self.uncounted = grouping.total(self._uncounted) > 0
         self._tensor = self._mean(m.tensor_active)
         with np.errstate(divide="ignore", invalid="ignore"):
-            self._launching = grouping.total(latency * m.invocations) / self._seconds
+            self._launching = grouping.total(self._latency * m.invocations) / self._seconds
+
+    def _of(self, grouping: Grouping) -> Verdicts:
+        """The same launches in other rows."""
+        other = Verdicts.__new__(Verdicts)
+        names = ("_m", "_units", "_spec", "_weights", "_levels", "_demands", "_bandwidth", "_latency", "_uncounted", "_short")
+        vars(other).update({name: getattr(self, name) for name in names})
+        other._group(grouping)
+        return other
 
     def table(self) -> Table:
         """The columns."""
@@ -86,10 +99,13 @@ class Verdicts:
             "limit": [verdict.limit for verdict in verdicts],
             "limit_fraction": [verdict.fraction for verdict in verdicts],
             "headroom": [verdict.headroom for verdict in verdicts],
+            "headroom_or_less": [int(verdict.or_less) for verdict in verdicts],
             "headroom_compute": [verdict.headroom_compute for verdict in verdicts],
             "waste": [verdict.waste for verdict in verdicts],
             "headroom_without_waste": [verdict.without_waste for verdict in verdicts],
             "speedup": [verdict.headroom for verdict in verdicts],
+            "judged_seconds": self._judged_seconds(),
+            "short_seconds": self._short_seconds(),
             "reason": [verdict.reason for verdict in verdicts],
             "busiest_unit": [name for name, _ in busiest],
             "busiest_fraction": [share for _, share in busiest],
@@ -110,18 +126,77 @@ class Verdicts:
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
+        """Of a row with several launches the verdict that most of its time has, and the headroom of all that have one."""
+        cases = self._cases
+        if self._joined:
+            speaking, known = self._spread
+            said = self._of(self._only(speaking))._cases
+            needed = self._of(self._only(np.isfinite(known)))._arithmetic()
+            parts = self._share_of_time(speaking)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                headroom = self._judged_seconds() / self._grouping.total(np.nan_to_num(self._m.seconds / known))
+            several = np.bincount(self._grouping.index, minlength=len(cases)) > 1
+            for row in np.flatnonzero(several).tolist():
+                case = said[row]._replace(short=cases[row].short, arithmetic=needed[row])
+                cases[row] = case._replace(headroom=float(headroom[row]), part=float(parts[row]))
+        return [judge(case) for case in cases]
+
+    @cached_property
+    def _spread(self) -> tuple[Mask, FloatArray]:
+        """Which launches have the verdict that most of the time of their row has, and the headroom of each (NaN: unknown)."""
+        index, launches = self._grouping.index.tolist(), np.arange(len(self._m))
+        alone = replace(self._grouping, by="launch", index=launches, first=launches, label=("",) * len(launches))
+        verdicts = [judge(case) for case in self._of(alone)._cases]
+        keys = [(one.text, one.limit if ": " in one.text else "") for one in verdicts]
+        seconds: dict[int, dict[tuple[str, str], float]] = {}
+        mostly_short = [short is not None for short in self._too_short()]
+        for row, key, time in zip(index, keys, np.nan_to_num(self._m.seconds).tolist(), strict=True):
+            if mostly_short[row] or key[0] != TOO_SHORT:
+                found = seconds.setdefault(row, {})
+                found[key] = found.get(key, 0.0) + time
+        most = {row: max(found, key=lambda key: found[key]) for row, found in seconds.items()}
+        speaking = np.array([mostly_short[row] or most[row] == key for row, key in zip(index, keys, strict=True)], dtype=bool)
+        headroom = np.array([one.headroom for one in verdicts])
+        told = self._grouping.total((speaking & np.isfinite(headroom)) * 1.0) > 0
+        return speaking, np.where(told[self._grouping.index] & ~np.array(mostly_short)[self._grouping.index], headroom, np.nan)
+
+    def _judged_seconds(self) -> FloatArray:
+        """Run time of the launches that have a headroom, row by row."""
+        if not self._joined:
+            return np.where([math.isfinite(verdict.headroom) for verdict in self._verdicts], self._seconds, 0.0)
+        return self._grouping.total(np.where(np.isfinite(self._spread[1]), np.nan_to_num(self._m.seconds), 0.0))
+
+    @property
+    def _joined(self) -> bool:
+        """Whether some row has several launches."""
+        return len(self._grouping.index) > self._grouping.count
+
+    def _only(self, launches: Mask) -> Grouping:
+        """Rows of these launches alone; one more row, the last, has the others."""
+        one = self._grouping
+        index = np.where(launches, one.index, one.count)
+        return replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, ""))
+
+    def _share_of_time(self, launches: Mask) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = self._grouping.total(np.where(launches, np.nan_to_num(self._m.seconds), 0.0)) / self._seconds
+        return np.where(np.isfinite(share), share, 1.0)
+
+    @property
+    def _cases(self) -> list[Case]:
+        rows = self._grouping.count
         facts = (
             self._limits(),
             self._states(),
             self._arithmetic(),
-            [partial(self._amounts, row) for row in range(self._grouping.count)],
+            [partial(self._amounts, row) for row in range(rows)],
             *self._looked_at(),
             self.uncounted.tolist(),
             self._without_roof(),
             self._missing(),
-            self._short(),
+            self._too_short(),
         )
-        return [judge(Case(*fact)) for fact in zip(*facts, strict=True)]
+        return [Case(*fact) for fact in zip(*facts, repeat(None, rows), repeat(1.0, rows), strict=True)]
 
     def _mean(self, values: FloatArray) -> FloatArray:
         return self._grouping.mean(values, self._weights)
@@ -135,11 +210,11 @@ class Verdicts:
             derived = values_of(m.shares, level, count) * values_of(m.bandwidth, level, count)
         return self._mean(np.where(np.isnan(counted), derived, counted))
 
-    def _share_of_roof(self, level: str, bandwidth: Mapping[str, RoofValues]) -> FloatArray:
-        if level not in bandwidth:
+    def _share_of_roof(self, level: str) -> FloatArray:
+        if level not in self._bandwidth:
             return np.full(self._grouping.count, np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self._rate[level] / self._mean(bandwidth[level].value)
+            return self._rate[level] / self._mean(self._bandwidth[level].value)
 
     def _level_share(self, level: str) -> FloatArray:
         """Of the roof; by hardware where bytes or roof are unknown."""
@@ -235,15 +310,17 @@ class Verdicts:
         """Units that compute."""
         return frozenset(unit.id for unit in self._units.units if unit.kind == "compute")
 
-    def _short(self) -> list[float | None]:
+    def _too_short(self) -> list[float | None]:
         """Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None."""
         m, total = self._m, self._grouping.total
-        short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
         launches = total(np.where(np.isfinite(m.seconds), m.invocations, 0.0))
-        mostly = total(np.where(short, np.nan_to_num(m.seconds), 0.0)) > self._seconds / 2
+        mostly = self._short_seconds() > self._seconds / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             each = self._seconds / launches
         return [float(seconds) if here else None for here, seconds in zip(mostly, each, strict=True)]
+
+    def _short_seconds(self) -> FloatArray:
+        return self._grouping.total(np.where(self._short, np.nan_to_num(self._m.seconds), 0.0))
 
     def _amounts(self, row: int) -> dict[str, float]:
         """What was counted of a row that can prove waste, by name."""

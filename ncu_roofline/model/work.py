@@ -172,7 +172,8 @@ def _by_family(
     together = sum((np.nan_to_num(m.work[p.id].values) for p in families), np.zeros(len(m)))
     with np.errstate(invalid="ignore"):
         complete = (whole > 0) & (np.abs(together - whole) <= COMPLETE * whole)
-    split = [_demand(m, p, np.where(complete, m.work[p.id].values, 0.0), compute) for p in families]
+    none = 0.0 * whole  # unknown where that is
+    split = [_demand(m, p, np.where(complete, m.work[p.id].values, none), compute) for p in families]
     return [_demand(m, precision, np.where(complete, 0.0, whole), compute), *split]
 
 

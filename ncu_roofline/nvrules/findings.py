@@ -41,7 +41,8 @@ class Kernel:
     """A kernel on one GPU model with all its launches; NaN where unknown.
 
     ``name`` is short and unique among the kernels.  ``seconds``: of all launches; ``share``: of the time of all launches on
-    this GPU; ``speedup``: its headroom at its present traffic and instructions (a ratio); ``recoverable``: that in seconds.
+    this GPU; ``speedup``: its headroom at its present traffic and instructions (a ratio); ``recoverable``: that in seconds;
+    ``reason``: the sentence of its verdict.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Kernel:
     share: float
     speedup: float
     recoverable: float
+    reason: str = ""
 
     @property
     def weight(self) -> float:
@@ -89,6 +91,7 @@ class Finding:
     share: float
     speedup: float
     recoverable: float
+    reason: str = ""
 
     @property
     def weight(self) -> float:
@@ -133,8 +136,9 @@ class _Said:
     @property
     def promised(self) -> float:
         """Seconds that the message promises to save, NaN if it doesn't."""
-        known = self.message.speedup is not None and self.message.speedup_type == "global" and self.seconds > 0
-        return self.seconds * (self.message.speedup or 0.0) / 100 if known else math.nan
+        percent = self.message.speedup if self.message.speedup_type == "global" else None
+        known = percent is not None and percent <= 100 and self.seconds > 0  # rules of others may promise more than there is
+        return self.seconds * (percent or 0.0) / 100 if known else math.nan
 
     @property
     def worth(self) -> float:
@@ -174,7 +178,7 @@ def _found(whole: _Whole, share: float) -> Findings:
                     times[title] = number = times.get(title, -1) + 1
                     groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
                     rules.setdefault(outcome.identifier, outcome)
-    kept = {key: said for key, said in groups.items() if not whole.worth(key[0], said) < share * whole.total(key[0])}
+    kept = {key: said for key, said in groups.items() if not whole.worth(key, said) < share * whole.total(key[0])}
     left_out = len(groups) - len(kept)
     clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
     for key in [key for key, said in kept.items() if key[1] == CLOCKS and said[0].message.type == NOTE]:
@@ -235,9 +239,10 @@ class _Whole:
         """By how much longer all launches of a kernel took than those with advice."""
         return self._stand_for.get(row, 1.0)
 
-    def worth(self, row: int, said: Iterable[_Said]) -> float:
-        """Seconds that messages are about, of all launches of the kernel."""
-        return sum(one.worth for one in said) * self.stands_for(row)
+    def worth(self, key: _Key, said: Iterable[_Said]) -> float:
+        """Seconds that messages are about, of all launches of the kernel: a verdict is about all of a launch."""
+        row, rule, *_ = key
+        return sum(one.seconds if rule == VERDICT and one.seconds > 0 else one.worth for one in said) * self.stands_for(row)
 
     def gain(self, row: int, said: Sequence[_Said]) -> float:
         """Seconds that launches of a kernel could save, NaN unknown: as its row says if these are all, else what each could."""
@@ -254,14 +259,14 @@ class _Whole:
 
 
 def _kernels(columns: Columns, totals: dict[str, float]) -> list[Kernel]:
-    names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable")
+    names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable", "reason")
     rows = zip(*(columns[name].tolist() for name in names), strict=True)
     return [
         Kernel(
             name, full or name, device, launches, seconds, seconds / totals[device] if totals[device] > 0 else math.nan,
-            speedup if math.isfinite(recoverable) else math.nan, recoverable,
+            speedup if math.isfinite(recoverable) else math.nan, recoverable, reason,
         )
-        for name, full, device, launches, seconds, speedup, recoverable in rows
+        for name, full, device, launches, seconds, speedup, recoverable, reason in rows
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ncu_roofline.model import Measurements
 from ncu_roofline.nvrules.advice import KernelAdvice
-from ncu_roofline.nvrules.findings import SILENT, Finding, Findings, spoken_of, without_numbers
+from ncu_roofline.nvrules.findings import SILENT, Finding, Findings, Kernel, spoken_of, without_numbers
 from ncu_roofline.nvrules.loading import RuleProblem
 
 FULL, SENTENCE, TITLE, BARE = "full", "sentence", "title", "bare"
@@ -42,7 +42,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Told:
-    """Findings, best first, and what goes with them.
+    """Findings, best first, all kernels, likewise, and what goes with them.
 
     ``sentences``: the answer for each GPU, that with most time first.  ``reports``: name and release of Nsight Compute of each
     report.  ``places``: the reports of each GPU.  ``silences``: what rules could not tell of the ``launches`` that they looked
@@ -51,6 +51,7 @@ class Told:
     """
 
     found: tuple[Finding, ...]
+    kernels: tuple[Kernel, ...]
     sentences: Mapping[str, Sequence[str]]
     reports: tuple[tuple[str, str], ...]
     places: Mapping[str, Sequence[str]]
@@ -77,6 +78,7 @@ class Told:
         devices = {device: sentences.get(device, ()) for device in (*sentences, *places)}
         return cls(
             found=findings.found,
+            kernels=findings.kernels,
             sentences=devices,
             reports=tuple((one.report, one.ncu_version) for one in reports),
             places={device: tuple(places.get(device, ())) for device in devices},
@@ -90,7 +92,13 @@ class Told:
     def first(self, count: int, detail: str = FULL) -> Told:
         """The same with the first findings only, told in ``detail``."""
         kept = self.found[:count]
-        return replace(self, found=kept, left_out=self.left_out + len(self.found) - len(kept), detail=detail)
+        return replace(
+            self,
+            found=kept,
+            kernels=tuple(one.kernel for one in kept),
+            left_out=self.left_out + len(self.found) - len(kept),
+            detail=detail,
+        )
 
     def brief(self) -> Told:
         """The same without notes and what rules could not tell, and with one count of what is left out."""

@@ -48,13 +48,20 @@ def _gpu(told: Told, device: str, width: int, brief: bool, whole: bool) -> Itera
     releases = dict.fromkeys(release or "of unknown release" for report, release in told.reports if report in places)
     head = (device or "no GPU named", listed(places, _MOST_REPORTS), f"Nsight Compute {listed(releases, _MOST_REPORTS)}")
     found = [one for one in told.found if one.kernel.device == device]
-    sentences = [*told.sentences[device][:1], *([] if found or told.left_out else ["Nothing to say."])]
+    silent = [one for one in told.kernels if one.device == device and one.reason and one.share >= WORTH]
+    silent = [one for one in silent if one not in {finding.kernel for finding in found}]
+    sentences = [*told.sentences[device][:1], *([] if found or silent or told.left_out else ["Nothing to say."])]
     yield [*_lines(" \N{MIDDLE DOT} ".join(head), width), *(line for text in sentences for line in _lines(text, width))]
     several = len(places) > 1
     notes: set[tuple[str, str]] = set()
     for mine in _by_kernel(found):
         yield _short(mine, width, several) if brief else _kernel(told, mine, width, whole, several, notes)
         notes |= {(one.rule, one.title) for one in mine if one.type == NOTE}
+    for kernel in silent:
+        launches = f" ({kernel.launches} launches)" if kernel.launches > 1 else ""
+        yield _lines(
+            f"{fitted(kernel.name, width - len(launches) - 4)}{launches}: {_time(kernel)}: {kernel.reason}.", width, _INDENT
+        )
 
 
 def _kernel(
@@ -88,10 +95,8 @@ def _by_kernel(found: Iterable[Finding]) -> list[list[Finding]]:
 def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
     """A kernel with its verdict, and a line for each of the findings that could save most."""
     kernel = found[0].kernel
-    verdict = next((one for one in found if one.rule == VERDICT), None)
-    said = first_sentence(verdict.text) if verdict else _headroom(kernel)
-    which = f" (launch {verdict.launches[0][1]}, the longest)" if verdict and verdict.spoken == LONGEST else ""
-    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}{which}: {said}", width, _INDENT)
+    said = f"{kernel.reason}." if kernel.reason else _headroom(kernel)
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}: {said}", width, _INDENT)
     for one in _worth_a_line(found)[:_MOST_FINDINGS]:
         gain = ""
         if one.rule == VERDICT:
@@ -130,7 +135,7 @@ def _time(kernel: Kernel) -> str:
 def _headroom(kernel: Kernel) -> str:
     """What could be saved of its time."""
     if not math.isfinite(kernel.recoverable):
-        return "its headroom is not known"
+        return kernel.reason or "its headroom is not known"
     return f"{as_times(kernel.speedup)} at its present traffic and instructions, {_seconds(kernel.recoverable)} less"
 
 

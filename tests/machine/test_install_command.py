@@ -245,6 +245,17 @@ def test_ceilings_are_drawn_kept_and_used_again(machine: Machine, run: Command, 
     assert not machine.data.exists()
 
 
+def test_ceilings_that_cannot_be_drawn_replace_none(machine: Machine, run: Command, bin_folder: Path, tmp_path: Path) -> None:
+    fake_ncu(bin_folder)
+    assert run("install", "--ceilings", CEILINGS).code == 0
+    (kept,) = (machine.data / "ceilings").glob("*.json")
+    before, document = kept.read_bytes(), json.loads(CEILINGS.read_bytes())
+    document["ceilings"][0]["theory"] = {"value": 1e9, "at_measured_clock": 1e9}
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    assert_refused(run("install", "--ceilings", tmp_path / "bad.json"), tmp_path / "bad.json")
+    assert kept.read_bytes() == before
+
+
 def test_ceilings_of_another_gpu_are_used_aloud(run: Command, bin_folder: Path) -> None:
     fake_ncu(bin_folder)
     fake_smi(bin_folder, [H100])

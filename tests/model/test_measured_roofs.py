@@ -48,6 +48,11 @@ IMPOSSIBLE = {
     "fp64 x 1000": (FP64_BOUND, "fp64.fma", ceiling("fp64.fma", 1000 * FP64, clock=CLOCK)),
     "clock in GHz": (FP64_BOUND, "fp64.fma", ceiling("fp64.fma", 0.95 * FP64, clock={"sm_mhz_mean": 1.41})),
     "cycles x 1000": (FP64_BOUND, "fp64.fma", ceiling("fp64.fma", 0.95 * FP64, clock=CLOCK, per_sm_and_cycle=64000)),
+    "fp64 x 1000, not by the cycle": (
+        FP64_BOUND,
+        "fp64.fma",
+        ceiling("fp64.fma", 1000 * FP64, clock=CLOCK, per_sm_and_cycle=61, theory={"value": FP64, "at_measured_clock": FP64}),
+    ),
     "l2 x 1000": (L2_BOUND, "l2", ceiling("l2.read", 1000 * L2)),
 }
 

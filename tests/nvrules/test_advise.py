@@ -61,7 +61,7 @@ def test_text(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch, width
     head = "first (launch 0): 50 % of the time, 1 ms"
     headroom = "6.2x at its present traffic and instructions, 839 \N{MICRO SIGN}s less"
     assert (f"{head}; {headroom} try: latency [NcuRooflineVerdict] Latency-bound" in words) == verbose
-    assert (f"{head}: Latency-bound" in words) != verbose
+    assert (f"{head}: latency-bound" in words) != verbose
     assert "@section" not in words
     assert ("Without advice: NcuRooflineAccessPattern, NcuRoofline" in words) == verbose
     assert ("--all-findings shows why." in words) == verbose
@@ -80,7 +80,7 @@ def test_of_a_kernel_three_findings_have_a_line_each(run: Command, tmp_path: Pat
     brief, full = (run("advise", path, *more).out for more in ((), ("--verbose",)))
     head, *findings = brief.split("\n\n")[1].split("\n  ")
     lines = [line for line in findings if not line.startswith("  ")]
-    assert " ".join(head.split()).startswith("some (launch 0): 1 ms: Latency-bound, no unit above 60 % ")
+    assert " ".join(head.split()).startswith("some (launch 0): 1 ms: latency-bound, no unit above 60 % ")
     assert [line.split(":")[0] for line in lines] == ["Tail of the last wave", "Lanes without work", "Where warps wait"]
     assert lines[0].startswith("Tail of the last wave: about 40 % less time: 1.2 waves: in the last one")
     assert all(len(line) <= 98 for line in lines)
@@ -210,7 +210,7 @@ def test_rules_of_a_folder(run: Command, source: Path, tmp_path: Path) -> None:
 def test_rules_of_sections_that_were_not_collected(run: Command, source: Path, tmp_path: Path) -> None:
     folder = mine(tmp_path / "rules", "Absent")
     without = run("advise", source, "--rules", folder, "--launch", "0").out
-    assert "Nothing to say." in without
+    assert "\n\nfirst: 1 ms: latency-bound" in without
     assert "1 rule did not run: section Absent was not collected. --all-rules runs those of other sections" in without
     assert "My title" in run("advise", source, "--rules", folder, "--launch", "0", "--all-rules").out
 

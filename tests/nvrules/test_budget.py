@@ -56,10 +56,10 @@ def told(draw: st.DrawFn) -> Told:
     places = {device: draw(st.lists(WORDS, max_size=3)) for device in sentences}
     reports = tuple((name, "2024.1") for name in draw(st.lists(WORDS, max_size=4)))
     notes = tuple(draw(st.lists(st.text(min_size=1, max_size=80), max_size=3)))
-    return Told(tuple(found), sentences, reports, places, 9, silences, {}, notes, draw(COUNTS), draw(COUNTS))
+    return Told(tuple(found), (), sentences, reports, places, 9, silences, {}, notes, draw(COUNTS), draw(COUNTS))
 
 
-ALONE = Told((), {"A": []}, (), {"A": []}, 1, (), {}, (), 0)
+ALONE = Told((), (), {"A": []}, (), {"A": []}, 1, (), {}, (), 0)
 SHORTENED = replace(
     ALONE,
     found=(

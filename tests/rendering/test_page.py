@@ -102,6 +102,14 @@ def test_data_of_the_page_are_the_frames() -> None:
     assert [p["id"] for p in markup.data["precisions"]] == ["fp64", "fp32"]
 
 
+def test_kernels_are_ranked_among_those_that_have_dots() -> None:
+    roofline = make_roofline(3, zero_flop=0)
+    roofline.kernels["recoverable"], roofline.kernels["seconds"] = [1.0, 3.0, 2.0], 4.0
+    dots = roofline.points[roofline.points["kernel"] != roofline.kernels["kernel"][0]]
+    data = Markup(render_html(replace(roofline, points=dots))).data
+    assert data["order"] == [0, 1]  # of the two that are left: what could save 3 s, then what could save 2 s
+
+
 def test_points_know_their_kernel() -> None:
     roofline = make_roofline(5)
     kernels = roofline.kernels.iloc[1:].reset_index(drop=True)

@@ -54,6 +54,7 @@ def test_short_names_do_not_widen_a_table(width: int) -> None:
 def test_a_verdict_stands_once_for_a_kernel_and_replaces_the_lowest_roof() -> None:
     roofline = make_roofline(1, ("fp32", "tensor.fp16"), zero_flop=0, mixed=True, chip="h100")
     roofline.kernels["verdict"], roofline.kernels["headroom"] = "compute: FP32 FMA", 1.94
+    roofline.kernels["headroom_or_less"] = 0
     text = text_table(roofline, width=140)
     assert text.count("compute: FP32 FMA") == 1
     assert " 1.9x " in lines_of(text, "gpp_kernel")[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
+from ncu_roofline.analyses.hierarchical.kernel_names import told_apart
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
@@ -310,7 +311,7 @@ def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: b
     for one, kernels in pairs(comparison):
         blocks.append(wrapped([pair_title(one, names), sentence(one, kernels)], width, "  "))
         if kernels:
-            blocks.append(terminal(cells.table(kernels), width) + wrapped(legend(one), width, "  "))
+            blocks.append(terminal(told_apart(cells.table(kernels).fitted(width)), width) + wrapped(legend(one), width, "  "))
         blocks.append(wrapped([f"- {note}" for note in notes_of(one, kernels)], width, "  "))
     blocks.append(wrapped(threshold_lines(comparison), width, "  "))
     return (blocks_text(blocks, ascii_only) + "\n").encode("utf-8", "replace")

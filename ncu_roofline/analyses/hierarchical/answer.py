@@ -21,7 +21,7 @@ from ncu_roofline.units import format_value
 KERNELS = 3
 """Kernels that have a sentence, at most."""
 _TOLD = 0.005  # a part of the time below this is not told
-_ALL = 0.99  # from this share of a time on something is known of it
+_ALL, _MOST = 0.99, 0.5  # from these shares of a time on something is known of all of it, and is worth telling
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,17 @@ def _headroom(rows: Sequence[Usage]) -> str:
         return "the run time is not known"
     if not known:
         return TOO_SHORT if all(one.verdict == TOO_SHORT for one in timed) else "its headroom is not known"
-    whole, saved = _seconds(known), sum(one.recoverable for one in known)
-    said = f"headroom {_times(whole / (whole - saved), len(known) > 1)} at present traffic and instructions"
+    total, whole, saved = _seconds(timed), sum(one.judged_seconds for one in known), sum(one.recoverable for one in known)
+    or_less = " or less" if any(one.or_less for one in known) else ""
+    said = f"headroom {_times(whole / (whole - saved), len(known) > 1)}{or_less} at present traffic and instructions"
     computing = [one for one in known if math.isfinite(one.headroom_compute)]
-    if _seconds(computing) >= _ALL * whole:
-        needed = sum(one.seconds / one.headroom_compute for one in computing)
-        said += f", {_times(_seconds(computing) / needed, len(known) > 1)} to the compute roofs"
-    short = _seconds(one for one in timed if one.verdict == TOO_SHORT) / _seconds(timed)
-    unknown = 1 - whole / _seconds(timed) - short
+    counted = sum(one.judged_seconds for one in computing)
+    if counted >= _MOST * whole:
+        needed = sum(one.judged_seconds / one.headroom_compute for one in computing)
+        part = "" if counted >= _ALL * whole else f" for {percent(counted / total)} of the time"
+        said += f", {_times(counted / needed, len(known) > 1)} to the compute roofs{part}"
+    short = sum(one.short_seconds for one in timed) / total
+    unknown = 1 - whole / total - short
     rest = [f"unknown for {percent(unknown)} of the time"] if unknown >= _TOLD else []
     rest += [f"{percent(short)} of the time is in launches {TOO_SHORT}"] if short >= _TOLD else []
     return "; ".join([said, *rest])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical.looks import level_colour
-from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, times_text, unit_label
+from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import first_fitting, fitted, halo, put_text
@@ -99,7 +99,7 @@ def draw_bars(sheet: Axes, axes: Axes, bottom: float, plan: BarPlan, heading: st
     for index, one in enumerate(data.rows):
         start = index * plan.row
         _draw_row(axes, start, one, plan, colours)
-        said = ", ".join(filter(None, (one.verdict, times_text(one.headroom))))
+        said = ", ".join(filter(None, (one.verdict, one.headroom_text)))
         if plan.wide:
             y, room = top - start - plan.row / 2, plan.left - 14
             name = squeezed(one.marked, paper.key, room, measure)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from ncu_roofline.rendering.table import Table
 from ncu_roofline.texts import shorten
 
 _GAP, _PARAMETERS = "...", "..)"
@@ -42,6 +44,13 @@ def cut(name: str, most: int) -> str:
         return shorten(name if len(name) <= most or not function else function, most)
     room = most - len(function) - len(_PARAMETERS) - 1
     return f"{function}{bracket}{parameters[:room].partition(_GAP)[0].rstrip(' ,')}{_PARAMETERS}"
+
+
+def told_apart(table: Table) -> Table:
+    """The table, whose first column has names of kernels, with these cut such that they differ."""
+    names, most = table.columns[0], table.widths[0]
+    short = cut_apart(names.cells, most)
+    return replace(table, columns=(replace(names, cells=[short[name] for name in names.cells]), *table.columns[1:]))
 
 
 def numbered(cuts: Mapping[str, str]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernel_names import cut_apart, numbered
+from ncu_roofline.analyses.hierarchical.kernel_names import cut_apart, numbered, told_apart
 from ncu_roofline.analyses.hierarchical.summary import (
     RooflineSummary,
     Row,
@@ -87,7 +87,7 @@ def _launches(row: Row) -> int:
 
 
 def _headroom(one: Usage) -> str:
-    return times_text(one.headroom) or ("unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else "")
+    return one.headroom_text or ("unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else "")
 
 
 def _saves(one: Usage) -> str:
@@ -173,7 +173,7 @@ def fitted(data: RooflineSummary, width: int) -> list[Table]:
     ]
     work = work_columns(data)
     if not data.dots:
-        return [_told_apart(Table((*about, *work), STEPS).fitted(width))]
+        return [told_apart(Table((*about, *work), STEPS).fitted(width))]
     parts = _parts(data.rows)
     work[0] = replace(work[0], cells=[f"  {text}" if part else text for part, text in zip(parts, work[0].cells, strict=True)])
     precision, *others = work
@@ -183,15 +183,8 @@ def fitted(data: RooflineSummary, width: int) -> list[Table]:
         flat = Table((*about, *columns), _READABLE if width >= _WIDE else STEPS).fitted(width)
         whole = flat.total <= width and flat.widths[0] >= min(_LEAST, about[0].wide)
         if whole and len(flat.columns) >= len(kernels.columns) + len(works.columns):
-            return [_told_apart(flat)]
-    return [_told_apart(kernels), works]
-
-
-def _told_apart(table: Table) -> Table:
-    """The table with names of kernels cut such that they differ."""
-    names, most = table.columns[0], table.widths[0]
-    short = cut_apart(names.cells, most)
-    return replace(table, columns=(replace(names, cells=[short[name] for name in names.cells]), *table.columns[1:]))
+            return [told_apart(flat)]
+    return [told_apart(kernels), works]
 
 
 def names_in_full(data: RooflineSummary, tables: Sequence[Table]) -> list[str]:

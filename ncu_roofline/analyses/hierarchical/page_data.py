@@ -18,7 +18,7 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
-from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, times_text, unit_label
+from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
 from ncu_roofline.facts import load_spec
 from ncu_roofline.facts.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
@@ -44,7 +44,7 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
     kernels = _columns(frames.kernels, KERNELS, called)
     points = _columns(frames.points, POINTS, called)
     devices = list(dict.fromkeys(kernels["device"]))
-    owners = _drawn(kernels, _owners(kernels, points))
+    owners, kept = _drawn(kernels, _owners(kernels, points))
     found = precisions(frames)
     roofs = _columns(frames.roofs, ROOFS, called)
     return {
@@ -67,15 +67,17 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
         "points": {**_packed(_beyond(points, kernels, owners), POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
         "texts": list(texts),
-        "order": _order(frames),
+        "order": _order(frames, kept),
         "usage": _bars(frames),
     }
 
 
-def _order(frames: Frames) -> list[int]:
-    """Positions of the kernels in their frame, as `ranking` sorts them."""
+def _order(frames: Frames, kept: Sequence[int]) -> list[int]:
+    """Places in ``kept``, which are rows of the kernels, as `ranking` sorts these; what is in no frame comes last."""
     named = ("device", ""), ("seconds", math.nan), ("recoverable", math.nan)
-    return order(zip(*(optional(frames, "kernels", name, missing) for name, missing in named), strict=True))
+    ranked = order(zip(*(optional(frames, "kernels", name, missing) for name, missing in named), strict=True))
+    places = {row: place for place, row in enumerate(ranked)}
+    return sorted(range(len(kept)), key=lambda index: places.get(kept[index], len(places)))
 
 
 def _bars(frames: Frames) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def _bars(frames: Frames) -> dict[str, Any]:
             "device": one_line(row.device),
             "time": number(row.seconds),
             "share": number(row.share),
-            "verdict": ", ".join(filter(None, (row.verdict, times_text(row.headroom)))),
+            "verdict": ", ".join(filter(None, (row.verdict, row.headroom_text))),
             "shares": [number(data.shares(row).get(unit, math.nan)) for unit in data.units],
             "texts": [level_text(row, unit) or percent(data.shares(row).get(unit, math.nan)) for unit in data.units],
         }
@@ -179,13 +181,16 @@ def _owners(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]]) -> l
     return owners
 
 
-def _drawn(kernels: dict[str, list[Any]], owners: Sequence[int]) -> list[int]:
-    """Leave of ``kernels`` those that have points, which is all that the script looks at; their ``owners`` in what is left."""
+def _drawn(kernels: dict[str, list[Any]], owners: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Leave of ``kernels`` those that have points, which is all that the script looks at.
+
+    Returns their ``owners`` in what is left, and which rows these are.
+    """
     kept = sorted(set(owners))
     for name, values in kernels.items():
         kernels[name] = [values[row] for row in kept]
     position = {row: index for index, row in enumerate(kept)}
-    return [position[owner] for owner in owners]
+    return [position[owner] for owner in owners], kept
 
 
 def _adopt(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]], index: int) -> None:

@@ -201,7 +201,7 @@ def _usage(frames: Frames) -> dict[str, Any]:
     columns = [
         ("GPU", False, [one.device or "unknown" if several else "" for one in shown]),
         ("Verdict", False, [one.verdict for one in shown]),
-        ("Headroom", True, [times_text(one.headroom) for one in shown]),
+        ("Headroom", True, [one.headroom_text for one in shown]),
         ("To compute roof", True, [times_text(one.headroom_compute) for one in shown]),
         ("Could save", True, [_to_save(one) for one in shown]),
         ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),

@@ -174,8 +174,10 @@ function chosenKernels() {
 function selection() {
   const { kernels, of } = chosenKernels();
   const owners = new Set(kernels.map((kernel) => kernel.index));
-  const rows = ROWS.filter((row) => owners.has(row.kernel.index) && state.precisions.has(row.precision));
-  const twice = new Set(rows.filter((row) => row.precision.includes(".") && !PARTS.has(row.precision) && saidByAnother(row)).map((row) => `${row.kernel.index}/${row.precision}`));
+  const among = ROWS.filter((row) => owners.has(row.kernel.index) && state.precisions.has(row.precision));
+  const again = new Set(among.filter((row) => row.precision.includes(".") && !PARTS.has(row.precision) && saidByAnother(row)));
+  const rows = among.filter((row) => !again.has(row));
+  const twice = new Set([...again].map((row) => `${row.kernel.index}/${row.precision}`));
   const points = RANKED.filter(
     (p) => !twice.has(`${p.owner}/${p.precision}`) && owners.has(p.owner) && state.precisions.has(p.precision) && state.levels.has(p.level) && state.sources.has(p.source),
   );

@@ -50,12 +50,17 @@ function timesText(value) {
   return `${Number(value.toPrecision(2)).toLocaleString("en-US")}x`;
 }
 
+/** That of a kernel: at this or less where something may be fuller than what was looked at. */
+function headroomText(kernel) {
+  return (kernel.headroom_or_less ? "\u2264" : "") + timesText(kernel.headroom);
+}
+
 function verdictColumns(text, number) {
   const show = (row) => element("span", { title: row.kernel.reason || null }, row.kernel.verdict);
   const saved = ({ recoverable, seconds }) => (known(recoverable) ? formatValue(recoverable, "second", 3) : known(seconds) ? "unknown" : MISSING);
   return [
     { ...text("verdict", "Verdict", (row) => row.kernel.verdict), show },
-    number("headroom", "Headroom", (row) => row.kernel.headroom, (row) => timesText(row.kernel.headroom), { title: "By what the kernel could be faster at its present traffic and instructions" }),
+    number("headroom", "Headroom", (row) => row.kernel.headroom, (row) => headroomText(row.kernel), { title: "By what the kernel could be faster at its present traffic and instructions" }),
     number("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "By what it could be faster at the compute roofs of its work" }),
     number("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
       { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that its headroom would save; in the order unknown headroom counts as the whole time, and kernels below 1 % of the time come last" }),
@@ -67,7 +72,7 @@ function usageFacts(kernel) {
   const share = (value, text) => (known(value) ? text : "");
   const levels = [...LEVELS.keys()].map((id) => [id, kernel[`bandwidth_${id}`], kernel[`fraction_${id}`]]).filter(([, rate, part]) => known(rate) || known(part));
   return [
-    ["verdict", kernel.verdict], ["headroom", share(kernel.headroom, timesText(kernel.headroom))],
+    ["verdict", kernel.verdict], ["headroom", share(kernel.headroom, headroomText(kernel))],
     ["to compute roof", share(kernel.headroom_compute, timesText(kernel.headroom_compute))], ["reason", kernel.reason],
     ["busiest", share(kernel.busiest_fraction, `${kernel.busiest_unit} ${formatPercent(kernel.busiest_fraction)}`)],
     ...levels.map(([id, rate, part]) => [levelLabel(id), [known(rate) ? formatValue(rate, "byte/s", 3) : "", known(part) ? formatPercent(part) : ""].filter(Boolean).join(", ")]),
@@ -83,19 +88,21 @@ function tableColumns() {
   const text = (id, label, value) => ({ id, label, value, show: value, number: false });
   const number = (id, label, value, show, extra = {}) => ({ id, label, value, show, number: true, ...extra });
   const once = (column) => ({ ...column, once: true }); // the same in all rows of a kernel
+  const [saved, judged] = [true, false].map((last) => (JUDGED ? verdictColumns(text, number) : []).filter((column) => (column.id === "recoverable") === last));
   return [
     { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
     ...(SWEPT ? [once(number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label))] : []),
-    ...(JUDGED ? verdictColumns(text, number) : []),
+    ...judged,
     once(number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second", 3), { unit: "second" })),
-    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
-    ...(kernels.some((kernel) => kernel.launches > 1)
-      ? [once(number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
-      : []),
     { ...text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)), show: precisionCell },
     number("performance", "Performance", (row) => row.first.performance, (row) => formatValue(row.first.performance, unitOf("performance", row.first), 3), { unit: `${PAGE.unit}/s` }),
     number("binding_fraction", "% of roof", ofRoof, barCell, { title: "Of the lowest roof over all levels; of a precision beside others, which share memory, of its own compute roof" }),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
+    ...saved,
+    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
+    ...(kernels.some((kernel) => kernel.launches > 1)
+      ? [once(number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
+      : []),
     ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
     ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
     ...(JUDGED ? [] : [text("binds", "Binds", (row) => bindsLabel(row.first.binds))]),

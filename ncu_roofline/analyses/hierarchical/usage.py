@@ -11,13 +11,14 @@ from functools import lru_cache
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.facts import load_spec, load_units
-from ncu_roofline.facts.verdict import TENSOR_UNKNOWN, as_percent, as_times
+from ncu_roofline.facts.verdict import TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
 from ncu_roofline.texts import clean, listed
 from ncu_roofline.units import format_value
 
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
+LESS = "\N{LESS-THAN OR EQUAL TO}"
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
@@ -29,6 +30,9 @@ _NUMBERS = (
     "headroom",
     "headroom_compute",
     "recoverable",
+    "judged_seconds",
+    "short_seconds",
+    "headroom_or_less",
     "busiest_fraction",
     "fraction_sm",
     "occupancy",
@@ -80,6 +84,9 @@ class Usage:
     limit: str = ""
     limit_fraction: float = math.nan
     recoverable: float = math.nan
+    judged_seconds: float = 0.0
+    short_seconds: float = 0.0
+    or_less: bool = False
     untimed: int = 0
 
     @property
@@ -103,6 +110,11 @@ class Usage:
         return f"{self.kernel}, {self.step_label}" if self.step_label else self.kernel
 
     @property
+    def headroom_text(self) -> str:
+        """The headroom: 1.9x, ≤1.9x where something may be fuller than what was looked at; "" where unknown."""
+        return f"{LESS if self.or_less else ''}{times_text(self.headroom)}"
+
+    @property
     def marked(self) -> str:
         """The name, with a mark where tensor work is unknown."""
         return f"{self.name} {MARK}" if self.tensor_unknown else self.name
@@ -121,9 +133,11 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
         label, launches, seconds, share, missing, notes = rest
         verdict, reason, unit, limit, kind = (clean(column[index]) for column in texts)
-        headroom, compute, recoverable, busiest, sm, occupancy, theoretical, waves, fraction = (
+        headroom, compute, recoverable, judged, short, or_less, busiest, sm, occupancy, theoretical, waves, fraction = (
             column[index] for column in numbers
         )
+        if math.isnan(judged):  # frames made by hand need not say it
+            judged, short = (seconds if told else 0.0 for told in (math.isfinite(recoverable), verdict == TOO_SHORT))
         known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
         found[report, launch, kernel, step, device] = Usage(
             report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
@@ -131,7 +145,7 @@ def usages(frames: Frames) -> dict[Key, Usage]:
             _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
             occupancy, theoretical, waves,
             device=clean(device), kind=kind, limit=limit, limit_fraction=fraction, recoverable=recoverable,
-            untimed=untimed[index],
+            judged_seconds=judged, short_seconds=short, or_less=or_less == 1, untimed=untimed[index],
         )  # fmt: skip
     return found
 
@@ -176,7 +190,9 @@ def _together(members: Sequence[Usage]) -> Usage:
         untimed=sum(member.untimed for member in members),
         seconds=_sum(member.seconds for member in members),
         share=_sum(member.share for member in members),
-        recoverable=sum(member.recoverable for member in members if not math.isnan(member.seconds)),
+        recoverable=_sum(member.recoverable for member in members),
+        judged_seconds=sum(member.judged_seconds for member in members),
+        short_seconds=sum(member.short_seconds for member in members),
         longest=True,
     )
 
