@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import source_roofline
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-    from ncu_roofline.ceilings import Ceilings, read_ceilings
-    from ncu_roofline.errors import RooflineError
+    from ncu_roofline.base.errors import RooflineError
+    from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+    from ncu_roofline.formats.report import Kernel, Report, read_report, write_report
     from ncu_roofline.model import Roofline, Selection, roofline
-    from ncu_roofline.report import Kernel, Report, read_report
 
 __all__ = [
     "Ceilings",
@@ -53,19 +53,20 @@ __all__ = [
     "roofline",
     "source_roofline",
     "time_roofline",
+    "write_report",
 ]
 
 _HOMES = {
-    "Ceilings": "ncu_roofline.ceilings",
+    "Ceilings": "ncu_roofline.formats.ceilings",
     "Comparison": "ncu_roofline.analyses.compare.frames",
     "InstructionRoofline": "ncu_roofline.analyses.instruction.frames",
-    "Kernel": "ncu_roofline.report",
+    "Kernel": "ncu_roofline.formats.report",
     "PhaseRoofline": "ncu_roofline.analyses.phases.frames",
     "Portability": "ncu_roofline.analyses.portability.frames",
     "Ranks": "ncu_roofline.analyses.ranks.frames",
-    "Report": "ncu_roofline.report",
+    "Report": "ncu_roofline.formats.report",
     "Roofline": "ncu_roofline.model",
-    "RooflineError": "ncu_roofline.errors",
+    "RooflineError": "ncu_roofline.base.errors",
     "Selection": "ncu_roofline.model",
     "SourceRoofline": "ncu_roofline.analyses.source.frames",
     "TimeRoofline": "ncu_roofline.analyses.time.frames",
@@ -75,12 +76,13 @@ _HOMES = {
     "phase_roofline": "ncu_roofline.analyses.phases.frames",
     "portability": "ncu_roofline.analyses.portability.frames",
     "ranks": "ncu_roofline.analyses.ranks.frames",
-    "read_ceilings": "ncu_roofline.ceilings",
-    "read_report": "ncu_roofline.report",
+    "read_ceilings": "ncu_roofline.formats.ceilings",
+    "read_report": "ncu_roofline.formats.report",
     "render": "ncu_roofline.analyses",
     "roofline": "ncu_roofline.model",
     "source_roofline": "ncu_roofline.analyses.source.build",
     "time_roofline": "ncu_roofline.analyses.time.frames",
+    "write_report": "ncu_roofline.formats.report",
 }
 
 

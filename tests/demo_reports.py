@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ncu_roofline.report import Kernel, KernelData, ReportData, Session, read_report, write_report
+from ncu_roofline.formats.report import Kernel, KernelData, ReportData, Session, read_report, write_report
 from tests.factory import A100, NO_WORK, Metrics, flops, kernel, opcodes, timing, traffic
 from tests.made_up_code import smooth
 

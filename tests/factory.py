@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 
 Metrics = dict[str, float | int | str]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.report import schema, writer
-from ncu_roofline.report.writer import ReportData, encode_report
-from ncu_roofline.sectionfile.schema import messages
+from ncu_roofline.formats.report import schema, writer
+from ncu_roofline.formats.report.writer import ReportData, encode_report
+from ncu_roofline.formats.sectionfile.schema import messages
 
 FORGED = "FORGED"
 HOSTILE = (
@@ -84,10 +84,10 @@ def _inner(message: Any, field: Any, depth: int) -> Iterator[Any]:
     """Its messages; one is added where there is none, but for numbers."""
     value, wanted = getattr(message, field.name), field.message_type.name not in _NUMBERS and depth < _DEEP
     if repeated(field):
-        if not value and wanted and message.DESCRIPTOR.file.name.startswith("ncu_roofline.report"):
+        if not value and wanted and message.DESCRIPTOR.file.name.startswith("ncu_roofline.formats.report"):
             value.add()
         yield from value
-    elif message.HasField(field.name) or (wanted and message.DESCRIPTOR.file.name.startswith("ncu_roofline.report")):
+    elif message.HasField(field.name) or (wanted and message.DESCRIPTOR.file.name.startswith("ncu_roofline.formats.report")):
         yield value
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from tests import published
 from tests.analyses import published_portability
 

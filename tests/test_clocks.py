@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.facts.clocks import BY_RELEASE, clocks_text, default_clocks
+from ncu_roofline.chips.clocks import BY_RELEASE, clocks_text, default_clocks
+from ncu_roofline.formats.report import ReportData, Session, read_report, write_report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import explain
-from ncu_roofline.report import ReportData, Session, read_report, write_report
 from tests.factory import complete, kernel, report
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.files import ReportNames, check_target, write_atomically
-from ncu_roofline.texts import printable
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import ReportNames, check_target, write_atomically
+from ncu_roofline.base.texts import printable
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 
@@ -67,7 +67,7 @@ def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.
             os.close(handle)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"ncu_roofline.files.os.{where}", fail)
+    monkeypatch.setattr(f"ncu_roofline.base.files.os.{where}", fail)
     with pytest.raises(RooflineError, match=r"No space left on device\. Choose a place"):
         write_atomically(tmp_path / "out", [b"x"], overwrite=where != "link")
     assert names(tmp_path) == []
@@ -167,7 +167,7 @@ def test_a_group_that_can_not_be_kept_hands_its_rights_to_no_other(tmp_path: Pat
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("ncu_roofline.files.os.chown", refuse)
+    monkeypatch.setattr("ncu_roofline.base.files.os.chown", refuse)
     write_atomically(target, [b"new"], overwrite=True)
     assert stat.S_IMODE(target.stat().st_mode) == 0o644
 
@@ -180,7 +180,7 @@ def hard_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         raise PermissionError(1, "Operation not permitted")
 
     if request.param == "none":
-        monkeypatch.setattr("ncu_roofline.files.os.link", refuse)
+        monkeypatch.setattr("ncu_roofline.base.files.os.link", refuse)
 
 
 @POSIX
@@ -219,8 +219,8 @@ def test_a_name_reserved_in_vain_is_given_back(tmp_path: Path, monkeypatch: pyte
     def refuse(number: int, text: str) -> None:
         raise OSError(number, text)
 
-    monkeypatch.setattr("ncu_roofline.files.os.link", lambda *_: refuse(1, "Operation not permitted"))
-    monkeypatch.setattr("ncu_roofline.files.os.replace", lambda *_: refuse(5, "Input/output error"))
+    monkeypatch.setattr("ncu_roofline.base.files.os.link", lambda *_: refuse(1, "Operation not permitted"))
+    monkeypatch.setattr("ncu_roofline.base.files.os.replace", lambda *_: refuse(5, "Input/output error"))
     with pytest.raises(RooflineError, match="Input/output error"):
         write_atomically(tmp_path / "out", [b"new"], overwrite=False)
     assert names(tmp_path) == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.chips.formula import WeightedSum
 
 FP64 = WeightedSum.of({"dadd": 1, "dmul": 1, "dfma": 2})
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import Binding, Level, Precision
+from ncu_roofline.chips.formula import WeightedSum, twin
+from ncu_roofline.chips.metric_names import braced
 from ncu_roofline.cli import main
 from ncu_roofline.cli.parser import COMMANDS
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.description import Binding, Level, Precision
-from ncu_roofline.facts.formula import WeightedSum, twin
-from ncu_roofline.facts.metric_names import braced
 
 ROOT = Path(__file__).parents[1]
 GUIDE = Path(ncu_roofline.__file__).parent / "guide"

@@ -16,21 +16,22 @@ ROOT = Path(ncu_roofline.__file__).parent
 PACKAGE = "ncu_roofline"
 # Lowest first; what stands in one line is peers.  The files of the first lines are used everywhere.
 LAYERS = (
-    ("guide", "suggestions", "texts"),
-    ("errors",),
-    ("temporary",),
-    ("units", "files", "patterns", "version", "wire"),
-    ("forms",),
-    ("facts",),
-    ("report", "sass", "sectionfile"),
-    ("ceilings",),
-    ("inputs", "rendering"),
+    ("guide", "version"),
+    ("base",),
+    ("chips",),
+    ("formats", "rendering"),
     ("model",),
-    ("analyses", "generate", "check", "nvrules"),
-    ("machine", "bench", "annotate"),
+    ("analyses", "plugin"),
+    ("bench",),
     ("cli",),
     ("__main__",),
 )
+# Inside rooms: what stands in one line does not import each other.
+ROOMS = {
+    "base": (("suggestions", "texts"), ("errors",), ("temporary",), ("units", "files", "patterns"), ("forms",)),
+    "formats": (("wire",), ("report", "sass", "sectionfile"), ("ceilings",), ("inputs",)),
+    "plugin": (("generate", "check", "nvrules"), ("machine", "annotate")),
+}
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
 ANALYSES = (
     ("formats", "hierarchical"),
@@ -39,26 +40,21 @@ ANALYSES = (
 )
 # What a package does without, directly or through others: it has to work where these are not.
 FORBIDDEN = {
-    "facts": ("numpy", "pandas", "google.protobuf"),
-    "report": ("numpy", "pandas"),
-    "sass": ("numpy", "pandas", "google.protobuf"),
-    "sectionfile": ("numpy", "pandas"),
-    "inputs": ("numpy",),
-    "generate": ("numpy", "pandas", f"{PACKAGE}.report", f"{PACKAGE}.model"),
-    "rendering": (f"{PACKAGE}.facts", f"{PACKAGE}.report"),
+    "chips": ("numpy", "pandas", "google.protobuf"),
+    "formats.report": ("numpy", "pandas"),
+    "formats.sass": ("numpy", "pandas", "google.protobuf"),
+    "formats.sectionfile": ("numpy", "pandas"),
+    "formats.inputs": ("numpy",),
+    "plugin.generate": ("numpy", "pandas", f"{PACKAGE}.formats.report", f"{PACKAGE}.model"),
+    "rendering": (f"{PACKAGE}.chips", f"{PACKAGE}.formats"),
 }
 # Who opens files: readers each the files of their own format, the package its own data, and whoever deals with the machine.
 OPENING = {
-    "files": "opens inputs, writes results",
-    "temporary": "files and folders for the time being",
-    "report": "reports",
-    "inputs": "files of other tools",
-    "ceilings": "ceilings files",
-    "facts": "the package's data files",
+    "base": "opens inputs, writes results; files and folders for the time being",
+    "formats": "reports, sections, ceilings, files of other tools",
+    "chips": "the package's data files",
     "rendering": "the package's page scripts, plotly's script",
-    "generate": "generated files, compared or written; ceilings as they were given",
-    "check": "section files",
-    "machine": "what is installed",
+    "plugin": "generated files, compared or written; what is installed",
     "bench": "sources, programs, ceilings files",
     "cli": "the demo's sample, the guide's pages, a scheduler's address",
 }
@@ -67,8 +63,8 @@ LOOKING_UP = {
     "__init__.py",
     "analyses/__init__.py",
     "cli/parser.py",
-    "inputs/opening.py",
-    "report/compressed.py",
+    "formats/inputs/opening.py",
+    "formats/report/compressed.py",
 }
 _OPENS = {
     "FileIO",
@@ -119,14 +115,16 @@ def upward(graph: grimp.ImportGraph, layers: tuple[tuple[str, ...], ...], parent
 def test_every_module_has_a_layer(graph: grimp.ImportGraph) -> None:
     parts = {module.split(".")[1] for module in graph.modules if module.startswith(f"{PACKAGE}.")}
     assert parts == {part for parts in LAYERS for part in parts}
-    inside = {module.split(".")[2] for module in graph.modules if module.startswith(f"{PACKAGE}.analyses.")}
-    assert inside == {part for parts in ANALYSES for part in parts}
+    for room, layers in {**ROOMS, "analyses": ANALYSES}.items():
+        inside = {module.split(".")[2] for module in graph.modules if module.startswith(f"{PACKAGE}.{room}.")}
+        assert inside == {part for parts in layers for part in parts}, room
 
 
 def test_imports_go_downward(graph: grimp.ImportGraph) -> None:
     assert graph.find_modules_that_directly_import(PACKAGE) == set()
     assert upward(graph, LAYERS, PACKAGE) == []
-    assert upward(graph, ANALYSES, f"{PACKAGE}.analyses") == []
+    for room, layers in {**ROOMS, "analyses": ANALYSES}.items():
+        assert upward(graph, layers, f"{PACKAGE}.{room}") == []
 
 
 def test_there_are_no_circles(graph: grimp.ImportGraph) -> None:
@@ -186,16 +184,16 @@ def test_who_opens_files() -> None:
 @pytest.mark.parametrize(
     ("module", "text", "wrong"),
     [
-        ("facts/x.py", "import ncu_roofline.model", ["facts.x -> model"]),
-        ("facts/x.py", "from . import y\nfrom ..model import z", ["facts.x -> model.z"]),
+        ("chips/x.py", "import ncu_roofline.model", ["chips.x -> model"]),
+        ("chips/x.py", "from . import y\nfrom ..model import z", ["chips.x -> model.z"]),
         ("model/x.py", "def f():\n    from ncu_roofline.cli.y import g", ["model.x -> cli.y"]),
         ("model/x.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ncu_roofline.cli", ["model.x -> cli"]),
-        ("check/x.py", "import ncu_roofline.generate", ["check.x -> generate"]),
-        ("model/x.py", "import ncu_roofline.facts.y", []),
+        ("analyses/x.py", "import ncu_roofline.plugin", ["analyses.x -> plugin"]),
+        ("model/x.py", "import ncu_roofline.chips.y", []),
     ],
 )
 def test_the_test_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str, wrong: list[str]) -> None:
-    files = {module: text, "facts/y.py": "", "model/z.py": "", "cli/y.py": "", "generate/__init__.py": ""}
+    files = {module: text, "chips/y.py": "", "model/z.py": "", "cli/y.py": "", "plugin/__init__.py": ""}
     for name, content in files.items():
         path = tmp_path / "made_up" / name
         path.parent.mkdir(parents=True, exist_ok=True)

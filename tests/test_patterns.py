@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import patterns
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.patterns import UserPattern
 from ncu_roofline.cli.options import regex
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import vtune
-from ncu_roofline.machine.profile import FAILURES
+from ncu_roofline.formats.inputs import vtune
 from ncu_roofline.model.names import short_names
-from ncu_roofline.patterns import UserPattern
+from ncu_roofline.plugin.machine.profile import FAILURES
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 from tests.patterns import Use, faults, uses

@@ -19,7 +19,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline import read_ceilings, read_report, render, roofline
 from ncu_roofline.analyses import ANALYSES, OPTIONS
-from ncu_roofline.inputs import open_input
+from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.model import measurements_of
 from tests.factory import V100, complete, kernel, report
 

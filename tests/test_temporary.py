@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline import temporary
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import write_atomically
-from ncu_roofline.temporary import part_of, temporary_folder
+from ncu_roofline.base import temporary
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import write_atomically
+from ncu_roofline.base.temporary import part_of, temporary_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
@@ -38,8 +38,8 @@ with temporary_folder({"a": b"b"}):
 }
 IMPORTS = """
 import sys, tempfile, time
-from ncu_roofline.files import write_atomically
-from ncu_roofline.temporary import temporary_folder
+from ncu_roofline.base.files import write_atomically
+from ncu_roofline.base.temporary import temporary_folder
 """
 MINUTES_AGO = 600
 DAYS_AGO = 200_000
@@ -139,7 +139,7 @@ def test_what_is_not_ours_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / part).touch()
     made_before(tmp_path / part, DAYS_AGO)
     owner = os.getuid()
-    monkeypatch.setattr("ncu_roofline.temporary.os.getuid", lambda: owner + 1)
+    monkeypatch.setattr("ncu_roofline.base.temporary.os.getuid", lambda: owner + 1)
     assert another_run(tmp_path) == before
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.model import columns
-from ncu_roofline.units import UNITS, format_value
 
 POWERS = {"p": -12, "n": -9, "\u00b5": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ncu_roofline
-from ncu_roofline.facts.verdict import (
+from ncu_roofline.chips.verdict import (
     NO_ARITHMETIC,
     NOTHING_COLLECTED,
     Arithmetic,

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.formats import FORMATS, Format
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import ReportNames
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.text import ComparisonFrames

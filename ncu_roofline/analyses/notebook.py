@@ -18,9 +18,9 @@ from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.ranks.text import heading
 from ncu_roofline.analyses.source.launches import launches, longest_first
 from ncu_roofline.analyses.source.text import sentences
+from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.displayed import Said, as_percent, as_text, as_time, columns_of, glanced, length
-from ncu_roofline.texts import clean, shorten
 
 ROWS = 20
 _VARIANTS = 3  # of an application that have a sentence

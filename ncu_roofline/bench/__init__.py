@@ -22,13 +22,13 @@ def measure(
     one the file lies in the user's cache folder.  ``progress`` is told of each ceiling (silent without).  Raises
     RooflineError without a compiler or GPU, and where nothing could be measured.
     """
+    from ncu_roofline.base.errors import RooflineError
     from ncu_roofline.bench.build import build, cache_folder
     from ncu_roofline.bench.campaign import Silent
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.runner import Runner
     from ncu_roofline.bench.session import Wish, file_name, find_devices, measure_device
     from ncu_roofline.bench.settings import FULL, QUICK
-    from ncu_roofline.errors import RooflineError
 
     built = build(nvcc=nvcc)
     chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]

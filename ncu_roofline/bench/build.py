@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import capability_text, parse_capability, parse_target
-from ncu_roofline.files import pack_folder
-from ncu_roofline.temporary import temporary_folder, temporary_place
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.temporary import temporary_folder, temporary_place
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability_text, parse_capability, parse_target
 
 OLDEST = (11, 8)
 _NO_BENCH = "`ncu-roofline bench theory` needs no compiler."

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.measuring import Bench, Record, throttled, worth_retrying
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.bench.telemetry import Observed
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.forms import number
 
 _VERSION = 2
 _FIELDS = {field.name for field in fields(Record)}

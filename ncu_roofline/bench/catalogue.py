@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ncu_roofline.base.errors import UsageError
 from ncu_roofline.bench.runner import Variant
-from ncu_roofline.ceilings import proven
-from ncu_roofline.errors import UsageError
-from ncu_roofline.facts.fields import parse_capability
+from ncu_roofline.chips.fields import parse_capability
+from ncu_roofline.formats.ceilings import proven
 
 UNPROVEN = "unproven on hardware"
 Row = dict[str, str | list[str]]

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from ncu_roofline.base.forms import inside, known, number
+from ncu_roofline.base.texts import printable
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.merging import CONDITIONS, valued_at
 from ncu_roofline.bench.statistics import kept, variation
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import PUBLISHED, Ceilings, ceilings_of, energy_per_unit, read_document
-from ncu_roofline.forms import inside, known, number
+from ncu_roofline.formats.ceilings import PUBLISHED, Ceilings, ceilings_of, energy_per_unit, read_document
 from ncu_roofline.rendering.table import listing
-from ncu_roofline.texts import printable
 
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
 NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"

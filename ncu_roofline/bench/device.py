@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncu_roofline.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import Gpu
-from ncu_roofline.facts.fields import Capability, capability, capability_text
-from ncu_roofline.facts.gpus import find_gpu
-from ncu_roofline.forms import number
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.forms import number
+from ncu_roofline.chips import Gpu
+from ncu_roofline.chips.fields import Capability, capability, capability_text
+from ncu_roofline.chips.gpus import find_gpu
+from ncu_roofline.formats.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
 
 LOCAL_RANKS = (
     "OMPI_COMM_WORLD_LOCAL_RANK",

@@ -1,4 +1,4 @@
-"""The ceilings file: schema ``ert-ceilings`` version 1, as `ncu_roofline.ceilings` reads it."""
+"""The ceilings file: schema ``ert-ceilings`` version 1, as `ncu_roofline.formats.ceilings` reads it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.forms import known
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
@@ -21,9 +23,7 @@ from ncu_roofline.bench.statistics import Summary, kept, largest_variation, medi
 from ncu_roofline.bench.telemetry import names
 from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
 from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
-from ncu_roofline.ceilings import CPU, GPU, MEASURED, SCHEMA, SCHEMA_VERSION
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.forms import known
+from ncu_roofline.formats.ceilings import CPU, GPU, MEASURED, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
 # How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.hierarchical.plan import Label
+from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.ceilings import PUBLISHED
-from ncu_roofline.facts.palette import PLAIN, TENSOR
-from ncu_roofline.forms import inside, number
+from ncu_roofline.chips.palette import PLAIN, TENSOR
+from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import measurer, put_key, put_text, wrapped
 from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
-from ncu_roofline.texts import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.temporary import temporary_folder
 from ncu_roofline.bench.build import Built, Compiler, Task, ask, build_once, read_recipe
 from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Telemetry
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import pack_folder
-from ncu_roofline.temporary import temporary_folder
 
 _COMPILERS = ("c++", "g++", "clang++")
 _PROBE = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"

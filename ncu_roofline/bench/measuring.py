@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
+from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.runner import HANGS, Job, Launch, RunnerFailed, Trial
 from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
 from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
-from ncu_roofline.ceilings import CPU, GPU
-from ncu_roofline.forms import number
+from ncu_roofline.formats.ceilings import CPU, GPU
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.forms import inside
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.statistics import median
 from ncu_roofline.bench.verdict import machine_balance
-from ncu_roofline.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, ceilings_of, read_document
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.forms import inside
+from ncu_roofline.formats.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, ceilings_of, read_document
 from ncu_roofline.version import __version__
 
 CONDITIONS = {

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import write_atomically
 from ncu_roofline.bench.roofs import device_name, machine_roofs
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import write_atomically
 from ncu_roofline.rendering.style import THEMES
 
 FORMATS = ("png", "svg", "pdf")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.tables import value_text
-from ncu_roofline.facts import load_spec
-from ncu_roofline.forms import inside, number
-from ncu_roofline.texts import clean, shorten
+from ncu_roofline.chips import load_spec
 
 _MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
 _LONGEST = 28  # characters of a name

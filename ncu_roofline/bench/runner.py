@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ncu_roofline.ceilings import GPU
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import capability
-from ncu_roofline.forms import number
-from ncu_roofline.texts import shorten
+from ncu_roofline.base.forms import number
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability
+from ncu_roofline.formats.ceilings import GPU
 
 TOLD = 200
 """How many characters of a text of the program are told, and how long a name may be."""

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import check_target, write_atomically
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.bench.attached import AttachedGpu, gpus, state
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.campaign import OUT_OF_TIME, Campaign, Journal, Outcome, Progress, Silent, candidates
@@ -25,10 +28,7 @@ from ncu_roofline.bench.nvml import NvmlError
 from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.settings import FULL, Settings
 from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
-from ncu_roofline.ceilings import CPU, GPU
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import check_target, write_atomically
-from ncu_roofline.texts import shorten
+from ncu_roofline.formats.ceilings import CPU, GPU
 from ncu_roofline.version import __version__
 
 REAL_TIME = Timing(time.monotonic, time.sleep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncu_roofline.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ncu_roofline.base.forms import cleaned
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import format_value
 from ncu_roofline.bench.theory import data_sheet
-from ncu_roofline.facts import Gpu
-from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.forms import cleaned
+from ncu_roofline.chips import Gpu
+from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.rendering.table import listing
-from ncu_roofline.texts import clean, shorten
-from ncu_roofline.units import format_value
 
 _LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}

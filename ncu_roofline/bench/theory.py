@@ -7,9 +7,9 @@ from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.facts import Architecture, Gpu, load_spec
-from ncu_roofline.facts.description import ROOF_FACTORS
-from ncu_roofline.facts.gpus import link_rates
+from ncu_roofline.chips import Architecture, Gpu, load_spec
+from ncu_roofline.chips.description import ROOF_FACTORS
+from ncu_roofline.chips.gpus import link_rates
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.forms import inside, known
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.theory import measured_clock, share_of, theory, units_of_device
-from ncu_roofline.facts import load_spec
-from ncu_roofline.forms import inside, known
+from ncu_roofline.chips import load_spec
 
 OK, FAIL, SKIP = "ok", "FAIL", "skip"
 CEILINGS, PROFILES = "ceilings", "profiles"
@@ -280,8 +280,8 @@ def _near(name: str, share: float, tolerance: float, reason: str) -> Check:
 
 def read_counted(ceiling: str, report: Path, promise: Promise) -> Counted:
     """What a report says of the promised launch.  ValueError with the reason where it holds another, or no count of it."""
+    from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import roofline
-    from ncu_roofline.report import read_report
 
     target = PROFILED[ceiling]
     with read_report(report) as opened:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_roofline.base.forms import inside, number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.telemetry import HARMFUL, names
 from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
-from ncu_roofline.ceilings import CPU, GPU, MEASURE_AGAIN, is_roof, read_document
-from ncu_roofline.forms import inside, number
+from ncu_roofline.formats.ceilings import CPU, GPU, MEASURE_AGAIN, is_roof, read_document
 
 _SAME = 1e-3
 

@@ -6,10 +6,10 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from ncu_roofline.base.errors import RooflineError, Terminated, UnexpectedError, unexpected
 from ncu_roofline.cli.outputs import say, tell
 from ncu_roofline.cli.parser import parse
 from ncu_roofline.cli.signals import ended_by_signals
-from ncu_roofline.errors import RooflineError, Terminated, UnexpectedError, unexpected
 
 
 def main(argv: Sequence[str] | None = None) -> int:

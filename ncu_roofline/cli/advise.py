@@ -11,21 +11,21 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ncu_roofline.ceilings import Ceilings
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import CeilingsOption, LaunchFilters, ReportOptions, flag, option, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
-from ncu_roofline.errors import UsageError
-from ncu_roofline.files import ReportNames, pack_folder
+from ncu_roofline.formats.ceilings import Ceilings
 
 if TYPE_CHECKING:
-    from ncu_roofline.nvrules import RuleSet
-    from ncu_roofline.nvrules.telling import ReportAdvice
+    from ncu_roofline.plugin.nvrules import RuleSet
+    from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
 
 def budget(text: str) -> int:
     """A number of characters that holds at least what was left out."""
-    from ncu_roofline.nvrules.budget import LEAST
+    from ncu_roofline.plugin.nvrules.budget import LEAST
 
     if (number := positive(text)) < LEAST:
         raise argparse.ArgumentTypeError(f"{text} characters are too few: give {LEAST} or more")
@@ -116,11 +116,11 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     """The advice on all reports, as text or JSON."""
     from ncu_roofline.analyses.hierarchical.answer import answers_of
     from ncu_roofline.model import Measurements
-    from ncu_roofline.nvrules import findings
-    from ncu_roofline.nvrules.budget import within
-    from ncu_roofline.nvrules.document import as_json
-    from ncu_roofline.nvrules.telling import Told
-    from ncu_roofline.nvrules.text import as_text
+    from ncu_roofline.plugin.nvrules import findings
+    from ncu_roofline.plugin.nvrules.budget import within
+    from ncu_roofline.plugin.nvrules.document import as_json
+    from ncu_roofline.plugin.nvrules.telling import Told
+    from ncu_roofline.plugin.nvrules.text import as_text
 
     launches = Measurements.joined([one.measurements for one in reports])
     advice = (kernel for one in reports for kernel in one.kernels)
@@ -147,14 +147,14 @@ class _Rules:
         """Ours are rendered anew where measured ceilings have to go in."""
         if given or not ceilings:
             return cls(tuple(os.path.abspath(folder) for folder in given))
-        from ncu_roofline.generate.rules import render_rules
+        from ncu_roofline.plugin.generate.rules import render_rules
 
         return cls(rendered=tuple(render_rules(ceilings=ceilings).items()))
 
     @contextlib.contextmanager
     def loaded(self) -> Iterator[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
-        from ncu_roofline.nvrules import rendered_rules
+        from ncu_roofline.plugin.nvrules import rendered_rules
 
         if not self.rendered:
             folders = self.given or (str(pack_folder("rules")),)
@@ -167,7 +167,7 @@ class _Rules:
 @lru_cache(maxsize=1)
 def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleSet:
     """Reading rules takes as long as running them on fifty launches, so not for each report anew."""
-    from ncu_roofline.nvrules import load_rules
+    from ncu_roofline.plugin.nvrules import load_rules
 
     return load_rules(folders)
 
@@ -182,13 +182,13 @@ def _state(folder: str) -> object:
 
 def _advise(path: str, name: str, called: Mapping[str, str], request: Request, rules: _Rules, watched: bool) -> ReportAdvice:
     from ncu_roofline.cli.reading import check_kernels
-    from ncu_roofline.inputs import check_report
+    from ncu_roofline.formats.inputs import check_report
+    from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.foreign import told
     from ncu_roofline.model.plausible import left_out
-    from ncu_roofline.nvrules import advise
-    from ncu_roofline.nvrules.telling import ReportAdvice
-    from ncu_roofline.report import read_report
+    from ncu_roofline.plugin.nvrules import advise
+    from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
     check_report(path, "rules read more of a report than its metrics")
     chosen = request.launches

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames, write_atomically
+from ncu_roofline.base.texts import printable
+from ncu_roofline.chips.metric_names import compact
 from ncu_roofline.cli.ceilings import ceiling_files, wanted
 from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts.metric_names import compact
-from ncu_roofline.files import ReportNames, write_atomically
-from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
-    from ncu_roofline.annotate import Account
     from ncu_roofline.model.explanations import Availability
+    from ncu_roofline.plugin.annotate import Account
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,9 @@ class Request:
 
 def run(request: Request) -> int:
     """Write the copy and list what could be derived."""
-    from ncu_roofline.annotate import annotate
-    from ncu_roofline.inputs import check_report
-    from ncu_roofline.report.compressed import as_named
+    from ncu_roofline.formats.inputs import check_report
+    from ncu_roofline.formats.report.compressed import as_named
+    from ncu_roofline.plugin.annotate import annotate
 
     report, output = request.report, request.output
     if not report:

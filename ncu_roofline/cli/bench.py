@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ncu_roofline.ceilings import CPU, GPU
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import argument, choice, flag, option, ratio, words
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -25,16 +27,14 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.forms import inside, number
-from ncu_roofline.texts import printable
+from ncu_roofline.formats.ceilings import CPU, GPU
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built
     from ncu_roofline.bench.device import Device
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
-    from ncu_roofline.facts import Gpu
+    from ncu_roofline.chips import Gpu
 
 
 def _count(text: str) -> int:
@@ -172,8 +172,8 @@ def _picture_of(target: Path) -> Path:
 
 
 def _keep(target: Path) -> None:
-    from ncu_roofline.machine.kept import keep
-    from ncu_roofline.machine.machine import this_machine
+    from ncu_roofline.plugin.machine.kept import keep
+    from ncu_roofline.plugin.machine.machine import this_machine
 
     try:
         keep(this_machine(), target)
@@ -197,7 +197,7 @@ def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -
     from ncu_roofline.bench.catalogue import UNPROVEN
     from ncu_roofline.bench.document import as_text, summary_line
     from ncu_roofline.bench.tables import measured
-    from ncu_roofline.ceilings import proven
+    from ncu_roofline.formats.ceilings import proven
 
     if as_json:
         write_text(as_text(content).rstrip())
@@ -317,7 +317,7 @@ class TheoryRequest:
 def _theory(request: TheoryRequest) -> int:
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
-    from ncu_roofline.facts.gpus import gpus, named
+    from ncu_roofline.chips.gpus import gpus, named
 
     chosen = named(request.gpu) if request.gpu else gpus()
     if not chosen:
@@ -431,7 +431,7 @@ class DrawRequest:
 
 def _draw(request: DrawRequest) -> int:
     from ncu_roofline.bench.picture import FORMATS, render
-    from ncu_roofline.ceilings import read_document
+    from ncu_roofline.formats.ceilings import read_document
 
     output_format = chosen_format(request.output, request.format, FORMATS, "no format known ({})")
     check_output(request.output, request.force, [request.file])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ncu_roofline.ceilings import MEASURED, Ceilings, read_ceilings, registry
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import matching
+from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import say
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.files import matching
-from ncu_roofline.machine.machine import Machine, this_machine
+from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
+from ncu_roofline.plugin.machine.machine import Machine, this_machine
 
 Capability = tuple[int, int]
 
@@ -46,7 +46,7 @@ class Shelf:
 
 def _own_files(machine: Machine) -> list[Path]:
     from ncu_roofline.bench.build import cache_folder
-    from ncu_roofline.machine.kept import folder
+    from ncu_roofline.plugin.machine.kept import folder
 
     places = (folder(machine), cache_folder(machine.environ) / "ceilings")
     return [path for place in places for path in matching(place, "*.json")]

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import argument, flag, names, option
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.files import pack_folder
 from ncu_roofline.rendering.table import listing
-from ncu_roofline.texts import printable
 
 if TYPE_CHECKING:
-    from ncu_roofline.check import Checked, Passes, Target
-    from ncu_roofline.check.content import Finding
-    from ncu_roofline.facts.fields import Release
+    from ncu_roofline.chips.fields import Release
+    from ncu_roofline.plugin.check import Checked, Passes, Target
+    from ncu_roofline.plugin.check.content import Finding
 
     Table = dict[str, dict[str, Passes | None]]
 
@@ -50,8 +50,8 @@ class Request:
 
 def run(request: Request) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.check import check_files, has_error, targets_of
-    from ncu_roofline.check.nvperf import HOW_TO_GET, libraries
+    from ncu_roofline.plugin.check import check_files, has_error, targets_of
+    from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
 
     release = _release(request.ncu)
     targets = targets_of(request.chip)
@@ -65,8 +65,8 @@ def run(request: Request) -> int:
 
 
 def _release(text: str) -> Release | None:
-    from ncu_roofline.facts.fields import release_text
-    from ncu_roofline.sectionfile.schema import RELEASES, release_of
+    from ncu_roofline.chips.fields import release_text
+    from ncu_roofline.formats.sectionfile.schema import RELEASES, release_of
 
     if not text:
         return None
@@ -109,7 +109,7 @@ def _named(argument: str) -> list[str]:
 
 
 def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
-    from ncu_roofline.check import section_passes
+    from ncu_roofline.plugin.check import section_passes
 
     contents = {one.path: [one.content] for one in checked if one.content}
     if len(contents) > 1:
@@ -118,9 +118,9 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 
 
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
-    from ncu_roofline.check.nvperf import libraries
-    from ncu_roofline.check.section_rules import loading_releases
-    from ncu_roofline.facts.fields import release_text
+    from ncu_roofline.chips.fields import release_text
+    from ncu_roofline.plugin.check.nvperf import libraries
+    from ncu_roofline.plugin.check.section_rules import loading_releases
 
     files = [
         {
@@ -148,8 +148,8 @@ def _numbers(passes: Passes) -> dict[str, int]:
 def _text(
     checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool = False
 ) -> str:
-    from ncu_roofline.facts.fields import release_text
-    from ncu_roofline.sectionfile.schema import RELEASES
+    from ncu_roofline.chips.fields import release_text
+    from ncu_roofline.formats.sectionfile.schema import RELEASES
 
     findings = [found for one in checked for found in one.findings]
     errors = [found for found in findings if found.severity == "error"]

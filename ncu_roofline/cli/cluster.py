@@ -16,10 +16,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple, TypeVar
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import read_file
 from ncu_roofline.cli.executors import Pool, Work, executor_here, guarded
 from ncu_roofline.cli.outputs import say
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import read_file
 from ncu_roofline.version import __version__
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, ratio
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -19,11 +20,10 @@ from ncu_roofline.cli.outputs import (
     terminal_width,
     without_warnings,
 )
-from ncu_roofline.errors import RooflineError, UsageError
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
-    from ncu_roofline.ceilings import Ceilings
+    from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.model import Measurements, Roofline
 
 _EPILOG = """\
@@ -201,10 +201,10 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     """The comparison, and whether some report had to be left out (--keep-going)."""
     from ncu_roofline.analyses.compare.frames import Settings, compare
     from ncu_roofline.analyses.compare.sides import roof_spreads
+    from ncu_roofline.base.files import ReportNames
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
-    from ncu_roofline.files import ReportNames
-    from ncu_roofline.inputs import open_ceilings
+    from ncu_roofline.formats.inputs import open_ceilings
     from ncu_roofline.model import Measurements
 
     select = checked_selection(request.filters)

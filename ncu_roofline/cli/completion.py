@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.options import PLACES, argument
 from ncu_roofline.cli.outputs import PLATFORM_FILE, REPORT, write_text
-from ncu_roofline.errors import RooflineError
 
 SHELLS = ("bash", "zsh", "fish")
 _EPILOG = """\
@@ -54,8 +54,8 @@ def run(request: Request) -> int:
 def _ids() -> dict[str, tuple[str, ...]]:
     """Values of options that argparse does not know, by the names of these."""
     from ncu_roofline.analyses import ANALYSES
+    from ncu_roofline.chips import load_spec
     from ncu_roofline.cli.guide import topics
-    from ncu_roofline.facts import load_spec
 
     spec = load_spec()
     return {

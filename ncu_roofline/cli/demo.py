@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.gallery import CEILINGS, GALLERY, INDEX, PLATFORMS, REPORT, Exhibit, index_page
 from ncu_roofline.cli.options import choice, flag, option
 from ncu_roofline.cli.outputs import (
@@ -23,7 +24,6 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.errors import RooflineError, UsageError
 from ncu_roofline.rendering.table import command_lines, wrapped
 
 __all__ = ["CEILINGS", "PLATFORMS", "REPORT", "Request", "run"]

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import flag
 from ncu_roofline.cli.outputs import write_text
-from ncu_roofline.machine.doctor import ABSENT, PROBLEM, Line, examine
-from ncu_roofline.machine.machine import this_machine
-from ncu_roofline.texts import printable
+from ncu_roofline.plugin.machine.doctor import ABSENT, PROBLEM, Line, examine
+from ncu_roofline.plugin.machine.machine import this_machine
 
 
 @dataclass(frozen=True, kw_only=True)

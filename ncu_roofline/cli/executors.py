@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from typing import Protocol, TypeVar
 
-from ncu_roofline.errors import RooflineError, unexpected
+from ncu_roofline.base.errors import RooflineError, unexpected
 
 T = TypeVar("T")
 

@@ -9,19 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.chips.metric_names import compact
 from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts.metric_names import compact
 from ncu_roofline.rendering.table import command_lines, wrapped
-from ncu_roofline.texts import one_line
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.inputs import MetricTable
+    from ncu_roofline.formats.inputs import MetricTable
+    from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Availability, Explanation
-    from ncu_roofline.report import Report
 
 
 _INDENT = " " * 10  # of what goes on below
@@ -59,7 +59,7 @@ def _explain(
     path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
 ) -> tuple[Explanation, tuple[str, ...]]:
     from ncu_roofline.cli.reading import opened
-    from ncu_roofline.inputs import PointTable
+    from ncu_roofline.formats.inputs import PointTable
     from ncu_roofline.model import measurements_of
 
     made = ANALYSES[view].viewer
@@ -77,7 +77,7 @@ def _explain(
 def _inside(report: Report | MetricTable, m: Measurements) -> Iterator[str]:
     """Whether `source` can look into the kernels, and what to collect where it can't."""
     from ncu_roofline.analyses.source.counts import counted
-    from ncu_roofline.report import Report
+    from ncu_roofline.formats.report import Report
 
     if not isinstance(report, Report):
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.files import pack_folder
 from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import check_unread, say, write_text
-from ncu_roofline.errors import UsageError
-from ncu_roofline.files import pack_folder
 
 DEFAULT_TYPE = "fp16"
 
@@ -33,7 +33,7 @@ class Request:
 
 def run(request: Request) -> int:
     """Write both folders, or with --check compare them; 1 if a file differs."""
-    from ncu_roofline.generate.files import differences, write_files
+    from ncu_roofline.plugin.generate.files import differences, write_files
 
     out = _folder(request)
     folders = {out / name: texts for name, texts in _render(request).items()}
@@ -70,7 +70,7 @@ def _folder(request: Request) -> Path:
 
 def _aside(request: Request) -> tuple[str, ...]:
     """Ids of the levels asked for.  Raises UsageError for one that is not drawn on request."""
-    from ncu_roofline.facts import load_spec
+    from ncu_roofline.chips import load_spec
 
     known = [level.id for level in load_spec().levels if level.on_request]
     for name in request.level:
@@ -83,11 +83,11 @@ def _aside(request: Request) -> tuple[str, ...]:
 
 def _render(request: Request) -> dict[str, dict[str, str]]:
     """Everything is rendered before anything is written."""
-    from ncu_roofline.ceilings import CPU, read_ceilings
     from ncu_roofline.cli.ceilings import check_named
-    from ncu_roofline.generate.dialects import BASE, dialect_of
-    from ncu_roofline.generate.rules import render_rules
-    from ncu_roofline.generate.sections import render_sections
+    from ncu_roofline.formats.ceilings import CPU, read_ceilings
+    from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+    from ncu_roofline.plugin.generate.rules import render_rules
+    from ncu_roofline.plugin.generate.sections import render_sections
 
     if not request.tensor:
         raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")

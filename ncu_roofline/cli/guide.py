@@ -9,12 +9,12 @@ from importlib import resources
 from itertools import groupby
 from typing import Any
 
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.suggestions import advice
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.cli.options import argument
 from ncu_roofline.cli.outputs import terminal_width, write_text
-from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.table import Table, TextColumn, command_lines, terminal, wrapped
-from ncu_roofline.suggestions import advice
-from ncu_roofline.texts import shorten
 
 _SUFFIX = ".md"
 _CONTENTS = "readme"

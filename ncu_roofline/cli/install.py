@@ -11,20 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from ncu_roofline.ceilings import CPU, Ceilings, read_ceilings
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli.ceilings import Shelf
 from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.generate.measured import measured as drawable
-from ncu_roofline.machine.deploy import Change, Pack, deploy, plan, prove
-from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
-from ncu_roofline.machine.kept import keep, kept_for
-from ncu_roofline.machine.machine import Machine, this_machine
-from ncu_roofline.machine.manifest import one_at_a_time
-from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
-from ncu_roofline.machine.pack import render_pack
+from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
+from ncu_roofline.plugin.generate.measured import measured as drawable
+from ncu_roofline.plugin.machine.deploy import Change, Pack, deploy, plan, prove
+from ncu_roofline.plugin.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.plugin.machine.kept import keep, kept_for
+from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.manifest import one_at_a_time
+from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
+from ncu_roofline.plugin.machine.pack import render_pack
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""

@@ -6,16 +6,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.options import argument, flag
 from ncu_roofline.cli.outputs import write_text
-from ncu_roofline.files import REPORT_SUFFIXES
 from ncu_roofline.rendering.table import listing
 
 _OPCODES = "opcode counts of a report (section SourceCounters)"
 
 
 def _architectures() -> list[dict[str, str]]:
-    from ncu_roofline.facts import load_spec
+    from ncu_roofline.chips import load_spec
 
     return [
         {
@@ -30,7 +30,7 @@ def _architectures() -> list[dict[str, str]]:
 
 
 def _precisions() -> list[dict[str, str]]:
-    from ncu_roofline.facts import load_spec
+    from ncu_roofline.chips import load_spec
 
     spec = load_spec()
     return [
@@ -51,7 +51,7 @@ def _precisions() -> list[dict[str, str]]:
 
 
 def _levels() -> list[dict[str, str]]:
-    from ncu_roofline.facts import load_spec
+    from ncu_roofline.chips import load_spec
 
     return [
         {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
@@ -69,7 +69,7 @@ def _formats() -> list[dict[str, str]]:
 
 
 def _inputs() -> list[dict[str, str]]:
-    from ncu_roofline.inputs import FORMATS
+    from ncu_roofline.formats.inputs import FORMATS
 
     suffixes = ", ".join(REPORT_SUFFIXES)
     report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}
@@ -77,7 +77,7 @@ def _inputs() -> list[dict[str, str]]:
 
 
 def _ceilings() -> list[dict[str, str]]:
-    from ncu_roofline.ceilings import registry
+    from ncu_roofline.formats.ceilings import registry
 
     return [
         {

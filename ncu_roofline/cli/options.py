@@ -122,7 +122,7 @@ def ratio(text: str) -> float:
 
 def regex(text: str) -> str:
     """A regular expression, as text."""
-    from ncu_roofline.patterns import UserPattern
+    from ncu_roofline.base.patterns import UserPattern
 
     try:
         return UserPattern(text, "").text
@@ -138,7 +138,7 @@ def step_label(text: str) -> str:
 
 def capability(text: str) -> tuple[int, int]:
     """A compute capability: 7.0."""
-    from ncu_roofline.facts.fields import parse_capability
+    from ncu_roofline.chips.fields import parse_capability
 
     chip = parse_capability(text)
     if not chip:

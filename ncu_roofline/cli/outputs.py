@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from ncu_roofline.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
-from ncu_roofline.files import check_target, write_atomically
+from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
+from ncu_roofline.base.files import check_target, write_atomically
+from ncu_roofline.base.suggestions import advice
+from ncu_roofline.base.texts import block, one_line, printable
 from ncu_roofline.rendering.table import as_shown
-from ncu_roofline.suggestions import advice
-from ncu_roofline.texts import block, one_line, printable
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.measuring import Record

@@ -12,9 +12,9 @@ from itertools import takewhile
 from types import ModuleType
 from typing import Any, NoReturn
 
+from ncu_roofline.base.suggestions import did_you_mean
 from ncu_roofline.cli.outputs import STANDARD_INPUT, standard_output
 from ncu_roofline.cli.version import ShowVersion
-from ncu_roofline.suggestions import did_you_mean
 
 # Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
 # where it consists of several, these are in ACTIONS by name, each with its line of help.

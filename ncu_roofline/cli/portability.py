@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli.options import (
     AUTO,
     AUTO_HELP,
@@ -32,8 +34,6 @@ from ncu_roofline.cli.outputs import (
     terminal_width,
     warn,
 )
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import load_spec
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.portability.frames import Choices

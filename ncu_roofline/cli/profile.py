@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ncu_roofline.ceilings import MEASURED, Ceilings, read_ceilings
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.suggestions import advice
+from ncu_roofline.base.temporary import temporary_folder
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.clocks import BOOST_OPTION_SINCE, default_clocks
+from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.cli import render
 from ncu_roofline.cli.ceilings import Shelf, ceiling_files
 from ncu_roofline.cli.install import NEWEST_TRIED
@@ -29,23 +35,17 @@ from ncu_roofline.cli.options import (
     words,
 )
 from ncu_roofline.cli.outputs import check_output, say, write_text
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.clocks import BOOST_OPTION_SINCE, default_clocks
-from ncu_roofline.facts.fields import parse_release, release_text
-from ncu_roofline.files import pack_folder
-from ncu_roofline.machine import profile, running, slurm
-from ncu_roofline.machine.deploy import Pack
-from ncu_roofline.machine.gpus import Gpu, find_gpus
-from ncu_roofline.machine.kept import kept_for
-from ncu_roofline.machine.machine import Machine, this_machine
-from ncu_roofline.machine.manifest import read_manifest
-from ncu_roofline.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
-from ncu_roofline.machine.pack import passes_text, render_pack
-from ncu_roofline.machine.profile import application_code, explain, find_failure, profiled_kernels
-from ncu_roofline.machine.running import Run
-from ncu_roofline.suggestions import advice
-from ncu_roofline.temporary import temporary_folder
+from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
+from ncu_roofline.plugin.machine import profile, running, slurm
+from ncu_roofline.plugin.machine.deploy import Pack
+from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
+from ncu_roofline.plugin.machine.kept import kept_for
+from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.manifest import read_manifest
+from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.plugin.machine.pack import passes_text, render_pack
+from ncu_roofline.plugin.machine.profile import application_code, explain, find_failure, profiled_kernels
+from ncu_roofline.plugin.machine.running import Run
 from ncu_roofline.version import __version__
 
 _PROGRAM = "ncu"

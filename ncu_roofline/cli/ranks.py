@@ -53,7 +53,7 @@ def run(request: Request) -> int:
     from ncu_roofline.analyses.ranks.frames import ranks
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, named_files, no_launch
-    from ncu_roofline.inputs import open_ceilings
+    from ncu_roofline.formats.inputs import open_ceilings
 
     how, known = request.output, ANALYSES["ranks"].formats
     output_format = chosen_format(how.output, how.format, known, "no format of merged ranks ({})", as_json=how.json)

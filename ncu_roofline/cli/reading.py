@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ncu_roofline.analyses import ANALYSES
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
+from ncu_roofline.base.suggestions import by_likeness
+from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.cluster import Dask
 from ncu_roofline.cli.executors import Work, executor_here, guarded
 from ncu_roofline.cli.options import FilterOptions, LaunchFilters, LaunchOptions, ReportOptions
 from ncu_roofline.cli.outputs import progress, tell
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import REPORT_SUFFIXES, ReportNames, natural_order
-from ncu_roofline.inputs import MetricTable, PointTable, names_gpu, with_gpu
+from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
+from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.report.empty import check_content
 from ncu_roofline.model import Selection, closing_input, measurements_of
-from ncu_roofline.report import Report
-from ncu_roofline.report.empty import check_content
-from ncu_roofline.suggestions import by_likeness
-from ncu_roofline.texts import clean, listed, shorten
 
 T = TypeVar("T")
 _ASKED = 8  # reports whose kernels are named where a filter leaves none

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, analysis_of, render, views
+from ncu_roofline.base.errors import UsageError
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, choice, flag, option
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, chosen_format, deliver, say, warn
-from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.frames import column
 from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperError, paper_of
 

@@ -12,21 +12,21 @@ import numpy as np
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.analyses.hierarchical.view import VIEWER, Asked
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import expand, for_each_report, no_launch, opened, selection
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import ReportNames, pack_folder
-from ncu_roofline.inputs import PointTable, joined, open_ceilings
+from ncu_roofline.formats.inputs import PointTable, joined, open_ceilings
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.explanations import Explanation
 from ncu_roofline.model.samples import PASS_GROUPS
-from ncu_roofline.report import Report
 
 if TYPE_CHECKING:
-    from ncu_roofline.ceilings import Ceilings
-    from ncu_roofline.nvrules import KernelAdvice
+    from ncu_roofline.formats.ceilings import Ceilings
+    from ncu_roofline.plugin.nvrules import KernelAdvice
 
 # What every report with source counters counts, whatever release wrote it.
 EXECUTED_BY_ADDRESS = "inst_executed"
@@ -184,7 +184,7 @@ def _counts_instructions(report: Report) -> bool:
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:
-    from ncu_roofline.nvrules import advise, load_rules, most_telling
+    from ncu_roofline.plugin.nvrules import advise, load_rules, most_telling
 
     chosen = select.launches(measurements)
     return advise(report, load_rules((str(pack_folder("rules")),)), chosen.take(most_telling(chosen, ADVISED_LAUNCHES)))
@@ -196,6 +196,6 @@ def _rows(
     """What is worth telling of advice, but for what is fine."""
     if not advice:
         return ()
-    from ncu_roofline.nvrules import advice_rows, findings
+    from ncu_roofline.plugin.nvrules import advice_rows, findings
 
     return tuple(row for row in advice_rows(findings(advice, measurements, ceilings).found) if row["type"] != "ok")

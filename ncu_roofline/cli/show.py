@@ -11,12 +11,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import views
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.texts import listed, printable
 from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, coloured, terminal_width, write_output, write_text
 from ncu_roofline.cli.standard_input import NAME as STANDARD_INPUT_NAME
-from ncu_roofline.errors import UsageError
 from ncu_roofline.rendering.table import wrapped
-from ncu_roofline.texts import listed, printable
 
 if TYPE_CHECKING:
     from ncu_roofline.model.explanations import Explanation

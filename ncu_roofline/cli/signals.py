@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ncu_roofline.errors import Terminated
+from ncu_roofline.base.errors import Terminated
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
 

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.cli.options import LaunchFilters, ReportOptions, RoofOptions, choice, flag, option, positive
 from ncu_roofline.cli.outputs import (
     check_output,
@@ -22,8 +24,6 @@ from ncu_roofline.cli.outputs import (
     write_text,
 )
 from ncu_roofline.cli.source_reports import Read, Reading, Shelf, Whole, read_view
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.texts import clean, listed
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
@@ -143,7 +143,7 @@ def run(request: Request) -> int:
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import for_each_report, named_files, no_launch
-    from ncu_roofline.inputs import open_ceilings
+    from ncu_roofline.formats.inputs import open_ceilings
     from ncu_roofline.model.roofline import check_ceilings
 
     how, known = request.output, ANALYSES["source"].formats
@@ -237,7 +237,7 @@ def _check_options(request: Request, output_format: str) -> None:
 
 def _would_help(gpus: Iterable[Gpu]) -> bool:
     """Whether the nvdisasm that can be installed is not there, and knows one of the chips."""
-    from ncu_roofline.machine.disassembly import find_nvdisasm
+    from ncu_roofline.plugin.machine.disassembly import find_nvdisasm
 
     return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.options import LaunchFilters
 from ncu_roofline.cli.outputs import has_cursor, say
-from ncu_roofline.errors import RooflineError
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
     from ncu_roofline.analyses.source.code import Disassemble
     from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.ceilings import Ceilings
+    from ncu_roofline.formats.ceilings import Ceilings
 
     Capability = tuple[int, int]
     Gpu = tuple[str, Capability]
@@ -78,9 +78,9 @@ def read_view(path: str, name: str, how: Reading) -> tuple[Read | NotCountedErro
     """The view of a report, or why it has none (None if no launch passes the filters), and sentences."""
     from ncu_roofline.analyses.source.build import NotCountedError, source_roofline
     from ncu_roofline.cli.reading import check_kernels
-    from ncu_roofline.inputs import check_report
+    from ncu_roofline.formats.inputs import check_report
+    from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import Selection, measurements_of
-    from ncu_roofline.report import read_report
 
     check_report(path, "source counters are in reports only")
     select = Selection(kernel=how.launches.kernel, nvtx=how.launches.nvtx, launch=how.launches.launch)
@@ -109,7 +109,7 @@ def read_view(path: str, name: str, how: Reading) -> tuple[Read | NotCountedErro
 
 def _disassembler(failure: Callable[[str], None]) -> Disassemble | None:
     """Whole instructions of functions by offset, None where nvdisasm is not installed; once it failed there are no more."""
-    from ncu_roofline.machine.disassembly import disassemble, find_nvdisasm
+    from ncu_roofline.plugin.machine.disassembly import disassemble, find_nvdisasm
 
     tool = find_nvdisasm()
     failed: list[RooflineError] = []

@@ -9,9 +9,9 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.temporary import no_room, temporary_folder
 from ncu_roofline.cli.outputs import PLATFORM_FILE, REPORT, STANDARD_INPUT, called
-from ncu_roofline.errors import UsageError
-from ncu_roofline.temporary import no_room, temporary_folder
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -86,10 +86,10 @@ def _open_input(request: Any) -> BinaryIO:
 
 def _copy(stream: BinaryIO, path: Path) -> None:
     """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
-    from ncu_roofline.inputs.opening import recognised
-    from ncu_roofline.inputs.text import HEAD_BYTES
-    from ncu_roofline.report.compressed import bounded, is_compressed
-    from ncu_roofline.report.schema import MAGIC
+    from ncu_roofline.formats.inputs.opening import recognised
+    from ncu_roofline.formats.inputs.text import HEAD_BYTES
+    from ncu_roofline.formats.report.compressed import bounded, is_compressed
+    from ncu_roofline.formats.report.schema import MAGIC
 
     try:
         with path.open("wb") as file:

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine.deploy import Removal, remove
-from ncu_roofline.machine.kept import forget_ceilings, kept
-from ncu_roofline.machine.machine import Machine, this_machine
-from ncu_roofline.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
+from ncu_roofline.plugin.machine.deploy import Removal, remove
+from ncu_roofline.plugin.machine.kept import forget_ceilings, kept
+from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.thresholds import CLOCK_WARNING, REPEATED, SHORT_LAUNCH
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.thresholds import CLOCK_WARNING, REPEATED, SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, TextArray
-from ncu_roofline.units import format_value
 
 ABOVE = "above its roof:"
 """How a note begins on a dot, or on the bandwidth of a kernel, beyond what a roof allows."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ncu_roofline.facts import Architecture, Level, Precision, load_spec
-from ncu_roofline.facts.fields import Release, parse_release, release_text
-from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
-from ncu_roofline.facts.sets import LAST
-from ncu_roofline.inputs import MetricTable
+from ncu_roofline.chips import Architecture, Level, Precision, load_spec
+from ncu_roofline.chips.fields import Release, parse_release, release_text
+from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.chips.sets import LAST
+from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
-from ncu_roofline.report import Report
 
 SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
 """What has ncu count by instruction, with what a roofline needs, and keep the source."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.facts import load_units
-from ncu_roofline.facts.clocks import SM_DOMAIN
-from ncu_roofline.facts.formula import WeightedSum, twin
-from ncu_roofline.facts.plausible import load_limits
-from ncu_roofline.facts.thresholds import LEAST_CLOCK, SHORT_LAUNCH, TELLING
+from ncu_roofline.chips import load_units
+from ncu_roofline.chips.clocks import SM_DOMAIN
+from ncu_roofline.chips.formula import WeightedSum, twin
+from ncu_roofline.chips.plausible import load_limits
+from ncu_roofline.chips.thresholds import LEAST_CLOCK, SHORT_LAUNCH, TELLING
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity, TextArray
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]

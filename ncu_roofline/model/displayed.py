@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ncu_roofline.base.texts import clean, listed, shorten
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.table import wrapped
-from ncu_roofline.texts import clean, listed, shorten
-from ncu_roofline.units import format_value
 
 LINES = 20  # of a prompt at most: its table is as long as the sentences leave room
 _WIDTH = 100  # characters of a sentence's line

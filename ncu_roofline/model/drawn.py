@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ncu_roofline.facts.plausible import load_limits
+from ncu_roofline.chips.plausible import load_limits
+from ncu_roofline.formats.sectionfile import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 from ncu_roofline.model.measurements import Measurements, TextArray
 from ncu_roofline.model.plausible import LEFT_OUT, joined_remarks, likewise, short_name
-from ncu_roofline.sectionfile import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 
 _PER_SECOND = {"work": "operations per second", "traffic": "byte per second"}
 _QUOTIENT = "operations per byte"

@@ -13,17 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.ceilings import MEASURED
-from ncu_roofline.facts import Spec, load_spec
-from ncu_roofline.facts.own_metrics import subject
-from ncu_roofline.model.above import with_reasons
-from ncu_roofline.model.drawn import DrawnGate, has_lost
-from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import PlausibleMetrics
-from ncu_roofline.model.selection import Grouping, Selection
-from ncu_roofline.report import Kernel, Report
-from ncu_roofline.sectionfile import (
+from ncu_roofline.chips import Spec, load_spec
+from ncu_roofline.chips.own_metrics import subject
+from ncu_roofline.formats.ceilings import MEASURED
+from ncu_roofline.formats.report import Kernel, Report
+from ncu_roofline.formats.sectionfile import (
     Chart,
     Point,
     Roof,
@@ -38,6 +32,12 @@ from ncu_roofline.sectionfile import (
     stock_half_factor,
     tensor_caveat,
 )
+from ncu_roofline.model.above import with_reasons
+from ncu_roofline.model.drawn import DrawnGate, has_lost
+from ncu_roofline.model.foreign import disbelieved
+from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
+from ncu_roofline.model.plausible import PlausibleMetrics
+from ncu_roofline.model.selection import Grouping, Selection
 
 Row = dict[str, Any]
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.facts import Level, Precision, load_spec
-from ncu_roofline.facts.clocks import clocks_text
-from ncu_roofline.facts.fields import Release, capability_text, release_text
-from ncu_roofline.facts.instruction import Kind
-from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
-from ncu_roofline.facts.sets import LAST, SectionSet, load_sets
-from ncu_roofline.facts.thresholds import CLOCK_WARNING
-from ncu_roofline.inputs import MetricTable
+from ncu_roofline.chips import Level, Precision, load_spec
+from ncu_roofline.chips.clocks import clocks_text
+from ncu_roofline.chips.fields import Release, capability_text, release_text
+from ncu_roofline.chips.instruction import Kind
+from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.chips.sets import LAST, SectionSet, load_sets
+from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.sectionfile import parse_section
 from ncu_roofline.model.collecting import (
     TENSOR,
     Wanted,
@@ -33,8 +35,6 @@ from ncu_roofline.model.opcodes import WARPS
 from ncu_roofline.model.plausible import left_out
 from ncu_roofline.model.utilisation import uncounted_tensor
 from ncu_roofline.model.work import MIXED
-from ncu_roofline.report import Report
-from ncu_roofline.sectionfile import parse_section
 
 # Answers about cost and completeness: a set that only counts opcodes lacks time, the basic one all counts.
 _OFFERED = ("roofline", "detailed", "full")

@@ -8,11 +8,12 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
-from ncu_roofline.facts import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
-from ncu_roofline.facts.description import Binding
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.instruction import EXECUTED
-from ncu_roofline.inputs import MetricTable
+from ncu_roofline.chips import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
+from ncu_roofline.chips.description import Binding
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.instruction import EXECUTED
+from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.report import Launch, Report
 from ncu_roofline.model.counters import Counters, counted_as, spellings
 from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters
 from ncu_roofline.model.halves import HALF, constant_loads
@@ -21,7 +22,6 @@ from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, exec
 from ncu_roofline.model.plausible import Gate, joined_remarks
 from ncu_roofline.model.utilisation import OF_ACTIVE, TENSOR_PIPE, Shares, gauges_of, rates_of, tensor_activity, units_of
 from ncu_roofline.model.work import work_of
-from ncu_roofline.report import Launch, Report
 
 LANES = "lanes"
 """Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
+from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.halves import Mask
 from ncu_roofline.model.measurements import FloatArray, Measurements, TextArray
 from ncu_roofline.model.names import short_names

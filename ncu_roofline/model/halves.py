@@ -13,16 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_opcodes
-from ncu_roofline.facts.source_counters import COUNTED
-from ncu_roofline.facts.thresholds import COMPLETE
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import load_opcodes
+from ncu_roofline.chips.source_counters import COUNTED
+from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.formats.report import Code, Kernel, Report
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass.reach import Reach
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 from ncu_roofline.model.placed import placed
-from ncu_roofline.report import Code, Kernel, Report
-from ncu_roofline.sass import CodeError
-from ncu_roofline.sass.cubin import Cubin, read_cubin
-from ncu_roofline.sass.reach import Reach
 
 HALF, BRAIN = "fp16", "bf16"
 HALVES = (HALF, BRAIN)

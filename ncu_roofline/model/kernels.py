@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.facts import Spec
-from ncu_roofline.facts.thresholds import CLOCK_WARNING
+from ncu_roofline.chips import Spec
+from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.model.above import above_bandwidths
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved

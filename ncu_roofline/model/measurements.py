@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.facts import Level, Precision, Spec
-from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.inputs import ANY_PRECISION
-from ncu_roofline.texts import clean, listed
+from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.chips import Level, Precision, Spec
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.formats.inputs import ANY_PRECISION
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

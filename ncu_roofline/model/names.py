@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from ncu_roofline.base.texts import MAX_LENGTH, clean, shorten
 from ncu_roofline.model.demangled import CxxName, parse
-from ncu_roofline.texts import MAX_LENGTH, clean, shorten
 
 _MAX_DEPTH = 4  # launchers in launchers, and template arguments in template arguments
 

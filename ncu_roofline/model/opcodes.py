@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ncu_roofline.facts import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
-from ncu_roofline.facts.fields import LAST
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.source_counters import OPCODE_THREADS, OPCODE_WARPS
+from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
+from ncu_roofline.chips.fields import LAST
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
 

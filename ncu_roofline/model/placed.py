@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from ncu_roofline.report import Code, Kernel
-from ncu_roofline.sass.cubin import Cubin, Function
+from ncu_roofline.formats.report import Code, Kernel
+from ncu_roofline.formats.sass.cubin import Cubin, Function
 
 _LAST = 2**63
 

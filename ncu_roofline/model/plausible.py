@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ncu_roofline.facts.plausible import MOST_COUNT, Bound, load_limits
-from ncu_roofline.facts.source_counters import adds_up
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.plausible import MOST_COUNT, Bound, load_limits
+from ncu_roofline.chips.source_counters import adds_up
+from ncu_roofline.formats.report import Instances, Value
 from ncu_roofline.model.counters import as_float, as_floats
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
-from ncu_roofline.report import Instances, Value
-from ncu_roofline.texts import clean, shorten
-from ncu_roofline.units import format_value
 
 LEFT_OUT = "implausible and left out:"
 """How a note on a value begins that can't be."""

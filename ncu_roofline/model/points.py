@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts import Spec
-from ncu_roofline.facts.thresholds import CLOCK_WARNING, MATTERS, PCIE
+from ncu_roofline.chips import Spec
+from ncu_roofline.chips.thresholds import CLOCK_WARNING, MATTERS, PCIE
 from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import OPCODES

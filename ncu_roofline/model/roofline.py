@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import Spec, load_instructions, load_spec
-from ncu_roofline.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import Spec, load_instructions, load_spec
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.displayed import (
     HEADROOM,
@@ -42,7 +43,6 @@ from ncu_roofline.model.trajectories import as_trajectory
 from ncu_roofline.model.verdicts import Verdicts
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Column
-from ncu_roofline.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ncu_roofline.ceilings import MEASURED, Ceiling, Ceilings
-from ncu_roofline.facts import Level, Precision, Spec, load_spec
-from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.facts.roofs import SAME_CLOCK, by_writes, judges, why_not
-from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.chips import Level, Precision, Spec, load_spec
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.chips.roofs import SAME_CLOCK, by_writes, judges, why_not
+from ncu_roofline.chips.verdict import as_percent
+from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
 from ncu_roofline.model.utilisation import values_of

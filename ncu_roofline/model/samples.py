@@ -9,11 +9,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ncu_roofline.facts.phases import counter_of, load_phases
-from ncu_roofline.facts.thresholds import MOST
+from ncu_roofline.chips.phases import counter_of, load_phases
+from ncu_roofline.chips.thresholds import MOST
+from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.report.metrics import Instances, Metrics
 from ncu_roofline.model.measurements import FloatArray, Measurements
-from ncu_roofline.report import Report
-from ncu_roofline.report.metrics import Instances, Metrics
 
 PASS_GROUPS = "profiler__pmsampler_pass_groups"
 """What every report has that was sampled over the time of its launches."""

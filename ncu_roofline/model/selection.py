@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ncu_roofline.base.patterns import UserPattern
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
 from ncu_roofline.model.names import across_numbers, short_names
-from ncu_roofline.patterns import UserPattern
 
 GROUPINGS = ("launch", "kernel", "kernel-report", "application")
 _NUMBER = re.compile(r"\d+")

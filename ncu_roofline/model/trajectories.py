@@ -13,10 +13,10 @@ from pathlib import PurePath
 
 import numpy as np
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import REPORT_SUFFIXES, natural_order
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import REPORT_SUFFIXES, natural_order
+from ncu_roofline.base.patterns import UserPattern
 from ncu_roofline.model.measurements import Measurements, TextArray
-from ncu_roofline.patterns import UserPattern
 
 NVTX = "nvtx"
 _WHAT = "Cannot draw a trajectory of"

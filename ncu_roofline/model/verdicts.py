@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.facts import Spec, load_units
-from ncu_roofline.facts.thresholds import GROUP_LESS, ROOFLESS_SHARE, SHORT_LAUNCH
-from ncu_roofline.facts.verdict import (
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips import Spec, load_units
+from ncu_roofline.chips.thresholds import GROUP_LESS, ROOFLESS_SHARE, SHORT_LAUNCH
+from ncu_roofline.chips.verdict import (
     ALL_IDLE,
     NO_ARITHMETIC,
     NO_ROOFS,
@@ -38,7 +39,6 @@ from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Grouping
 from ncu_roofline.model.utilisation import OF_ACTIVE, uncounted_tensor, values_of
 from ncu_roofline.model.work import Demand, by_pipe, demands
-from ncu_roofline.units import UNITS
 
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 _STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")

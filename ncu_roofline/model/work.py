@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.facts import Binding, Precision, Spec, load_spec
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.facts.thresholds import COMPLETE, MIXED_SHARE
+from ncu_roofline.chips import Binding, Precision, Spec, load_spec
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.halves import BRAIN, HALF
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, precisions_of

@@ -8,8 +8,8 @@ import json
 import math
 from typing import Any
 
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view_of
-from ncu_roofline.texts import clean
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 2
@@ -54,7 +54,7 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
 
     The keys are schema, schema_version, view (but for the ordinary roofline), notes (a list, of views that have some beside
     those of rows), units ({column: unit}) and the tables: points, roofs and kernels, or what the view has.  Units are keys of
-    ``ncu_roofline.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
+    ``ncu_roofline.base.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
     """
     units = units_of(roofline, tables)
     parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from ncu_roofline.texts import block, without_folders
+from ncu_roofline.base.texts import block, without_folders
 from ncu_roofline.version import __version__
 
 _EXPLANATION = ("report", "text", "command")

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from ncu_roofline.texts import shorten
+from ncu_roofline.base.texts import shorten
 
 SMALLEST = 6.0  # points: smaller letters are not read in print
 _UNITS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import fitted, put_text
 from ncu_roofline.rendering.paper import DEFAULT, Paper, check_dots

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby, zip_longest
 from operator import attrgetter
 
-from ncu_roofline.texts import clean, one_line, shorten
+from ncu_roofline.base.texts import clean, one_line, shorten
 
 BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m"
 _RESET = "\33[0m"

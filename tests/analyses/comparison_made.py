@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.compare.frames import Comparison, compare
-from ncu_roofline.report import KernelData
+from ncu_roofline.formats.report import KernelData
 from tests.factory import A100, H100, complete, flops, kernel, report
 
 Make = Callable[[Path], Comparison]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ncu_roofline.report import KernelData
+from ncu_roofline.formats.report import KernelData
 from tests.factory import A100, Metrics, complete, kernel
 
 PERCENT = ".avg.pct_of_peak_sustained_elapsed"

@@ -7,8 +7,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_roofline.report import ReportData, Session, write_report
-from ncu_roofline.report.session import Process
+from ncu_roofline.formats.report import ReportData, Session, write_report
+from ncu_roofline.formats.report.session import Process
 from tests.factory import A100, NO_WORK, Metrics, flops, kernel, timing, traffic
 
 KERNELS = tuple(f"void solve<{number}>(double *)" for number in range(4))

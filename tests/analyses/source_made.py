@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.report import Code, CodeFunction, ImportedFile
-from ncu_roofline.sass.control_flow import Flow, Loop, control_flow
-from ncu_roofline.sass.cubin import Function, read_cubin
-from ncu_roofline.sass.instructions import Instruction, decode
+from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile
+from ncu_roofline.formats.sass.control_flow import Flow, Loop, control_flow
+from ncu_roofline.formats.sass.cubin import Function, read_cubin
+from ncu_roofline.formats.sass.instructions import Instruction, decode
 from tests import factory
 from tests.sass import fixtures
 

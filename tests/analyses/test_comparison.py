@@ -16,9 +16,9 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import KernelData
 from ncu_roofline.model import Roofline
-from ncu_roofline.report import KernelData
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
 
 COMPUTE_BOUND: Metrics = {**complete(), **flops("d", fma=3_000_000_000)}

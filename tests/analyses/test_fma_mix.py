@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix
-from ncu_roofline.report import ReportData, write_report
+from ncu_roofline.formats.report import ReportData, write_report
 from tests import published
 from tests.factory import A100, NO_WORK, complete, flops, kernel
 

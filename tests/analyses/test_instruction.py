@@ -11,11 +11,11 @@ import pytest
 
 from ncu_roofline.analyses.instruction.columns import TABLES
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
-from ncu_roofline.ceilings import Ceiling, Ceilings
-from ncu_roofline.facts import load_instructions
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips import load_instructions
+from ncu_roofline.formats.ceilings import Ceiling, Ceilings
+from ncu_roofline.formats.sectionfile import evaluate_charts
 from ncu_roofline.model import Selection, columns, measurements_of
-from ncu_roofline.sectionfile import evaluate_charts
-from ncu_roofline.units import UNITS
 from tests import factory
 from tests.generate.made import VERSIONS, collected, kernel_metrics, profiled, section
 from tests.instruction_factory import RELEASES, accesses, executed

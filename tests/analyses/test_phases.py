@@ -17,7 +17,7 @@ from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.phases.picture import figure
 from ncu_roofline.analyses.phases.slices import MOST_SLICES
-from ncu_roofline.facts.phases import counter_of
+from ncu_roofline.chips.phases import counter_of
 from ncu_roofline.model.samples import samples_of
 from tests.analyses.phases_made import BLOCKS, DRAM, FP64, GRID, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps
 from tests.factory import A100, complete, kernel, report

@@ -18,9 +18,9 @@ from ncu_roofline.analyses.portability.frames import Choices, Portability, effic
 from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
 from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table, table_roofs
 from ncu_roofline.analyses.portability.text import render_text
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs.plain_table import plain_rows
-from ncu_roofline.report import read_report
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs.plain_table import plain_rows
+from ncu_roofline.formats.report import read_report
 from tests import published, published_report
 from tests.analyses import published_portability as paper
 from tests.factory import A100, NO_WORK, flops, kernel, opcodes, report, timing, traffic

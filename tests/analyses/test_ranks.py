@@ -11,9 +11,9 @@ import pytest
 from ncu_roofline.analyses.ranks.frames import cause, modified_z, outliers, ranks
 from ncu_roofline.analyses.ranks.names import RankSource, natural, rank_names
 from ncu_roofline.analyses.ranks.parts import rank_part
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import Selection, roofline
-from ncu_roofline.report import read_report
 from tests.analyses.ranks_made import KERNELS, LAUNCHES, SKIPPED, UNEVEN, Faults, write_rank, write_ranks
 from tests.factory import A100, H100, complete, flops, kernel, report, timing, traffic
 

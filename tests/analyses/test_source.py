@@ -13,12 +13,12 @@ import pytest
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import COUNTS, TABLES
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import Code, CodeFunction
+from ncu_roofline.formats.sass.control_flow import control_flow
+from ncu_roofline.formats.sass.instructions import decode
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.rendering.data import render_json
-from ncu_roofline.report import Code, CodeFunction
-from ncu_roofline.sass.control_flow import control_flow
-from ncu_roofline.sass.instructions import decode
 from tests import factory
 from tests.analyses.source_made import BASE, WARPS, code_of, counts, device, functions, made_report, walk
 from tests.sass import fixtures
@@ -174,7 +174,7 @@ def test_no_dot_above_a_roof(tmp_path: Path) -> None:
 
 
 def _with(path: Path, scalars: factory.Metrics, to: Path) -> Path:
-    from ncu_roofline.report import KernelData, read_report
+    from ncu_roofline.formats.report import KernelData, read_report
 
     with read_report(path) as report:
         one = report.kernels[0]

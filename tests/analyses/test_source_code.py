@@ -11,9 +11,9 @@ import pytest
 
 from ncu_roofline.analyses.source import code
 from ncu_roofline.analyses.source.code import Cubins, LaunchCode
-from ncu_roofline.report import Code, Report, read_report
-from ncu_roofline.report.writer import ReportData, write_report
-from ncu_roofline.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.report import Code, Report, read_report
+from ncu_roofline.formats.report.writer import ReportData, write_report
+from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
 from tests import factory
 from tests.sass import fixtures
 

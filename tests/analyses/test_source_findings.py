@@ -14,9 +14,9 @@ from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, 
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.findings.examined import About
 from ncu_roofline.analyses.source.findings.library import Called
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import kind_of
-from ncu_roofline.facts.circumstances import circumstances
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import kind_of
+from ncu_roofline.chips.circumstances import circumstances
 
 WEIGHTS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2, "HMMA": 4096 / 32}
 Row = dict[str, Any]

@@ -15,11 +15,11 @@ from ncu_roofline.analyses.source.columns import TABLES
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.findings.examined import About
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs.source_text import find_source
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.formats.inputs.source_text import find_source
+from ncu_roofline.formats.report import CodeFunction
 from ncu_roofline.rendering.data import render_json
-from ncu_roofline.report import CodeFunction
-from ncu_roofline.texts import shorten
 from tests import factory
 from tests.analyses.source_made import BASE, code_of, counts, functions, made_report
 

@@ -8,10 +8,10 @@ import pytest
 
 from ncu_roofline.analyses.source import build, code
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import Code, CodeFunction, read_report
+from ncu_roofline.formats.sass.cubin import read_cubin
 from ncu_roofline.model.placed import placed
-from ncu_roofline.report import Code, CodeFunction, read_report
-from ncu_roofline.sass.cubin import read_cubin
 from tests import factory
 from tests.analyses.source_made import BASE, device, made_report
 from tests.counted import steps
@@ -104,7 +104,7 @@ def test_many_functions_are_placed_in_proportion(tmp_path: Path) -> None:
 
 
 def test_unread_sources_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.report import code as report_code
+    from ncu_roofline.formats.report import code as report_code
 
     path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
     monkeypatch.setattr(report_code, "IMPORTED_BYTES", 10)

@@ -14,8 +14,8 @@ from ncu_roofline.analyses.source.columns import INT32, WORKS
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.page.data import payload
 from ncu_roofline.analyses.source.text import text_table
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts.thresholds import MOST_OF_TIME, REPEATED
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips.thresholds import MOST_OF_TIME, REPEATED
 from ncu_roofline.model.selection import Selection
 from tests.analyses.source_launches import WITHOUT, with_counts
 

@@ -16,7 +16,7 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses.compare.expressions import QUANTITIES, Name, parse
 from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
 from ncu_roofline.analyses.compare.thresholds import evaluate
-from ncu_roofline.errors import UsageError
+from ncu_roofline.base.errors import UsageError
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
 
 NUMBERS = {

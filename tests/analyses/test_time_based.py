@@ -16,7 +16,7 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.model import Selection
 from tests import published
 from tests.analyses.time_frames import GPU, ordinary, point

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_roofline.annotate import Account, annotate
-from ncu_roofline.annotate.append import METRIC_PREFIX, OWN_IDENTIFIER
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.files import write_atomically
-from ncu_roofline.report import Kernel, RuleResult, Value
-from ncu_roofline.report.framing import open_raw, scan
-from ncu_roofline.sectionfile import Section, parse_section
+from ncu_roofline.base.files import write_atomically
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.report import Kernel, RuleResult, Value
+from ncu_roofline.formats.report.framing import open_raw, scan
+from ncu_roofline.formats.sectionfile import Section, parse_section
+from ncu_roofline.plugin.annotate import Account, annotate
+from ncu_roofline.plugin.annotate.append import METRIC_PREFIX, OWN_IDENTIFIER
 
 PREFIX, OWN = METRIC_PREFIX.decode(), OWN_IDENTIFIER.decode()
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.annotate.append import stripped
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.description import OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.report.framing import open_raw
+from ncu_roofline.formats.sectionfile import evaluate_charts
 from ncu_roofline.model import roofline
-from ncu_roofline.nvrules import section_identifier
-from ncu_roofline.report import read_report
-from ncu_roofline.report.framing import open_raw
-from ncu_roofline.sectionfile import evaluate_charts
+from ncu_roofline.plugin.annotate.append import stripped
+from ncu_roofline.plugin.nvrules import section_identifier
 from tests.annotate.helpers import OWN, PREFIX, added, annotated, assert_kept
 
 pytestmark = pytest.mark.reports
@@ -78,7 +78,7 @@ def check_reader(source: Path, target: Path) -> None:
 
 
 def _parsed(data: bytes) -> object:
-    from ncu_roofline.sectionfile import parse_section
+    from ncu_roofline.formats.sectionfile import parse_section
 
     return parse_section(data)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import roofline
-from ncu_roofline.report import read_report
 from tests.annotate.helpers import OWN, PREFIX, added, annotated
 from tests.sectionfile.ncu_details import PrintedChart, interval, print_details, read_details
 

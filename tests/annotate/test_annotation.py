@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.annotate.append import split, stripped
-from ncu_roofline.annotate.sections import OVERVIEW, identifier
-from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
+from ncu_roofline.formats.report.framing import open_raw
+from ncu_roofline.formats.report.rules import MESSAGE_TYPES, encode_rule
+from ncu_roofline.formats.sectionfile import Chart, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.schema import RELEASES, FieldType, messages, schema
+from ncu_roofline.formats.sectionfile.section import ConstantValue
+from ncu_roofline.formats.wire import build_messages
 from ncu_roofline.model import roofline
-from ncu_roofline.report import RuleMessage, RuleResult, read_report
-from ncu_roofline.report.framing import open_raw
-from ncu_roofline.report.rules import MESSAGE_TYPES, encode_rule
-from ncu_roofline.sectionfile import Chart, evaluate_charts, parse_section
-from ncu_roofline.sectionfile.schema import RELEASES, FieldType, messages, schema
-from ncu_roofline.sectionfile.section import ConstantValue
-from ncu_roofline.wire import build_messages
+from ncu_roofline.plugin.annotate.append import split, stripped
+from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
 from tests.sectionfile.section_factory import section

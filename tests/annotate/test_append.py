@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.annotate.append import Addition, appended, early_results, is_annotated, stripped
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import RuleMessage, RuleResult, read_report
-from ncu_roofline.report.framing import open_raw
-from ncu_roofline.report.schema import KINDS
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
+from ncu_roofline.formats.report.framing import open_raw
+from ncu_roofline.formats.report.schema import KINDS
+from ncu_roofline.plugin.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.sectionfile.section_factory import section

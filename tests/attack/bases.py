@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.annotate import annotate
-from ncu_roofline.files import pack_folder
-from ncu_roofline.report import (
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.formats.report import (
     Code,
     CodeFunction,
     FocusMetric,
@@ -24,7 +23,8 @@ from ncu_roofline.report import (
     Session,
     encode_report,
 )
-from ncu_roofline.report.schema import message
+from ncu_roofline.formats.report.schema import message
+from ncu_roofline.plugin.annotate import annotate
 from tests.attack.document import Document
 from tests.attack.fields import repeated
 from tests.factory import A100, H100, NO_WORK, Metrics, by_address, complete, flops, kernel, opcodes, timing, traffic

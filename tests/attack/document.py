@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.report.framing import file_start, frame, open_raw, scan
-from ncu_roofline.report.schema import KINDS, message
+from ncu_roofline.formats.report.framing import file_start, frame, open_raw, scan
+from ncu_roofline.formats.report.schema import KINDS, message
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
 MESSAGES = {kind.counter: kind.result_message for kind in KINDS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ncu_roofline.report.framing import file_start
+from ncu_roofline.formats.report.framing import file_start
 from tests.attack.fields import EDGES, varint
 from tests.report.frames import SKIPPABLE, by_hand, packed
 

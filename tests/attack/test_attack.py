@@ -15,8 +15,8 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import views
 from ncu_roofline.analyses.formats import FORMATS
 from ncu_roofline.cli.options import add_options
-from ncu_roofline.report import read_report
-from ncu_roofline.report.schema import TABLE, message
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.report.schema import TABLE, message
 from tests.attack import judging, meaning, raw, wire
 from tests.attack.bases import made, real
 from tests.attack.bombs import BOMBS

@@ -6,7 +6,7 @@ import random
 import struct
 from collections.abc import Callable, Sequence
 
-from ncu_roofline.report.framing import file_start, frame
+from ncu_roofline.formats.report.framing import file_start, frame
 from tests.attack.document import Document, Part, bytes_of
 from tests.attack.fields import EDGES, FIXED32, FIXED64, RAW, TEXT, VARINT, Field, Site, encode, repeated, sites, tree, varint
 from tests.attack.texts import HOSTILE

@@ -10,9 +10,9 @@ from typing import Any
 
 from ncu_roofline.bench.theory import theory, units_of_device
 from ncu_roofline.bench.validation import LEAST, PROFILED
-from ncu_roofline.facts import load_spec
-from ncu_roofline.report import KernelData
-from ncu_roofline.report.rules import RuleMessage, RuleResult
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.report import KernelData
+from ncu_roofline.formats.report.rules import RuleMessage, RuleResult
 from tests import factory
 from tests.bench.fakes import H200, RATES, Machine, device, kind, make_machine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ncu_roofline.bench.theory import as_json, data_sheet, table, theory, units_of_gpu
-from ncu_roofline.facts.gpus import named
+from ncu_roofline.chips.gpus import named
 
 SHARES = (0.99, 0.93, 0.985, 0.91, 0.97)
 HOSTILE = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
 from tests.bench.sass import Instruction, moved, operations, products, width
 
 # What the package's architecture data do not know: scheduled like that by ptxas, unknown until measured.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
@@ -17,9 +18,8 @@ from ncu_roofline.bench.merging import merge, read_source
 from ncu_roofline.bench.settings import FULL
 from ncu_roofline.bench.tables import measured
 from ncu_roofline.bench.verifying import verify
-from ncu_roofline.ceilings import CPU, read_ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine.pack import render_pack
+from ncu_roofline.formats.ceilings import CPU, read_ceilings
+from ncu_roofline.plugin.machine.pack import render_pack
 from tests.bench.fakes import H200, device
 
 EPYC: dict[str, Any] = {

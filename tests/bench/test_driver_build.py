@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench.build import build, cache_folder, describe, find_compiler, native_capabilities, parse_architectures
-from ncu_roofline.errors import RooflineError, UsageError
 
 NVCC = """
 import pathlib, sys

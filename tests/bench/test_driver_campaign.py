@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome, Silent, candidates
 from ncu_roofline.bench.catalogue import kinds_of
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.measuring import Record
 from ncu_roofline.bench.runner import Job, Variant
 from ncu_roofline.bench.settings import FULL, QUICK
-from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.formats.ceilings import read_ceilings
 from tests.bench.fakes import RATES, FakeTelemetry, device, kind, scenario
 from tests.bench.rig import FAST, HW_THERMAL, ONCE, Rig
 

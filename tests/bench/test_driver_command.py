@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import measure, nvml
 from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
-from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli.outputs import Bar
-from ncu_roofline.errors import RooflineError, UsageError
+from ncu_roofline.formats.ceilings import read_ceilings
 from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
 from tests.bench.test_cpu_files import EPYC
 from tests.bench.test_driver_build import Toolkit

@@ -12,7 +12,7 @@ from ncu_roofline.bench.measuring import after_warm_up, timers_agree
 from ncu_roofline.bench.runner import Trial
 from ncu_roofline.bench.tables import measured
 from ncu_roofline.bench.telemetry import NoTelemetry
-from ncu_roofline.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU
 from tests.bench.fakes import FakeTelemetry, kind, scenario
 from tests.bench.rig import FAST, HW_SLOWDOWN, HW_THERMAL, ONCE, POWER_BRAKE, POWER_CAP, SW_THERMAL, Rig
 

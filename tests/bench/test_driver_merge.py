@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline.bench.campaign import Candidate
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.ceilings import read_ceilings
+from ncu_roofline.formats.ceilings import read_ceilings
 from tests.bench.fakes import H200, device, kind, scenario
 from tests.bench.rig import FAST, Rig
 from tests.cli.command import Command, assert_refused

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench import nvml
 from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed, Session, Trial, _Process
 from ncu_roofline.bench.session import find_devices, list_variants
-from ncu_roofline.ceilings import CPU
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.formats.ceilings import CPU
 from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
 
 SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555"}

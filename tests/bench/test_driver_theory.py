@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ncu_roofline.base.errors import UsageError
 from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.bench.tables import best
 from ncu_roofline.bench.theory import Theory, data_sheet, table, theory, units_of_device
-from ncu_roofline.errors import UsageError
-from ncu_roofline.facts import Gpu, load_spec
-from ncu_roofline.facts.gpus import find_gpu, gpus, named
+from ncu_roofline.chips import Gpu, load_spec
+from ncu_roofline.chips.gpus import find_gpu, gpus, named
 from tests.bench.fakes import H200, MIG, device, kind
 
 COLUMNS = (

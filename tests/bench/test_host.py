@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import pack_folder
 from ncu_roofline.bench.host import build_host, find_host_compiler
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import pack_folder
 from tests.sharing import made_once
 
 Lines = list[dict[str, Any]]

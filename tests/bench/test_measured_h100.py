@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.base.files import pack_folder
 from ncu_roofline.bench import validation
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.document import scrubbed
 from ncu_roofline.bench.statistics import variation
 from ncu_roofline.bench.validation import OK, PROFILED, SKIP, Promise
-from ncu_roofline.files import pack_folder
+from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import Selection
-from ncu_roofline.nvrules import advise, load_rules
-from ncu_roofline.report import RuleMessage, read_report
+from ncu_roofline.plugin.nvrules import advise, load_rules
 from tests.bench.replay import rejudged
 
 FOLDER = Path(__file__).parent / "measured_h100"

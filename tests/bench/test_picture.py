@@ -17,6 +17,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.drawing import figure
 from ncu_roofline.bench.merging import Source, merge
 from ncu_roofline.bench.picture import FORMATS, draw, render
@@ -24,7 +25,6 @@ from ncu_roofline.bench.roofs import machine_roofs
 from ncu_roofline.bench.tables import live_header, live_line, measured
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
-from ncu_roofline.errors import RooflineError
 from ncu_roofline.rendering.layout import spread
 from ncu_roofline.rendering.picture import settings
 from tests.bench.machines import HOSTILE, cpu_file, document, entry, gpu_file, hostile_file

@@ -12,15 +12,23 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline import ceilings
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.forms import Form, Number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.document import as_text, scrubbed
 from ncu_roofline.bench.theory import data_sheet, theory, units_of_gpu
-from ncu_roofline.ceilings import MEASURED, NOT_COMPARABLE, PUBLISHED, energy_per_unit, model_name, read_ceilings, registry
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import capability_text
-from ncu_roofline.facts.gpus import find_gpu
-from ncu_roofline.forms import Form, Number
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.chips.gpus import find_gpu
+from ncu_roofline.formats.ceilings import (
+    MEASURED,
+    NOT_COMPARABLE,
+    PUBLISHED,
+    energy_per_unit,
+    model_name,
+    read_ceilings,
+    registry,
+)
 from tests.bench.made_files import write
 from tests.cli.command import Command
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline.check import chips, nvperf
-from ncu_roofline.check import section_rules as rules_charts
-from ncu_roofline.check import section_rules as rules_metrics
-from ncu_roofline.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN
+from ncu_roofline.plugin.check import chips, nvperf
+from ncu_roofline.plugin.check import section_rules as rules_charts
+from ncu_roofline.plugin.check import section_rules as rules_metrics
+from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN
 
 SYSTEMS_ON_A_CHIP = ("GV11B", "GA10B", "GB10B", "GB20B")
 BASES = (

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.check import check_files, nvperf
-from ncu_roofline.check.content import ERROR
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import main
-from ncu_roofline.facts import load_spec
-from ncu_roofline.sectionfile import Section, encode_section, parse_section
-from ncu_roofline.sectionfile.message import MOST_BYTES
-from ncu_roofline.sectionfile.schema import release_of
+from ncu_roofline.formats.sectionfile import Section, encode_section, parse_section
+from ncu_roofline.formats.sectionfile.message import MOST_BYTES
+from ncu_roofline.formats.sectionfile.schema import release_of
+from ncu_roofline.plugin.check import check_files, nvperf
+from ncu_roofline.plugin.check.content import ERROR
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = 'Identifier: "{}"\nDisplayName: "good"\nMetrics {{ Metrics {{ Name: "gpu__time_duration.sum" }} }}\n'

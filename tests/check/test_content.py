@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ncu_roofline.check.content import Content
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.check.content import Content
 
 HEAD = 'Identifier: "A" DisplayName: "a"\n'
 

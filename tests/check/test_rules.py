@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import ncu_roofline.check
-from ncu_roofline.check import Finding, all_targets, check_files, check_section, targets_of
-from ncu_roofline.check.content import CODES
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.sectionfile.schema import release_of
+import ncu_roofline.plugin.check
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.sectionfile.schema import release_of
+from ncu_roofline.plugin.check import Finding, all_targets, check_files, check_section, targets_of
+from ncu_roofline.plugin.check.content import CODES
 
 FOLDER = Path(__file__).parent / "fixtures"
 
@@ -66,7 +66,7 @@ def test_rule_finds_its_place_and_nothing_else(code: str, request: pytest.Fixtur
 def test_every_rule_has_a_file_and_every_code_a_rule() -> None:
     assert {*EXPECTED, *PAIRED} == set(CODES)
     assert {path.stem for path in FOLDER.glob("*.section")} == set(EXPECTED)
-    sources = list(Path(ncu_roofline.check.__file__).parent.glob("*.py"))
+    sources = list(Path(ncu_roofline.plugin.check.__file__).parent.glob("*.py"))
     sources += list((Path(ncu_roofline.__file__).parent / "sections").glob("text*.py"))
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.name != "finding.py")
     used = set(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', text))

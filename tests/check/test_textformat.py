@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.facts.fields import release_text
-from ncu_roofline.sectionfile import encode_section, parse_section
-from ncu_roofline.sectionfile.schema import NAMED_ONLY, RELEASES, release_of, schema
-from ncu_roofline.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
+from ncu_roofline.chips.fields import release_text
+from ncu_roofline.formats.sectionfile import encode_section, parse_section
+from ncu_roofline.formats.sectionfile.schema import NAMED_ONLY, RELEASES, release_of, schema
+from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
 from tests.check.probes import EVERY, PROBES, probe_bytes
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'

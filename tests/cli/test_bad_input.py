@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import FocusMetric, RuleMessage, RuleResult, read_report
-from ncu_roofline.report.framing import check_file_header, file_start, frame, open_raw, scan
-from ncu_roofline.report.schema import MAGIC, message
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import FocusMetric, RuleMessage, RuleResult, read_report
+from ncu_roofline.formats.report.framing import check_file_header, file_start, frame, open_raw, scan
+from ncu_roofline.formats.report.schema import MAGIC, message
 from tests.cli.command import Command, Outcome, assert_refused
 from tests.cli.every_command import ALL, EVERY_COMMAND, READING, SOME_COMMANDS, SOURCE, SOURCE_TOO, check_harmless, execute
 from tests.factory import complete, kernel, report
@@ -217,7 +217,7 @@ def test_the_beginning_of_a_report_is_told_in_words(tmp_path: Path, run: Command
 def test_what_is_no_file_in_a_folder_of_reports(
     tmp_path: Path, run: Command, whole: bytes, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ncu_roofline.files._PIPE_SECONDS", 0.1)
+    monkeypatch.setattr("ncu_roofline.base.files._PIPE_SECONDS", 0.1)
     inside = tmp_path / "folder.ncu-rep"
     inside.mkdir()
     (inside / "good.ncu-rep").write_bytes(whole)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_ceilings
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.formats.inputs import open_ceilings
 from tests.cli.command import Command, assert_refused
 from tests.factory import A100, H100, complete, kernel, report
 from tests.published_report import gpp_ceilings

@@ -13,11 +13,11 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.analyses import ANALYSES, views
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.list import LISTS
 from ncu_roofline.cli.parser import COMMANDS
-from ncu_roofline.facts import load_spec
-from ncu_roofline.inputs import FORMATS
+from ncu_roofline.formats.inputs import FORMATS
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
 

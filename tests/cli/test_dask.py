@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import cluster
 from ncu_roofline.cli.cluster import Dask, read_batch
-from ncu_roofline.errors import RooflineError
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
 

@@ -17,8 +17,8 @@ import pytest
 import ncu_roofline
 from ncu_roofline.cli.demo import WRITTEN
 from ncu_roofline.cli.gallery import GALLERY, INDEX, Exhibit, index_page
-from ncu_roofline.report import read_report
-from ncu_roofline.report.writer import encode_report
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.report.writer import encode_report
 from tests import demo_reports, published_report
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.check.chips import OK, chip, passes
-from ncu_roofline.check.nvperf import libraries
-from ncu_roofline.facts import Architecture, load_spec
-from ncu_roofline.facts.sets import LAST
+from ncu_roofline.chips import Architecture, load_spec
+from ncu_roofline.chips.sets import LAST
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.formats.sectionfile.schema import messages
 from ncu_roofline.model.collecting import Wanted, tensor_metrics
 from ncu_roofline.model.opcodes import THREADS, WARPS
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.sectionfile.schema import messages
+from ncu_roofline.plugin.check.chips import OK, chip, passes
+from ncu_roofline.plugin.check.nvperf import libraries
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, complete, kernel, opcodes, timing
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from tests.cli.command import Command
 from tests.factory import A100, NO_WORK, Metrics, complete, kernel, timing, traffic
 

@@ -17,10 +17,10 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import ANALYSES, analysis_of, render
 from ncu_roofline.analyses.compare.frames import compare
 from ncu_roofline.analyses.portability.frames import portability
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.report.code import Code, ImportedFile
-from ncu_roofline.report.session import Process
-from ncu_roofline.texts import without_folders
+from ncu_roofline.base.texts import without_folders
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.formats.report.code import Code, ImportedFile
+from ncu_roofline.formats.report.session import Process
 from tests.analyses.source_made import code_of, made_report
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.formats.report import ReportData, RuleResult, Session
+from ncu_roofline.formats.report.rules import FocusMetric, RuleMessage
 from ncu_roofline.rendering.page import plotly_js
-from ncu_roofline.report import ReportData, RuleResult, Session
-from ncu_roofline.report.rules import FocusMetric, RuleMessage
 from tests.cli.command import Command, Outcome
 from tests.factory import A100, H100, complete, kernel, opcodes
 from tests.hostile import FORGED, HOSTILE, faults, hostile_report, text_fields, written

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.reading import expand
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import REPORT_SUFFIXES
 
 
 def test_suffixes_in_capitals(tmp_path: Path) -> None:

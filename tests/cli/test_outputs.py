@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import main
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output, write_text
-from ncu_roofline.errors import RooflineError
 
 
 class Broken(io.StringIO):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.executors import Pool
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import running
-from ncu_roofline.machine.running import descendants
+from ncu_roofline.plugin.machine import running
+from ncu_roofline.plugin.machine.running import descendants
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
 

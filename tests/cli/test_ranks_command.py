@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses.ranks.columns import RANK_KERNELS, RANK_POINTS, RANK_RANKS
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli import executors
-from ncu_roofline.units import UNITS
 from tests.analyses.ranks_made import KERNELS, Faults, write_ranks
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 

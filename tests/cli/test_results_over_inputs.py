@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.outputs import check_unread
 from ncu_roofline.cli.parser import COMMANDS, _complete
-from ncu_roofline.errors import RooflineError
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 from tests.machine.fakes import fake_ncu

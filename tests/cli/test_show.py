@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.model import columns
-from ncu_roofline.units import UNITS
 from tests.cli.command import Command, assert_refused, launches
 from tests.factory import complete, flops, kernel, report
 from tests.published_report import CEILINGS, REPORT

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import Terminated
 from ncu_roofline.cli import main
 from ncu_roofline.cli.signals import ended_by_signals
-from ncu_roofline.errors import Terminated
 from tests.cli.command import assert_no_leftovers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
@@ -22,9 +22,9 @@ DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 # Stands still in the middle of writing a result, or of running rules from a folder made for them.
 STANDING = """
 import os, signal, sys, tempfile, time
-from ncu_roofline import files
+from ncu_roofline.base import files
 from ncu_roofline.cli import main
-from ncu_roofline.nvrules import runner
+from ncu_roofline.plugin.nvrules import runner
 
 tempfile.tempdir = os.getcwd()
 

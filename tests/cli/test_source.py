@@ -17,10 +17,10 @@ import pytest
 from ncu_roofline import render, source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
 from ncu_roofline.analyses.source.text import BY
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli import source
+from ncu_roofline.formats.report import read_report
 from ncu_roofline.rendering.table import columns_wide
-from ncu_roofline.report import read_report
-from ncu_roofline.units import UNITS
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
 from tests.made_up_code import NAME, SWEEPS, WIDTH, executed, smooth

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import source
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import disassembly
-from ncu_roofline.report import KernelData
+from ncu_roofline.formats.report import KernelData
+from ncu_roofline.plugin.machine import disassembly
 from tests.cli.command import Command, Outcome
 from tests.factory import report
 from tests.made_up_code import smooth

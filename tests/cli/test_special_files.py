@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline import files
+from ncu_roofline.base import files
 from tests.cli.command import Command, assert_refused
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
@@ -106,7 +106,7 @@ def test_a_table_from_a_pipe(run: Command, tmp_path: Path) -> None:
 def test_a_pipe_without_end_for_ceilings(
     run: Command, tmp_path: Path, given: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ncu_roofline.ceilings.MOST_BYTES", 10_000)
+    monkeypatch.setattr("ncu_roofline.formats.ceilings.MOST_BYTES", 10_000)
     pipe = poured(tmp_path, b" " * 20_000)
     outcome = run("show", given["report"], "--ceilings", pipe)
     assert_refused(outcome, pipe)

@@ -17,7 +17,7 @@ import pytest
 from ncu_roofline.cli import main
 from ncu_roofline.cli.parser import COMMANDS
 from ncu_roofline.cli.standard_input import NAME
-from ncu_roofline.report import compressed
+from ncu_roofline.formats.report import compressed
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
 from tests.made_up_code import smooth

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import TRACEBACK, UnexpectedError, unexpected
 from ncu_roofline.cli import executors
-from ncu_roofline.errors import TRACEBACK, UnexpectedError, unexpected
-from ncu_roofline.report import Report
+from ncu_roofline.formats.report import Report
 from tests.cli.command import Command, Outcome, assert_refused
 from tests.factory import complete, kernel, report
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.files import HELPER
+from ncu_roofline.base.files import HELPER
 from tests.factory import A100, Metrics, complete, kernel, report
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import SpecError, load_spec, read_spec
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import SpecError, load_spec, read_spec
 
 DATA = Path(ncu_roofline.__file__).parent / "data"
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ncu_roofline
-from ncu_roofline.facts import load_instructions, load_spec
+from ncu_roofline.chips import load_instructions, load_spec
 
 ROOT = Path(ncu_roofline.__file__).parent
 SPEC = load_spec()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import SpecError, load_instructions, load_spec
-from ncu_roofline.facts.instruction import FILE, read_instructions
+from ncu_roofline.chips import SpecError, load_instructions, load_spec
+from ncu_roofline.chips.instruction import FILE, read_instructions
 
 DATA = resources.files("ncu_roofline") / "data"
-RULE = resources.files("ncu_roofline.generate") / "templates" / "rules" / "access_pattern.py.j2"
+RULE = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules" / "access_pattern.py.j2"
 
 
 def test_the_file_of_the_package_is_read() -> None:

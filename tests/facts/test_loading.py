@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from ncu_roofline.facts import Binding, load_instructions, load_spec
-from ncu_roofline.facts.fields import expand
-from ncu_roofline.facts.formula import WeightedSum
+from ncu_roofline.chips import Binding, load_instructions, load_spec
+from ncu_roofline.chips.fields import expand
+from ncu_roofline.chips.formula import WeightedSum
 
 CAPABILITIES = (
     (7, 0),

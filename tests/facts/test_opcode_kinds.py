@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import SpecError, kind_of, load_opcodes
-from ncu_roofline.facts.opcode_kinds import KINDS, OTHER, load_opcode_kinds, read_opcode_kinds
+from ncu_roofline.chips import SpecError, kind_of, load_opcodes
+from ncu_roofline.chips.opcode_kinds import KINDS, OTHER, load_opcode_kinds, read_opcode_kinds
 
 COMPILED = json.loads((Path(__file__).parent / "opcodes.json").read_text(encoding="utf-8"))["opcodes"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import load_opcodes
-from ncu_roofline.report import Kernel, read_report
+from ncu_roofline.chips import load_opcodes
+from ncu_roofline.formats.report import Kernel, read_report
 
 pytestmark = pytest.mark.reports
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import SpecError
-from ncu_roofline.facts.opcode_units import load_opcode_units, read_opcode_units
+from ncu_roofline.chips import SpecError
+from ncu_roofline.chips.opcode_units import load_opcode_units, read_opcode_units
+from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model.opcodes import WARPS
-from ncu_roofline.report import Kernel, read_report
 
 # Instructions of a warp per cycle of an SM that are 100 % of sm__inst_executed_pipe_UNIT, by compute capability.
 PEAKS = {

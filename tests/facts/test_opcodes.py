@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.facts import OpcodeWork, SpecError, load_opcodes, load_spec
-from ncu_roofline.facts.opcodes import LONGEST, read_opcodes
+from ncu_roofline.chips import OpcodeWork, SpecError, load_opcodes, load_spec
+from ncu_roofline.chips.opcodes import LONGEST, read_opcodes
 from tests.facts import sassing
 from tests.facts.ptx import FP6FP4, FP8, Case, cases
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import pytest
 
 from ncu_roofline.analyses.hierarchical.style import bounds
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.palette import GAIN, LOSS, PLAIN, TENSOR
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.palette import GAIN, LOSS, PLAIN, TENSOR
 from ncu_roofline.rendering.style import THEMES
 
 SPEC = load_spec()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
 
 # name, capability, SMs, GHz, {roof: TFLOP/s or TOP/s}; vendors' dense figures
 PUBLISHED = [

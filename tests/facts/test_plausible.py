@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.facts import SpecError, load_spec, load_units
-from ncu_roofline.facts.plausible import FILE, load_limits, read_limits
+from ncu_roofline.chips import SpecError, load_spec, load_units
+from ncu_roofline.chips.plausible import FILE, load_limits, read_limits
 from ncu_roofline.model.counters import spellings
 
 TEXT = (Path(ncu_roofline.__file__).parent / "data" / FILE).read_text(encoding="utf-8")

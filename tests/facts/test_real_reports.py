@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.report import read_report
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.formats.report import read_report
 
 pytestmark = pytest.mark.reports
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import SpecError, load_spec
-from ncu_roofline.facts.sets import FILE, LAST, load_sets, read_sets
+from ncu_roofline.chips import SpecError, load_spec
+from ncu_roofline.chips.sets import FILE, LAST, load_sets, read_sets
 
 BASIC = ("SpeedOfLight", "LaunchStats", "Occupancy")
 FULL = (*BASIC, "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Chart", "MemoryWorkloadAnalysis_Tables", "SourceCounters")

@@ -7,9 +7,9 @@ from string import Formatter
 
 import pytest
 
-from ncu_roofline.facts import SpecError, load_stalls
-from ncu_roofline.facts.stalls import read_stalls
-from ncu_roofline.report import read_report
+from ncu_roofline.chips import SpecError, load_stalls
+from ncu_roofline.chips.stalls import read_stalls
+from ncu_roofline.formats.report import read_report
 
 
 def test_what_they_say_fits_a_sentence() -> None:

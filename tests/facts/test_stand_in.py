@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
 
 NEWEST_10 = max(a.compute_capability for a in load_spec().architectures if a.compute_capability[0] == 10)
 

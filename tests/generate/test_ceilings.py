@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.ceilings import Ceilings, read_ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.sectionfile import Chart, evaluate_charts
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.formats.sectionfile import Chart, evaluate_charts
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import BASE, render_sections
 from tests.generate.made import collected, kernel_metrics
 
 DOUBLE = "HierarchicalDoubleRooflineChart.section"

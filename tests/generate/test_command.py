@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.files import HELPER, pack_folder
 from ncu_roofline.cli import main
-from ncu_roofline.files import HELPER, pack_folder
-from ncu_roofline.generate import environment
+from ncu_roofline.plugin.generate import environment
 
 
 def test_the_committed_pack_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts.fields import LAST
-from ncu_roofline.generate import BASE, dialect_of
-from ncu_roofline.generate.dialects import EVERYWHERE
-from ncu_roofline.sectionfile.section import ArchRange
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips.fields import LAST
+from ncu_roofline.formats.sectionfile.section import ArchRange
+from ncu_roofline.plugin.generate import BASE, dialect_of
+from ncu_roofline.plugin.generate.dialects import EVERYWHERE
 from tests.generate.made import CAPABILITIES
 
 ALL = (*CAPABILITIES, LAST)

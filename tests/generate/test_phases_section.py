@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.check import check_files, section_passes, targets_of
-from ncu_roofline.facts.phases import counter_of, load_phases
-from ncu_roofline.generate import BASE, render_sections
-from ncu_roofline.sectionfile import encode_section, parse_section
-from ncu_roofline.sectionfile.section import Section, arch_number
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.chips.phases import counter_of, load_phases
+from ncu_roofline.formats.sectionfile import encode_section, parse_section
+from ncu_roofline.formats.sectionfile.section import Section, arch_number
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.check import check_files, section_passes, targets_of
+from ncu_roofline.plugin.generate import BASE, render_sections
 from tests.generate.made import dialect, profiled, section, texts
 
 NAME = "RooflinePhases"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import Architecture, load_spec
-from ncu_roofline.facts.fields import Release, parse_release
-from ncu_roofline.facts.metric_names import OPS_PATH_SINCE
-from ncu_roofline.generate import dialect_of, render_sections
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.chips import Architecture, load_spec
+from ncu_roofline.chips.fields import Release, parse_release
+from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import dialect_of, render_sections
 from tests.generate.made import collected
 
 # Names that came later than the chips that have them: since which release, on which chips, which names.  Read off `ncu

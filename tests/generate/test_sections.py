@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.files import pack_folder
-from ncu_roofline.generate import BASE, render_sections, sections
-from ncu_roofline.generate.environment import render
-from ncu_roofline.sectionfile import evaluate_charts
-from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.section import Section
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.formats.sectionfile import evaluate_charts
+from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.sectionfile.section import Section
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import BASE, render_sections, sections
+from ncu_roofline.plugin.generate.environment import render
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))

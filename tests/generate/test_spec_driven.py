@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncu_roofline.facts import Binding, Level, Precision, load_spec
-from ncu_roofline.facts.fields import LAST
-from ncu_roofline.facts.formula import WeightedSum
-from ncu_roofline.generate import BASE, dialect_of, render_sections
-from ncu_roofline.sectionfile.text import parse_document
+from ncu_roofline.chips import Binding, Level, Precision, load_spec
+from ncu_roofline.chips.fields import LAST
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import BASE, dialect_of, render_sections
 
 SPEC = load_spec()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.model import roofline
-from ncu_roofline.sectionfile.definitions import parse_expression
-from ncu_roofline.sectionfile.section import arch_number
 from tests import factory
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section
 from tests.generate.test_sections import EACH, IDENTIFIERS, SOME_VERSIONS

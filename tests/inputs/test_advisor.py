@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import advisor, advisor_roofs, open_ceilings
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import advisor, advisor_roofs, open_ceilings
 from tests.cli.command import Command, assert_refused
 
 PREAMBLE = (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_input
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import open_input
 from tests import published
 from tests.inputs import nvprof_logs, test_advisor, test_likwid
 

@@ -12,8 +12,8 @@ import pytest
 from ncu_roofline import render, roofline
 from ncu_roofline.analyses.portability.frames import portability
 from ncu_roofline.analyses.portability.platforms import read_runs
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_ceilings
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import open_ceilings
 from tests.inputs.test_ert import CPU, document
 from tests.inputs.test_plain_table import JSON_ROWS, PLAIN
 from tests.inputs.test_roofline_data import GPP

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_ceilings, open_input
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import open_ceilings, open_input
 from tests import published, published_report
 
 Pairs = list[list[Any]]

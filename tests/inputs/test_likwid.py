@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import likwid
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import likwid
 from tests.cli.command import Command, assert_refused
 from tests.inputs.likwid_output import CPU, STYLES, output, statistics
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import MetricTable, PointTable, open_ceilings, open_input
-from ncu_roofline.report import Report
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import MetricTable, PointTable, open_ceilings, open_input
+from ncu_roofline.formats.report import Report
 from tests import published
 from tests.inputs import intel_output, likwid_output, nvprof_logs, test_advisor, test_likwid, test_ncu_csv
 from tests.inputs.mutants import LESS, OTHER, SAME, Original

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
-from ncu_roofline.inputs import MetricTable, open_input, with_gpu
+from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.formats.inputs import MetricTable, open_input, with_gpu
+from ncu_roofline.formats.report import Report, Value, read_report
 from ncu_roofline.model import measurements_of, roofline
-from ncu_roofline.report import Report, Value, read_report
 
 RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
 ALL = bool(os.environ.get("NCU_ROOFLINE_ALL_CSV"))

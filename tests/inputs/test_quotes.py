@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import PointTable, advisor, ncu_csv, nvprof, open_input, plain_table
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import PointTable, advisor, ncu_csv, nvprof, open_input, plain_table
 from tests.inputs import intel_output, ncu_tables, nvprof_logs, test_advisor, test_likwid
 from tests.inputs.test_plain_table import PLAIN
 

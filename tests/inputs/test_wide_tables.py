@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import main
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_ceilings, open_input
+from ncu_roofline.formats.inputs import open_ceilings, open_input
 from tests.inputs import likwid_output, ncu_tables, nvprof_logs, test_advisor, test_likwid
 
 FORMATS = ("csv", "html", "svg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ncu_roofline.machine.machine import Machine
+from ncu_roofline.plugin.machine.machine import Machine
 from tests.report.frames import packed
 
 NCU = r'''#!{python}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.ceilings import NOT_COMPARABLE
-from ncu_roofline.machine.machine import Machine
+from ncu_roofline.formats.ceilings import NOT_COMPARABLE
+from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document
 from tests.machine.fakes import H100, fake_ncu, fake_smi, program, with_driver

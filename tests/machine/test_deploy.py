@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import HELPER
-from ncu_roofline.machine.deploy import Pack, deploy, plan, remove
-from ncu_roofline.machine.machine import Machine
-from ncu_roofline.machine.manifest import MANIFEST, SCHEMA, STAGE, digest, known_folders, read_manifest, recorded_folders
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import HELPER
+from ncu_roofline.plugin.machine.deploy import Pack, deploy, plan, remove
+from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.manifest import MANIFEST, SCHEMA, STAGE, digest, known_folders, read_manifest, recorded_folders
 from tests.machine.fakes import tree
 
 PACK = Pack({"A.section": b"a", "B.py": b"b"}, "2024.2.0.0", "")

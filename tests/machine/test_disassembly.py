@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import disassembly, running
-from ncu_roofline.machine.disassembly import disassemble, find_nvdisasm
-from ncu_roofline.machine.machine import Machine
-from ncu_roofline.sass.cubin import Function, read_cubin
-from ncu_roofline.sass.instructions import decode
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.sass.cubin import Function, read_cubin
+from ncu_roofline.formats.sass.instructions import decode
+from ncu_roofline.plugin.machine import disassembly, running
+from ncu_roofline.plugin.machine.disassembly import disassemble, find_nvdisasm
+from ncu_roofline.plugin.machine.machine import Machine
 from tests.machine.fakes import bare_machine, program
 from tests.sass import fixtures
 

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ncu_roofline.machine import doctor
-from ncu_roofline.machine.doctor import ABSENT, OK, PROBLEM, Line, examine
-from ncu_roofline.machine.machine import Machine
-from ncu_roofline.machine.manifest import MANIFEST, STAGE
+from ncu_roofline.plugin.machine import doctor
+from ncu_roofline.plugin.machine.doctor import ABSENT, OK, PROBLEM, Line, examine
+from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE
 from tests.cli.command import Command
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, with_driver
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import matching
-from ncu_roofline.machine.gpus import Gpu, choose, find_gpus
-from ncu_roofline.machine.machine import Machine, this_machine
-from ncu_roofline.machine.ncu import Ncu, expected_folder, find_ncus, parse_listing, path_entries, sections_folder
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import matching
+from ncu_roofline.plugin.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.ncu import Ncu, expected_folder, find_ncus, parse_listing, path_entries, sections_folder
 from tests.machine.fakes import H100, bare_machine, fake_ncu, fake_smi, program
 
 NCU = Ncu(Path("ncu"), "2024.2.1.0", "")

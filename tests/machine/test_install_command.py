@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.campaign import Progress
 from ncu_roofline.cli import install
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine.machine import BYTES, Machine
-from ncu_roofline.machine.manifest import MANIFEST, STAGE, recorded_folders
+from ncu_roofline.plugin.machine.machine import BYTES, Machine
+from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE, recorded_folders
 from tests.cli.command import Command, assert_refused
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, tree
 
@@ -192,7 +192,7 @@ def test_changed_file_is_kept_aloud(machine: Machine, run: Command, bin_folder: 
 KILLED = """
 import os, sys
 from pathlib import Path
-import ncu_roofline.machine.deploy as deploy
+import ncu_roofline.plugin.machine.deploy as deploy
 from ncu_roofline.cli import main
 real, calls = os.replace, 0
 def deadly(*args):

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.description import LIGHT_TENSOR_SECTION
-from ncu_roofline.machine import profile
-from ncu_roofline.machine.machine import Machine
-from ncu_roofline.machine.ncu import Ncu
-from ncu_roofline.machine.pack import passes_text
-from ncu_roofline.machine.profile import FAILURES, explain, find_failure
-from ncu_roofline.report.compressed import ZSTD
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION
+from ncu_roofline.formats.report.compressed import ZSTD
+from ncu_roofline.plugin.machine import profile
+from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.ncu import Ncu
+from ncu_roofline.plugin.machine.pack import passes_text
+from ncu_roofline.plugin.machine.profile import FAILURES, explain, find_failure
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
 from tests.machine.fakes import H100, REPORT, fake_ncu, fake_smi, program, with_driver
@@ -387,12 +387,12 @@ def test_precision_without_a_section(run: Command) -> None:
 
 
 def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.check import Passes
-    from ncu_roofline.machine.gpus import Gpu
+    from ncu_roofline.plugin.check import Passes
+    from ncu_roofline.plugin.machine.gpus import Gpu
 
     gpu = Gpu(0, "H100", "", "", (9, 0))
     pack = rendered_once("2024.2.0.0")
-    monkeypatch.setattr("ncu_roofline.check.section_passes", lambda contents, _: Passes(len(list(contents)), 1))
+    monkeypatch.setattr("ncu_roofline.plugin.check.section_passes", lambda contents, _: Passes(len(list(contents)), 1))
     sections = profile.sections_for(["fp64", "fp32"], light=False)
     text = (
         "Each kernel is run 4 times (replay passes): 2 for hardware counters, 1 with instrumented instructions, 1 of ncu's own."
@@ -400,7 +400,7 @@ def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) 
     assert passes_text(pack, sections, gpu) == text
     assert passes_text(pack, sections, gpu, sections[:1]) == f"{text} --light: 3 times."
     assert passes_text(pack, sections, gpu, sections) == text
-    monkeypatch.setattr("ncu_roofline.check.section_passes", lambda *_: None)
+    monkeypatch.setattr("ncu_roofline.plugin.check.section_passes", lambda *_: None)
     assert "no metric library here knows 9.0" in passes_text(pack, sections, gpu)
     assert "no metric library here knows 77.0" in passes_text(pack, sections, Gpu(0, "X", "", "", (77, 0)))
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.machine import running
-from ncu_roofline.machine.running import descendants, end
+from ncu_roofline.plugin.machine import running
+from ncu_roofline.plugin.machine.running import descendants, end
 from tests.cli.command import assert_no_leftovers
 from tests.machine.fakes import fake_ncu, program
 

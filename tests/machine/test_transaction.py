@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import manifest as transaction
-from ncu_roofline.machine.manifest import STAGE, changing, recover
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.plugin.machine import manifest as transaction
+from ncu_roofline.plugin.machine.manifest import STAGE, changing, recover
 from tests.machine.fakes import tree
 
 OLD = {"kept.section": b"user's", "a.section": b"old a", "gone.section": b"old"}
@@ -83,8 +83,8 @@ def test_a_full_disk_leaves_nothing(folder: Path, count: int, monkeypatch: pytes
 KILLED = """
 import os, sys
 from pathlib import Path
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.machine import manifest as transaction
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.plugin.machine import manifest as transaction
 folder, name, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 calls, real = 0, getattr(os, name)
 def deadly(*args, **kwargs):

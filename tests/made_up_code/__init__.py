@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ncu_roofline.report import Code, CodeFunction, ImportedFile, KernelData
+from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, KernelData
 from tests.factory import A100, NO_WORK, Metrics, flops, timing, traffic
 
 FOLDER = Path(__file__).parent

@@ -15,8 +15,8 @@ from ncu_roofline.analyses.hierarchical.captions import above_note
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.time.frames import time_roofline
 from ncu_roofline.analyses.time.picture import time_figure
-from ncu_roofline.ceilings import read_ceilings
 from ncu_roofline.cli import main
+from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.model.above import ABOVE
 from tests.factory import A100, complete, kernel, report, timing
 from tests.instruction_factory import executed

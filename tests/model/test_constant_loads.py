@@ -12,10 +12,10 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.formats.report import Code
+from ncu_roofline.formats.sass.instructions import decode
 from ncu_roofline.model import Selection, halves
 from ncu_roofline.model.roofline import Roofline
-from ncu_roofline.report import Code
-from ncu_roofline.sass.instructions import decode
 from tests.analyses import source_made
 from tests.analyses.source_launches import with_counts
 from tests.factory import THREADS, WARPS, by_address, flops, kernel, report, timing, traffic

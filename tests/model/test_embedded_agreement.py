@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.facts import load_spec
-from ncu_roofline.files import pack_folder
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.formats.sectionfile import Section, encode_section, needed_metrics
+from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.model import roofline
-from ncu_roofline.sectionfile import Section, encode_section, needed_metrics
-from ncu_roofline.sectionfile.text import parse_document
 from tests.annotate.helpers import OWN, annotated
 from tests.factory import A100, Metrics, kernel, report
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.generate.rules import render_rules
-from ncu_roofline.nvrules import load_rules
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.nvrules import load_rules
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document, write
 from tests.factory import A100, H100, V100, Metrics, complete, kernel, report

@@ -10,9 +10,9 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses.instruction.frames import instruction_roofline
 from ncu_roofline.cli import main
+from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import Roofline, measurements_of
 from ncu_roofline.model.explanations import explain
-from ncu_roofline.report import read_report
 from tests.factory import H100, Metrics, complete, kernel, report
 
 TENSOR = "sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity"

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.files import pack_folder
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.counters import as_floats
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.foreign import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
-from ncu_roofline.nvrules import advise, load_rules
-from ncu_roofline.report import KernelData, ReportData, Session, write_report
+from ncu_roofline.plugin.nvrules import advise, load_rules
 from tests.annotate.helpers import added, annotated
 from tests.cli.command import Command
 from tests.factory import A100, complete, flops, kernel, report, timing, traffic

@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from ncu_roofline.files import HELPER, pack_folder
-from ncu_roofline.nvrules import RuleOutcome, RuleSet, load_rules
-from ncu_roofline.report import RuleMessage, read_report
+from ncu_roofline.base.files import HELPER, pack_folder
+from ncu_roofline.formats.report import RuleMessage, read_report
+from ncu_roofline.plugin.nvrules import RuleOutcome, RuleSet, load_rules
 from tests.factory import Metrics, kernel, report
 
 RULES = pack_folder("rules")

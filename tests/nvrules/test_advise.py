@@ -9,11 +9,11 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline import roofline
+from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.nvrules import KernelAdvice, RuleOutcome, advice_rows, advise, findings, most_telling
-from ncu_roofline.nvrules.telling import ReportAdvice, Silence, Told
-from ncu_roofline.nvrules.text import as_text
-from ncu_roofline.report import RuleMessage, read_report
+from ncu_roofline.plugin.nvrules import KernelAdvice, RuleOutcome, advice_rows, advise, findings, most_telling
+from ncu_roofline.plugin.nvrules.telling import ReportAdvice, Silence, Told
+from ncu_roofline.plugin.nvrules.text import as_text
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, Metrics, by_address, complete, kernel, report
 from tests.nvrules.running import our_rules

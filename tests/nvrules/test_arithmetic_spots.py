@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.facts.arithmetic import CONVERSION_ADVICE, DIVISION_ADVICE, FP64_ADVICE, INDEXING_ADVICE, UNFUSED_ADVICE
+from ncu_roofline.chips.arithmetic import CONVERSION_ADVICE, DIVISION_ADVICE, FP64_ADVICE, INDEXING_ADVICE, UNFUSED_ADVICE
+from ncu_roofline.formats.report import Code, CodeFunction, Kernel, read_report
+from ncu_roofline.formats.sass.cubin import read_cubin
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.nvrules import RuleOutcome
-from ncu_roofline.nvrules.action import IAction
-from ncu_roofline.report import Code, CodeFunction, Kernel, read_report
-from ncu_roofline.sass.cubin import read_cubin
+from ncu_roofline.plugin.nvrules import RuleOutcome
+from ncu_roofline.plugin.nvrules.action import IAction
 from tests.analyses import source_made
 from tests.analyses.source_launches import with_counts
 from tests.factory import Metrics, by_address, complete, kernel, report

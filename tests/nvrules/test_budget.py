@@ -10,12 +10,12 @@ from functools import partial
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ncu_roofline.nvrules import Finding
-from ncu_roofline.nvrules.budget import LEAST, within
-from ncu_roofline.nvrules.document import as_json
-from ncu_roofline.nvrules.findings import Kernel
-from ncu_roofline.nvrules.telling import Silence, Told
-from ncu_roofline.nvrules.text import as_text
+from ncu_roofline.plugin.nvrules import Finding
+from ncu_roofline.plugin.nvrules.budget import LEAST, within
+from ncu_roofline.plugin.nvrules.document import as_json
+from ncu_roofline.plugin.nvrules.findings import Kernel
+from ncu_roofline.plugin.nvrules.telling import Silence, Told
+from ncu_roofline.plugin.nvrules.text import as_text
 
 WORDS = st.text(max_size=80)
 SECONDS = st.one_of(st.just(float("nan")), st.floats(0, 1e6))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.nvrules import Finding, KernelAdvice, advise, findings, load_rules
-from ncu_roofline.nvrules.findings import LONGEST, RANGES, VERDICT
-from ncu_roofline.report import read_report
+from ncu_roofline.plugin.nvrules import Finding, KernelAdvice, advise, findings, load_rules
+from ncu_roofline.plugin.nvrules.findings import LONGEST, RANGES, VERDICT
 from tests.cli.command import Command, assert_refused
 from tests.factory import Metrics, complete, kernel, report
 from tests.nvrules.running import our_rules

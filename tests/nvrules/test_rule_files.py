@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.description import OVERVIEW_SECTION
-from ncu_roofline.files import HELPER as PREFIX
-from ncu_roofline.generate.rules import _collected, render_rules, rule_templates
-from ncu_roofline.generate.sections import render_sections
-from ncu_roofline.nvrules.findings import VERDICT
-from ncu_roofline.report import read_report
+from ncu_roofline.base.files import HELPER as PREFIX
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import OVERVIEW_SECTION
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.plugin.generate.rules import _collected, render_rules, rule_templates
+from ncu_roofline.plugin.generate.sections import render_sections
+from ncu_roofline.plugin.nvrules.findings import VERDICT
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
 from tests.nvrules.running import RULES, our_rules
 from tests.published_report import CEILINGS

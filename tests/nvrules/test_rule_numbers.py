@@ -13,15 +13,15 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline import roofline
-from ncu_roofline.ceilings import read_ceilings
-from ncu_roofline.facts import load_spec, load_units
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
-from ncu_roofline.generate.rules import render_rules
+from ncu_roofline.chips import load_spec, load_units
+from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model import Measurements, Roofline, measurements_of
-from ncu_roofline.nvrules import Lender, RuleSet, load_rules
-from ncu_roofline.nvrules.action import IAction
-from ncu_roofline.nvrules.advice import Known
-from ncu_roofline.report import Kernel, read_report
+from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.nvrules import Lender, RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.action import IAction
+from ncu_roofline.plugin.nvrules.advice import Known
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.nvrules.running import helper, our_rules
 from tests.published_report import CEILINGS, REPORT

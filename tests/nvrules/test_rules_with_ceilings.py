@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.ceilings import Ceiling, Ceilings
-from ncu_roofline.generate.rules import render_rules
-from ncu_roofline.nvrules import load_rules
-from ncu_roofline.nvrules.runner import RuleSet
+from ncu_roofline.formats.ceilings import Ceiling, Ceilings
+from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.nvrules import load_rules
+from ncu_roofline.plugin.nvrules.runner import RuleSet
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops
 from tests.nvrules.running import messages
 from tests.nvrules.test_rule_messages import MMA16, MMA32, TENSOR_BUSY, WGMMA

@@ -10,12 +10,21 @@ from types import ModuleType
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.files import pack_folder
-from ncu_roofline.nvrules import RuleOutcome, load_rules, plain_text, run_rules
-from ncu_roofline.nvrules.action import IAction
-from ncu_roofline.report import FocusMetric, KernelData, ReportData, RuleMessage, Session, Value, read_report, write_report
-from ncu_roofline.report.metrics import Metrics
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.formats.report import (
+    FocusMetric,
+    KernelData,
+    ReportData,
+    RuleMessage,
+    Session,
+    Value,
+    read_report,
+    write_report,
+)
+from ncu_roofline.formats.report.metrics import Metrics
+from ncu_roofline.plugin.nvrules import RuleOutcome, load_rules, plain_text, run_rules
+from ncu_roofline.plugin.nvrules.action import IAction
 from tests.factory import complete, kernel, report
 
 HEAD = """

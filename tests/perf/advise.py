@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ncu_roofline.report import KernelData, ReportData, write_report
+from ncu_roofline.formats.report import KernelData, ReportData, write_report
 from tests.perf.bench import kernels
 
 # What full sets hold besides rooflines and our rules read.

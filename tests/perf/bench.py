@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ncu_roofline.facts import load_spec
-from ncu_roofline.report import KernelData, ReportData, write_report
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.report import KernelData, ReportData, write_report
 from tests.published_report import gpp_report
 
 CHIP = (8, 0)

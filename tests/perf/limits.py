@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pandas as pd
 
 from ncu_roofline.analyses import text_table
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.opcodes import LONGEST, load_opcodes
-from ncu_roofline.files import pack_folder
-from ncu_roofline.nvrules import RuleSet, advise, load_rules
-from ncu_roofline.report import ReportData, read_report, write_report
-from ncu_roofline.report.command_line import read_command_line
-from ncu_roofline.report.framing import file_start, pack_block
-from ncu_roofline.report.schema import message
-from ncu_roofline.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.opcodes import LONGEST, load_opcodes
+from ncu_roofline.formats.report import ReportData, read_report, write_report
+from ncu_roofline.formats.report.command_line import read_command_line
+from ncu_roofline.formats.report.framing import file_start, pack_block
+from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.plugin.nvrules import RuleSet, advise, load_rules
 from tests.factory import by_address, kernel
 from tests.perf.advise import launches
 from tests.rendering.frames import FakeRoofline, make_roofline

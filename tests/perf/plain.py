@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from ncu_roofline.wire import build_messages
+from ncu_roofline.formats.wire import build_messages
 
 _MESSAGES = build_messages(
     "plain",

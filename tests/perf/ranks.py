@@ -24,8 +24,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from ncu_roofline.cli import executors
-from ncu_roofline.report import ReportData, Session, write_report
-from ncu_roofline.report.session import Process
+from ncu_roofline.formats.report import ReportData, Session, write_report
+from ncu_roofline.formats.report.session import Process
 from tests.perf.bench import kernels
 
 WAYS = ("serial", "pool", "dask")

@@ -16,7 +16,7 @@ from ncu_roofline.analyses.hierarchical.captions import roof_note, subtitle
 from ncu_roofline.analyses.hierarchical.kernel_table import kernel_columns
 from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.usage import usages
-from ncu_roofline.facts.verdict import Limit
+from ncu_roofline.chips.verdict import Limit
 from ncu_roofline.model import Selection, columns, roofline
 from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import table

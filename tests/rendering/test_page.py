@@ -18,10 +18,10 @@ import pytest
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.page import render_html
 from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
+from ncu_roofline.base.texts import block, one_line
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering import page
 from ncu_roofline.rendering.page import embed_json, number
-from ncu_roofline.texts import block, one_line
-from ncu_roofline.units import format_value
 from tests.rendering.frames import FakeRoofline, make_roofline
 
 HOSTILE = "<img src=x onerror=alert(1)></script><!--\u2028{{7*7}}{% x %}<b>\"'&amp; \x00\x1b[31m\u202e\ud800"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ncu_roofline
-from ncu_roofline.facts.verdict import as_times
+from ncu_roofline.chips.verdict import as_times
 from tests.rendering.browser import Open, column, dots, place, table, until
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.rendering.test_page import HOSTILE, hostile

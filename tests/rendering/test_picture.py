@@ -28,7 +28,7 @@ from ncu_roofline.analyses.hierarchical.edges import view_of
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import Asked, plan_panel, roof_texts
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.layout import Box, overlap
 from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import settings

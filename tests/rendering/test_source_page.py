@@ -20,7 +20,7 @@ from ncu_roofline.analyses.source.page import files as page_files
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.text_cells import share_text
 from ncu_roofline.analyses.source.text_tables import How, loop_rows, loop_table
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.test_page import HOSTILE, Markup

@@ -18,9 +18,9 @@ from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import PanelPlan
 from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, step_names, trajectories
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.layout import View, overlap
 from ncu_roofline.rendering.picture import settings
-from ncu_roofline.units import format_value
 from tests import published
 from tests.rendering.frames import FakeRoofline, make_roofline
 

@@ -20,7 +20,7 @@ from ncu_roofline.analyses import ANALYSES, formats, render, text_table
 from ncu_roofline.analyses.formats import format_for
 from ncu_roofline.analyses.hierarchical.kernel_table import fitted
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.model import columns
 from ncu_roofline.model import roofline as roofline_of
 from ncu_roofline.rendering.table import columns_wide, escape

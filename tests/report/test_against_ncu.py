@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import Instances, Kernel, Value, read_report
+from ncu_roofline.formats.report import Instances, Kernel, Value, read_report
 
 pytestmark = [pytest.mark.ncu, pytest.mark.reports]
 Printed = list[dict[str, str]]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs.text import lines_of
-from ncu_roofline.report import compressed, filebytes, framing, read_report
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs.text import lines_of
+from ncu_roofline.formats.report import compressed, filebytes, framing, read_report
 from tests.cli.command import assert_no_leftovers
 from tests.factory import complete, kernel, report
 from tests.report.factory import encoded, saxpy, write
@@ -21,7 +21,7 @@ from tests.report.frames import packed
 CUT = """
 import os, sys
 from ncu_roofline.cli import main
-from ncu_roofline.report import reader
+from ncu_roofline.formats.report import reader
 
 whole = reader.Report.__init__
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.annotate import annotate
-from ncu_roofline.annotate.append import bytes_field as field
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import Code, CodeFunction, ImportedFile, Report, ReportData, read_report, write_report
-from ncu_roofline.report import code as code_module
-from ncu_roofline.report.framing import open_raw, scan
-from ncu_roofline.report.schema import message
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, Report, ReportData, read_report, write_report
+from ncu_roofline.formats.report import code as code_module
+from ncu_roofline.formats.report.framing import open_raw, scan
+from ncu_roofline.formats.report.schema import message
+from ncu_roofline.plugin.annotate import annotate
+from ncu_roofline.plugin.annotate.append import bytes_field as field
 from tests.factory import by_address
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 

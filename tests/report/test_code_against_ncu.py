@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import Kernel, KernelData, ReportData, read_report, write_report
+from ncu_roofline.formats.report import Kernel, KernelData, ReportData, read_report, write_report
 
 pytestmark = [pytest.mark.ncu, pytest.mark.reports, pytest.mark.exhaustive]
 COLUMNS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report.command_line import _KNOWN, _SHORT, _SWITCHES, CommandLine, read_command_line
-from ncu_roofline.report.session import Session
+from ncu_roofline.formats.report.command_line import _KNOWN, _SHORT, _SWITCHES, CommandLine, read_command_line
+from ncu_roofline.formats.report.session import Session
 
 
 def kept(line: CommandLine) -> list[str]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.inputs import open_input
-from ncu_roofline.report import ReportData, read_report, write_report
-from ncu_roofline.report import compressed as module
-from ncu_roofline.report.framing import file_start
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.inputs import open_input
+from ncu_roofline.formats.report import ReportData, read_report, write_report
+from ncu_roofline.formats.report import compressed as module
+from ncu_roofline.formats.report.framing import file_start
 from tests.report.factory import SESSION, encoded, saxpy, write
 from tests.report.frames import MAGIC, SKIPPABLE, by_hand, packed, zstd
 from tests.report.test_damage import flip, read_everything
@@ -134,8 +134,9 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     bomb = write(tmp_path, by_hand(file_start(), 100 * GB), "bomb")
     small = write(tmp_path, packed(WHOLE), "small")
     code = (
-        "import resource, sys\nfrom ncu_roofline.errors import RooflineError\nfrom ncu_roofline.report import compressed\n"
-        "from ncu_roofline.report import read_report\ncompressed.MOST_BYTES = 200_000_000\n"
+        "import resource, sys\nfrom ncu_roofline.base.errors import RooflineError\n"
+        "from ncu_roofline.formats.report import compressed\n"
+        "from ncu_roofline.formats.report import read_report\ncompressed.MOST_BYTES = 200_000_000\n"
         "try:\n    read_report(sys.argv[1])\nexcept RooflineError as error:\n    assert 'read up to' in str(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == 'darwin' else 1024))"
     )
@@ -188,7 +189,7 @@ def test_without_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_plain_reports_do_without_the_module(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ncu_roofline.report import read_report\nread_report(sys.argv[1]).close()\n"
+        "import sys\nfrom ncu_roofline.formats.report import read_report\nread_report(sys.argv[1]).close()\n"
         "print(any('zstd' in name and 'ncu_roofline' not in name for name in sys.modules))"
     )
     path = write(tmp_path, WHOLE)

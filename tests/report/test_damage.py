@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import Code, CodeFunction, ImportedFile, read_report
-from ncu_roofline.report.framing import file_start, frame, open_raw, pack_block, scan
-from ncu_roofline.report.schema import MAGIC, message
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, read_report
+from ncu_roofline.formats.report.framing import file_start, frame, open_raw, pack_block, scan
+from ncu_roofline.formats.report.schema import MAGIC, message
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 
 NOT_REPORTS = {
@@ -70,7 +70,7 @@ def test_missing_folder_and_forbidden(tmp_path: Path, monkeypatch: pytest.Monkey
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("ncu_roofline.files.os.open", refuse)
+    monkeypatch.setattr("ncu_roofline.base.files.os.open", refuse)
     with pytest.raises(RooflineError, match="permission denied"):
         read_report(tmp_path / "x.ncu-rep")
 

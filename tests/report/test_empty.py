@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.annotate.annotation import annotate
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report.framing import file_start, pack_block
-from ncu_roofline.report.schema import KINDS, message
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report.framing import file_start, pack_block
+from ncu_roofline.formats.report.schema import KINDS, message
+from ncu_roofline.plugin.annotate.annotation import annotate
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import read_report
-from ncu_roofline.report.framing import file_start, open_raw, pack_block, scan
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.report.framing import file_start, open_raw, pack_block, scan
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 
 

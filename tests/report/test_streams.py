@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import compressed, read_report
-from ncu_roofline.report import compressed as spool
-from ncu_roofline.report.framing import file_start
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import compressed, read_report
+from ncu_roofline.formats.report import compressed as spool
+from ncu_roofline.formats.report.framing import file_start
 from tests.report.factory import encoded, saxpy, write
 from tests.report.frames import MAGIC, packed
 

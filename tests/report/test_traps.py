@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import Report, read_report
-from ncu_roofline.report.schema import message
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import Report, read_report
+from ncu_roofline.formats.report.schema import message
 from tests.report.factory import block, file_of, result, write
 
 

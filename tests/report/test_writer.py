@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.report import KernelData, ReportData, encode_report, read_report, write_report
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.report import KernelData, ReportData, encode_report, read_report, write_report
 from tests.report.factory import SESSION, saxpy
 
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.facts.fields import parse_capability, parse_target
-from ncu_roofline.sass.cubin import read_cubin
+from ncu_roofline.chips.fields import parse_capability, parse_target
+from ncu_roofline.formats.sass.cubin import read_cubin
 from tests.facts import sassing
 from tests.facts.ptx import cases
 

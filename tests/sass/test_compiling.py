@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ncu_roofline.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
 from tests.sass.compiling import CHIPS, compile_all, recorded_version, version
 from tests.sass.fixtures import cubin
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.report import read_report
-from ncu_roofline.sass import CodeError
-from ncu_roofline.sass.cubin import Cubin, read_cubin
-from ncu_roofline.sass.elf import Elf, Texts
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass.elf import Elf, Texts
 from tests.sass.fixtures import CHIPS, NAMES, cubin
 from tests.sass.line_readers import elf_file
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.facts.fields import parse_capability
-from ncu_roofline.facts.opcodes import load_opcodes
-from ncu_roofline.facts.sass import load_sass
-from ncu_roofline.machine.disassembly import disassemble
-from ncu_roofline.sass.cubin import read_cubin
-from ncu_roofline.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.chips.fields import parse_capability
+from ncu_roofline.chips.opcodes import load_opcodes
+from ncu_roofline.chips.sass import load_sass
+from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.plugin.machine.disassembly import disassemble
 from tests.sass import fixtures
 from tests.sass.encodings import CHIPS, NUMBERS, OLD, Disassembler, sample
 from tests.sass.oracle import nvdisasm

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ncu_roofline.sass import CodeError, cubin, elf, line_program
-from ncu_roofline.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass import CodeError, cubin, elf, line_program
+from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
 from tests.counted import steps
 from tests.sass import fixtures
 from tests.sass.made import EXIT, NOTES, made_cubin

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import read_report
-from ncu_roofline.sectionfile import Chart, Dropped, Point, Roof, evaluate_charts, parse_section
-from ncu_roofline.sectionfile.charts import IMPLAUSIBLE, NOT_A_NUMBER, NOT_POSITIVE
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.formats.sectionfile import Chart, Dropped, Point, Roof, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, NOT_A_NUMBER, NOT_POSITIVE
 from tests.sectionfile.ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
 CHARTS = {  # report: charts per kernel, kernels

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.sectionfile import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics, parse_section
-from ncu_roofline.sectionfile.charts import (
+from ncu_roofline.formats.sectionfile import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics, parse_section
+from ncu_roofline.formats.sectionfile.charts import (
     HIDDEN,
     IMPLAUSIBLE,
     MISSING,
@@ -234,7 +234,7 @@ def test_definition_for_another_chip() -> None:
 
 
 def _definitions(fields: dict[str, Any]) -> bytes:
-    from ncu_roofline.sectionfile.schema import messages
+    from ncu_roofline.formats.sectionfile.schema import messages
 
     data = messages()["Section"](MetricDefinitions=fields).SerializeToString()
     assert isinstance(data, bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.sectionfile import Chart, classify, evaluate_charts, parse_section, stock_half_factor
+from ncu_roofline.formats.sectionfile import Chart, classify, evaluate_charts, parse_section, stock_half_factor
 from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.sectionfile.section import EVERYWHERE, ArchFilter, ArchRange, MetricName, SectionMetric, arch_number
+from ncu_roofline.formats.sectionfile.section import EVERYWHERE, ArchFilter, ArchRange, MetricName, SectionMetric, arch_number
 
 
 @pytest.mark.parametrize(

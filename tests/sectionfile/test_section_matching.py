@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from ncu_roofline.sectionfile import Chart, Point, Roof, peaks_of, tensor_caveat
-from ncu_roofline.sectionfile.section import Axis
+from ncu_roofline.formats.sectionfile import Chart, Point, Roof, peaks_of, tensor_caveat
+from ncu_roofline.formats.sectionfile.section import Axis
 
 CLOCK = "sm__cycles_elapsed.avg.per_second"
 DRAM_PEAK = ("dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.sectionfile import encode_section, evaluate_charts, parse_section
-from ncu_roofline.sectionfile.schema import messages
-from ncu_roofline.sectionfile.section import (
+from ncu_roofline.formats.sectionfile import encode_section, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.schema import messages
+from ncu_roofline.formats.sectionfile.section import (
     ArchFilter,
     ArchRange,
     Axis,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.report import Kernel, read_report
-from ncu_roofline.sectionfile import Section, classify, evaluate_charts, needed_metrics, parse_section
-from ncu_roofline.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.report import Kernel, read_report
+from ncu_roofline.formats.sectionfile import Section, classify, evaluate_charts, needed_metrics, parse_section
+from ncu_roofline.formats.sectionfile.definitions import parse_expression
 
 pytestmark = pytest.mark.reports
 

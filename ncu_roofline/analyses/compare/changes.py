@@ -33,7 +33,7 @@ from ncu_roofline.analyses.compare.text import (
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.texts import clean
+from ncu_roofline.base.texts import clean
 
 ARROW = " \N{RIGHTWARDS ARROW} "
 MOST = 10

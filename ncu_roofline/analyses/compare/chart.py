@@ -12,9 +12,9 @@ from ncu_roofline.analyses.compare.changes import Numbered
 from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, level_of, rows_of
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
-from ncu_roofline.facts import load_spec
+from ncu_roofline.base.texts import clean
+from ncu_roofline.chips import load_spec
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.texts import clean
 
 MAX_PANELS = 4
 _CORE = ""  # the group of all precisions outside of tensor cores

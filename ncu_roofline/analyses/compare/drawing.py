@@ -9,14 +9,14 @@ from ncu_roofline.analyses.compare.chart import Line, Move, MoveChart, MovePanel
 from ncu_roofline.analyses.compare.rows import CLOSER, FASTER, FURTHER, SLOWER
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes
 from ncu_roofline.analyses.hierarchical.looks import level_colour
-from ncu_roofline.facts.palette import GAIN, LOSS
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.palette import GAIN, LOSS
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import drawable, fitted, put_text
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS, Theme
-from ncu_roofline.texts import shorten
-from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ncu_roofline.errors import UsageError
+from ncu_roofline.base.errors import UsageError
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

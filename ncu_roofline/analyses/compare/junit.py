@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ncu_roofline.analyses.compare.text import NOTHING, ComparisonFrames, Row, names_of, rows_of
-from ncu_roofline.texts import clean
+from ncu_roofline.base.texts import clean
 
 _ELEMENTS = {"tripped": "failure", "not evaluated": "skipped", "not judged": "skipped"}
 _DISJOINT = "nothing in common"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncu_roofline.facts import load_spec, load_units
+from ncu_roofline.chips import load_spec, load_units
 
 _ANY_CLOCK = "memory"  # the whole memory system: which part of it is full is not known
 

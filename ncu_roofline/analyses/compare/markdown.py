@@ -15,8 +15,8 @@ from ncu_roofline.analyses.compare.text import (
     pairs,
     threshold_lines,
 )
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.rendering.table import Table, TextColumn, bullets, escape, markdown, markdown_document
-from ncu_roofline.texts import shorten
 
 MARKER = "<!-- ncu-roofline compare -->"
 """The first line, the same in every release: by it a bot finds the comment that it made before."""

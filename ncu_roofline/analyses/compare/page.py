@@ -20,11 +20,11 @@ from ncu_roofline.analyses.compare.text import (
     threshold_lines,
 )
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.palette import GAIN, LOSS
+from ncu_roofline.base.texts import clean, one_line
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.palette import GAIN, LOSS
 from ncu_roofline.rendering.page import PAGE_THEMES, self_contained
 from ncu_roofline.rendering.style import THEMES
-from ncu_roofline.texts import clean, one_line
 
 WIDTHS = {"wide": 800.0, "medium": 515.0, "narrow": 240.0}
 """Points that the chart is wide, by what the page shows it for: screens, windows and paper, phones."""

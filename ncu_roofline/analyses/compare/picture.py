@@ -14,12 +14,12 @@ from ncu_roofline.analyses.compare.chart import MoveChart, move_chart
 from ncu_roofline.analyses.compare.drawing import PANEL_FOOT, PANEL_HEAD, draw_list, draw_panel, list_height
 from ncu_roofline.analyses.compare.text import ComparisonFrames, names_of, pairs
 from ncu_roofline.analyses.hierarchical.captions import plural
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import header_height, put_header, saved, sheet_over
 from ncu_roofline.rendering.style import THEMES
-from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ import numpy as np
 
 from ncu_roofline.analyses.compare.limits import at_sm_clock, described, limit_of
 from ncu_roofline.analyses.compare.sides import NAME_ONLY, NUMBERS, PARAMETERS, TEMPLATE, Matching, Side, Totals
-from ncu_roofline.facts.thresholds import SHORT_LAUNCH
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray
-from ncu_roofline.units import format_value
 
 SMALL_SHARE = 0.01  # of the application's time
 CLOCK_DIFFERS = 0.01  # of the clock: below it, normalising would add more noise than it takes away

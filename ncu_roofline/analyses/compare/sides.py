@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.demangled import CxxName, parse
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray

@@ -14,7 +14,8 @@ from ncu_roofline.analyses.hierarchical.kernel_names import told_apart
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.facts import load_spec
+from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.frames import table
 from ncu_roofline.rendering.table import (
     Table,
@@ -23,7 +24,6 @@ from ncu_roofline.rendering.table import (
     terminal,
     wrapped,
 )
-from ncu_roofline.texts import clean, listed
 
 if TYPE_CHECKING:
     import pandas as pd

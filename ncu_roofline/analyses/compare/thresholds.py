@@ -11,9 +11,9 @@ from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.expressions import QUANTITIES, Condition, Name, parse, wrong
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.rows import NOT_JUDGED
-from ncu_roofline.facts import load_spec
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
 from ncu_roofline.model.roofline import of_rows
-from ncu_roofline.units import format_value
 
 PASSED, TRIPPED, NOT_EVALUATED = "passed", "tripped", "not evaluated"  # NOT_JUDGED: it would trip, but the kernel is small
 # Names that are columns of the frame of kernels; others are looked up by precision and level.

@@ -10,13 +10,13 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.usage import Usage, per_kernel, percent, usages
-from ncu_roofline.facts.verdict import TOO_SHORT, as_percent, as_times
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.kernels import Everything
 from ncu_roofline.model.ranking import WORTH, at_stake, order
 from ncu_roofline.rendering.frames import Frames
-from ncu_roofline.texts import clean
-from ncu_roofline.units import format_value
 
 KERNELS = 3
 """Kernels that have a sentence, at most."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.hierarchical.usage import SM, TIME, Bars, Usage, percent, unit_label
-from ncu_roofline.facts.verdict import REACHED
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import first_fitting, fitted, halo, put_text
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import Theme
-from ncu_roofline.texts import shorten
-from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, Usage, by_time, percent, tensor_caveat, usages
-from ncu_roofline.ceilings import NOT_COMPARABLE, PUBLISHED
-from ncu_roofline.facts.roofs import INSTEAD
-from ncu_roofline.facts.thresholds import CLOCK_WARNING
-from ncu_roofline.files import ReportNames
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.roofs import INSTEAD
+from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
-from ncu_roofline.texts import clean, listed
-from ncu_roofline.units import format_value
 
 CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
 _TENSOR = "Tensor cores were busy"  # a note that `tensor_caveat` says in other words

@@ -26,11 +26,11 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
-from ncu_roofline.ceilings import PUBLISHED
-from ncu_roofline.facts.instruction import EXECUTED
-from ncu_roofline.facts.verdict import TENSOR_ACTIVE
+from ncu_roofline.base.texts import clean, conjoined
+from ncu_roofline.chips.instruction import EXECUTED
+from ncu_roofline.chips.verdict import TENSOR_ACTIVE
+from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
-from ncu_roofline.texts import clean, conjoined
 
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 _KEY = ("report", "launch", "kernel", "step", "device")

@@ -12,11 +12,11 @@ from ncu_roofline.analyses.hierarchical.looks import BAND, THEORY, face, level_c
 from ncu_roofline.analyses.hierarchical.plan import ARROW, EXPLANATION, Label, PanelPlan, PlannedRoof, joined
 from ncu_roofline.analyses.hierarchical.style import COUNTED
 from ncu_roofline.analyses.hierarchical.sweeps import Trajectory
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.layout import View
 from ncu_roofline.rendering.lettering import drawable, first_fitting, fitted, halo, put_text
 from ncu_roofline.rendering.paper import DEFAULT, Paper
 from ncu_roofline.rendering.style import MARKERS, Theme
-from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical.chart import Panel, range_text
 from ncu_roofline.analyses.hierarchical.style import COUNTED, precision_label
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import View
-from ncu_roofline.units import UNITS, format_value
 
 _NEAR = 1.6  # so many times beyond what matters the axes still follow the other dots of the same kernels
 _MARGIN = 1.3  # from those to the edge

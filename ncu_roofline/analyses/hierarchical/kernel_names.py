@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.rendering.table import Table
-from ncu_roofline.texts import shorten
 
 _GAP, _PARAMETERS = "...", "..)"
 _BEGINNING = 5  # characters of a name before what tells it apart

@@ -30,9 +30,9 @@ from ncu_roofline.analyses.hierarchical.usage import (
     unit_label,
     waves_text,
 )
-from ncu_roofline.facts.verdict import TOO_SHORT
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips.verdict import TOO_SHORT
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW, Table, TextColumn
-from ncu_roofline.units import UNITS
 
 STEPS = ((24, 7), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones
 _LEAST = 14  # characters of a kernel's name

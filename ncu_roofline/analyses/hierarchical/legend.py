@@ -11,11 +11,11 @@ from ncu_roofline.analyses.hierarchical.looks import BAND, THEORY, face, level_c
 from ncu_roofline.analyses.hierarchical.plan import marker_size, numbered
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import put_text
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS, Theme
-from ncu_roofline.texts import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

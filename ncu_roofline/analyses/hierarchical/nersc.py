@@ -1,6 +1,6 @@
 """A Roofline as a data file of NERSC's plot_roofline_hierarchical.py: one precision of one GPU, a name and values per line.
 
-The same text that `ncu_roofline.inputs.roofline_data` reads: GB/s, GFLOP/s and FLOP/byte with every digit.
+The same text that `ncu_roofline.formats.inputs.roofline_data` reads: GB/s, GFLOP/s and FLOP/byte with every digit.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical.style import level_order, precision_label
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.frames import Frames
-from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,15 +19,15 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_order,
 )
 from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.verdict import REACHED
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
 from ncu_roofline.model.ranking import order
 from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view_of
 from ncu_roofline.rendering.page import number
 from ncu_roofline.rendering.style import THEMES
-from ncu_roofline.texts import one_line
-from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd

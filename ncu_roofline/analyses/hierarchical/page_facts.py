@@ -37,12 +37,12 @@ from ncu_roofline.analyses.hierarchical.usage import (
     waves_text,
     without_dots,
 )
-from ncu_roofline.ceilings import PUBLISHED
-from ncu_roofline.facts.thresholds import CLOCK_WARNING
+from ncu_roofline.base.texts import listed, one_line
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, ROOFS, UNUSED
 from ncu_roofline.rendering.frames import Column, Frames, view_of
-from ncu_roofline.texts import listed, one_line
-from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     import pandas as pd

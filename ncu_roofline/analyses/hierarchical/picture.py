@@ -20,13 +20,13 @@ from ncu_roofline.analyses.hierarchical.plan import Asked, PanelPlan, plan_panel
 from ncu_roofline.analyses.hierarchical.series import by_verdict
 from ncu_roofline.analyses.hierarchical.sweeps import step_keys
 from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, bar_notes, bars, usages
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.frames import Frames
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import SIZES, Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
-from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

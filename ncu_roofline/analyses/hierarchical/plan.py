@@ -21,12 +21,12 @@ from ncu_roofline.analyses.hierarchical.sweeps import (
     trajectories,
 )
 from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS
-from ncu_roofline.texts import shorten
-from ncu_roofline.units import format_value
 
 EXPLANATION = Box(0.6, 0.36, 0.72, 0.34)  # where a panel without dots says why, in parts of its size
 _LINE, _STRUCK = 1.2, 0.5  # price of covering a roof, and how much more it is where the text is no roof's

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import apart
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import format_value
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering.frames import Frames, rows
-from ncu_roofline.texts import clean
-from ncu_roofline.units import format_value
 
 RoofRow = tuple[Any, ...]  # columns of the frame of roofs
 WIDE = 0.01  # clocks jitter by less; what differs by more is drawn and written as a range

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import apart, level_order
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.frames import Frames, optional, rows
-from ncu_roofline.texts import clean
 
 MIXED = "mixed"
 _SIDE = 0.02  # of the share of its roof of a launch's main precision: less is by the way, as constants loaded by HFMA2

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ncu_roofline.facts import Level, load_instructions, load_spec
-from ncu_roofline.facts.instruction import EXECUTED, Kind
-from ncu_roofline.facts.palette import PLAIN, SPARE
-from ncu_roofline.units import UNITS
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips import Level, load_instructions, load_spec
+from ncu_roofline.chips.instruction import EXECUTED, Kind
+from ncu_roofline.chips.palette import PLAIN, SPARE
 
 
 @dataclass(frozen=True)

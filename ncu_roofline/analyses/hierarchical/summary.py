@@ -10,14 +10,14 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import Band, empirical_name, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import Key, Usage, by_time, percent, tensor_caveat, usages
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.thresholds import COMPLETE
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import UNITS, format_value
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.thresholds import COMPLETE
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.ranking import at_stake, order
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Frames, column, rows
-from ncu_roofline.texts import clean
-from ncu_roofline.units import UNITS, format_value
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from ncu_roofline.analyses.hierarchical.chart import Panel, Series
 from ncu_roofline.analyses.hierarchical.style import level_order
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.layout import Box, View
-from ncu_roofline.texts import shorten
-from ncu_roofline.units import format_value
 
 MAX_MIXES = 3  # marks in a panel; more of them are clutter, and the table has them all
 _SAME = 0.01  # ceilings closer than this are one on paper

@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.facts import load_spec, load_units
-from ncu_roofline.facts.verdict import TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
+from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec, load_units
+from ncu_roofline.chips.verdict import TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.rendering.frames import Frames, optional, rows, view_of
-from ncu_roofline.texts import clean, listed
-from ncu_roofline.units import format_value
 
 SM = "sm"  # in the place of a level id: the busiest unit inside the SMs
 LESS = "\N{LESS-THAN OR EQUAL TO}"

@@ -6,14 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.inputs import MetricTable
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.suggestions import advice
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, roofline
 from ncu_roofline.model.explanations import Explanation, explain
-from ncu_roofline.report import Report
-from ncu_roofline.suggestions import advice
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.facts import InstructionSpec, Precision, Spec, load_instructions, load_spec
-from ncu_roofline.facts.instruction import EXECUTED, InstructionWall, Kind
-from ncu_roofline.facts.thresholds import CLOCK_WARNING
+from ncu_roofline.chips import InstructionSpec, Precision, Spec, load_instructions, load_spec
+from ncu_roofline.chips.instruction import EXECUTED, InstructionWall, Kind
+from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import columns
 from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.extract import LANES

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.instruction.explained import explain_instructions
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError, UsageError
-from ncu_roofline.facts import load_instructions
-from ncu_roofline.inputs import MetricTable
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.suggestions import advice
+from ncu_roofline.chips import load_instructions
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection
 from ncu_roofline.model.explanations import Explanation
-from ncu_roofline.report import Report
-from ncu_roofline.suggestions import advice
 
 
 class _Instruction(Viewer):

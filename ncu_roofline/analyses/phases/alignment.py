@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ncu_roofline.facts.phases import load_phases
+from ncu_roofline.chips.phases import load_phases
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.samples import PassGroup, Samples, Series
 

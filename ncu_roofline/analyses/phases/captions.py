@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, Trajectory
+from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.frames import rows
-from ncu_roofline.texts import clean, listed
-from ncu_roofline.units import format_value
 
 WHY = {
     "no-samples": "without samples over time",

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import precision_label
-from ncu_roofline.facts.phases import load_phases
+from ncu_roofline.base.texts import clean
+from ncu_roofline.chips.phases import load_phases
 from ncu_roofline.rendering.frames import Frames, rows
-from ncu_roofline.texts import clean
 
 
 class PhaseFrames(Frames, Protocol):

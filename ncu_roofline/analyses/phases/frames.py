@@ -11,13 +11,13 @@ import numpy as np
 
 from ncu_roofline.analyses.phases import columns
 from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
-from ncu_roofline.facts.phases import load_phases
-from ncu_roofline.facts.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
+from ncu_roofline.base.texts import conjoined, listed
+from ncu_roofline.chips.phases import load_phases
+from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
 from ncu_roofline.model.displayed import KERNEL, TIME, Shown, as_percent
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
-from ncu_roofline.texts import conjoined, listed
 
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]

@@ -9,9 +9,9 @@ from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note,
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.phases import captions
 from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, PhaseFrames, Trajectory, charts
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
-from ncu_roofline.texts import one_line
-from ncu_roofline.units import UNITS
 
 _SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_charts.js", "page.js")
 

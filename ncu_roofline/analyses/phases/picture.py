@@ -14,12 +14,12 @@ from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.phases import captions
 from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, PhaseFrames, charts
 from ncu_roofline.analyses.phases.trajectory import draw_path, time_colours
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import fitted, measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
-from ncu_roofline.texts import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

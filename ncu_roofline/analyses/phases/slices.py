@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ncu_roofline.analyses.phases.alignment import Run, runs_of, sampled_until
-from ncu_roofline.facts.phases import BandSpec, PhaseSpec
-from ncu_roofline.facts.thresholds import SAMPLED_WHOLE
+from ncu_roofline.chips.phases import BandSpec, PhaseSpec
+from ncu_roofline.chips.thresholds import SAMPLED_WHOLE
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.samples import Samples, Series
 

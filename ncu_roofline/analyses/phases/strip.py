@@ -11,13 +11,13 @@ from ncu_roofline.analyses.hierarchical.answer import leading
 from ncu_roofline.analyses.phases.captions import heading
 from ncu_roofline.analyses.phases.chart import LaunchChart, charts
 from ncu_roofline.analyses.phases.frames import phase_roofline
-from ncu_roofline.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import format_value
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofline import Roofline, closing_input
 from ncu_roofline.model.samples import with_samples
-from ncu_roofline.report import Report
-from ncu_roofline.texts import one_line
-from ncu_roofline.units import format_value
 
 WIDTH, HEIGHT = 1000, 100
 """Of a band's picture, in units of its paths."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style
 from ncu_roofline.analyses.phases.chart import LaunchChart, Trajectory, pieces
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View, around, diagonal, horizontal, limits
 from ncu_roofline.rendering.lettering import first_fitting, halo, put_text
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import Theme
-from ncu_roofline.units import UNITS, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.phases.captions import absent_notes
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import UsageError
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Measurements
 
 

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
 from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, merged, runs_of_frame
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.roofs import INSTEAD
-from ncu_roofline.facts.thresholds import REPEATED
-from ncu_roofline.files import ReportNames
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.units import UNITS
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.roofs import INSTEAD
+from ncu_roofline.chips.thresholds import REPEATED
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed
 from ncu_roofline.model.displayed import Shown, as_percent
-from ncu_roofline.units import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd

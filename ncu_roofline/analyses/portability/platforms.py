@@ -10,16 +10,16 @@ from os import PathLike
 import numpy as np
 
 from ncu_roofline.analyses.portability.runs import PlatformRun, runs_of_roofline, runs_of_table
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError, unexpected
-from ncu_roofline.facts import load_spec
-from ncu_roofline.inputs import open_ceilings
-from ncu_roofline.inputs.opening import recognised
-from ncu_roofline.inputs.plain_table import FORMAT as PLAIN
-from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, read_rows
+from ncu_roofline.base.errors import RooflineError, unexpected
+from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import open_ceilings
+from ncu_roofline.formats.inputs.opening import recognised
+from ncu_roofline.formats.inputs.plain_table import FORMAT as PLAIN
+from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, read_rows
 from ncu_roofline.model import Measurements, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.plausible import left_out
-from ncu_roofline.patterns import UserPattern
 
 Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
 _WHAT = "Cannot compare"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ncu_roofline.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.roofs import INSTEAD, why_not
-from ncu_roofline.inputs import ANY_PRECISION
-from ncu_roofline.inputs.plain_table import PlainRow, PlainTable, plain_rows
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.roofs import INSTEAD, why_not
+from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
+from ncu_roofline.formats.inputs import ANY_PRECISION
+from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_rows
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import as_percent
@@ -214,7 +214,7 @@ def runs_of_table(
 
 
 def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "application") -> list[PlatformRun]:
-    """A run per row of a DataFrame with the columns of a plain table (see `ncu_roofline.inputs.plain_table`)."""
+    """A run per row of a DataFrame with the columns of a plain table (see `ncu_roofline.formats.inputs.plain_table`)."""
     rows = [
         (f"row {number}", {str(name): None if cell != cell else cell for name, cell in row.items()})
         for number, row in enumerate(frame.to_dict("records"), start=1)

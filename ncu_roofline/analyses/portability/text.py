@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY, TABLES
-from ncu_roofline.files import ReportNames
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering.data import units_of
 from ncu_roofline.rendering.frames import Column
 from ncu_roofline.rendering.table import (
@@ -22,8 +24,6 @@ from ncu_roofline.rendering.table import (
     terminal,
     wrapped,
 )
-from ncu_roofline.texts import clean
-from ncu_roofline.units import UNITS, format_value
 
 if TYPE_CHECKING:
     import pandas as pd

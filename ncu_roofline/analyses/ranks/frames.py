@@ -13,16 +13,16 @@ import numpy as np
 from ncu_roofline.analyses.ranks import columns
 from ncu_roofline.analyses.ranks.names import RankNames, RankSource, rank_names
 from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.files import ReportNames
-from ncu_roofline.inputs import MetricTable, PointTable, as_inputs
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.displayed import KERNEL, LAUNCHES, SHARE, TIME, Shown, as_factor
 from ncu_roofline.model.measurements import FloatArray, TextArray
 from ncu_roofline.model.roofline import Columns, Table, frame_of, of_rows
-from ncu_roofline.report import Report
 
 THRESHOLD = 3.5
 OFF_MEDIAN = 0.05

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.patterns import UserPattern
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.patterns import UserPattern
 
 # rank0, rank_12, task.3, procid=4, pe7, r12: what mpirun, srun and ncu users call their files and folders.
 _WORD = re.compile(r"(?:^|[^a-zA-Z])(?:mpi[-_.]?)?(?:rank|task|procid|proc|pe|r)[-_.=]?(\d+)", re.IGNORECASE)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.analyses.ranks.names import RankSource
-from ncu_roofline.facts.thresholds import MIXED_SHARE
-from ncu_roofline.inputs import MetricTable, PointTable
+from ncu_roofline.chips.thresholds import MIXED_SHARE
+from ncu_roofline.formats.inputs import MetricTable, PointTable
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
-from ncu_roofline.report import Report
 
 _PCI = tuple(f"device__attribute_pci_{part}_id" for part in ("domain", "bus", "device"))
 _ROOFS = ("compute", "bandwidth")  # averaged; all other quantities are counts, which add up

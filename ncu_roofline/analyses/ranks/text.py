@@ -13,8 +13,8 @@ from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.ranks.frames import MINIMUM_RANKS
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, terminal, wrapped
-from ncu_roofline.texts import clean
 
 _MOST = 20  # lines of a list
 _NAMED = 3  # kernels named in a line

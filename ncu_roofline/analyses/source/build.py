@@ -15,11 +15,14 @@ from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launch_frames import LaunchFrames
 from ncu_roofline.analyses.source.performance import launch_roofs
 from ncu_roofline.analyses.source.source_texts import SourceTexts
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
-from ncu_roofline.inputs import as_inputs
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import listed
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs import as_inputs
+from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.sectionfile import parse_section
 from ncu_roofline.model.collecting import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofline import (
@@ -37,9 +40,6 @@ from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection, kernel_keys
 from ncu_roofline.model.verdicts import bounds_of
 from ncu_roofline.model.work import MIXED
-from ncu_roofline.report import Report
-from ncu_roofline.sectionfile import parse_section
-from ncu_roofline.texts import listed
 
 _WHAT = "Cannot show the source of"
 _SECTION = "SourceCounters"

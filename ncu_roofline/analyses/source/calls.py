@@ -9,9 +9,9 @@ import numpy as np
 
 from ncu_roofline.analyses.source.counts import IntArray
 from ncu_roofline.analyses.source.instructions import NOWHERE, Instructions
+from ncu_roofline.base.texts import listed
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.names import short_names
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.texts import listed
 
 _DEEPEST = 64  # loops around each other, through calls; people write a few
 _ENTERED = ("executed", "threads")

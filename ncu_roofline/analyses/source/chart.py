@@ -10,7 +10,7 @@ from ncu_roofline.analyses.hierarchical.roofs import RoofRow, roof_rows, roofs_o
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label
 from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WORKS
 from ncu_roofline.analyses.source.launches import Launch
-from ncu_roofline.facts import load_spec
+from ncu_roofline.chips import load_spec
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import rows
 from ncu_roofline.rendering.page import number

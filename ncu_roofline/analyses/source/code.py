@@ -11,15 +11,15 @@ from functools import cache
 import numpy as np
 
 from ncu_roofline.analyses.source.counts import IntArray
-from ncu_roofline.facts.code_limits import FUNCTIONS, IMPORTED_BYTES, INLINED_LEVELS, INSTRUCTIONS
+from ncu_roofline.chips.code_limits import FUNCTIONS, IMPORTED_BYTES, INLINED_LEVELS, INSTRUCTIONS
+from ncu_roofline.formats.report import Kernel
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
+from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
+from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.formats.sass.lines import Lines, Place
 from ncu_roofline.model.displayed import several
 from ncu_roofline.model.placed import placed
-from ncu_roofline.report import Kernel
-from ncu_roofline.sass import CodeError
-from ncu_roofline.sass.control_flow import Block, Flow, control_flow
-from ncu_roofline.sass.cubin import Cubin, Function, read_cubin
-from ncu_roofline.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.sass.lines import Lines, Place
 
 _MOST_TEXT = IMPORTED_BYTES >> 20
 _ROOM = 2**26  # bytes of cubins that are kept: those of large libraries have a hundred million

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.facts.source_counters import COUNTED, STALLED, WARP, adds_up
+from ncu_roofline.base.texts import listed
+from ncu_roofline.chips.source_counters import COUNTED, STALLED, WARP, adds_up
+from ncu_roofline.formats.report import Metrics
 from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.displayed import several
-from ncu_roofline.report import Metrics
-from ncu_roofline.texts import listed
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.source.columns import WITHIN
-from ncu_roofline.files import ReportNames
-from ncu_roofline.inputs.source_text import last_part
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.texts import clean, one_line
+from ncu_roofline.formats.inputs.source_text import last_part
 from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.displayed import Shown, as_percent, several
 from ncu_roofline.model.roofline import Table, frame_of
-from ncu_roofline.texts import clean, one_line
 
 _PARTS = 6  # of a path at most that a file is called by
 

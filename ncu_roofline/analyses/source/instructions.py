@@ -14,13 +14,13 @@ import numpy as np
 from ncu_roofline.analyses.source.code import Body, LaunchCode
 from ncu_roofline.analyses.source.columns import INT32, WITHIN, WORKS
 from ncu_roofline.analyses.source.counts import Counts, FloatArray, IntArray
-from ncu_roofline.facts import OpcodeWork, kind_of, load_opcodes
-from ncu_roofline.facts.code_limits import INLINED_LETTERS
-from ncu_roofline.facts.source_counters import COUNTED
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
+from ncu_roofline.chips.code_limits import INLINED_LETTERS
+from ncu_roofline.chips.source_counters import COUNTED
+from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.formats.sass.lines import Place
 from ncu_roofline.model.halves import HALF
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.sass.lines import Place
-from ncu_roofline.texts import shorten
 
 INTEGER = "integer"
 """A kind; among counts, instructions of this kind by `issued_by`."""

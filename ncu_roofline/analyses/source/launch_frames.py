@@ -23,11 +23,11 @@ from ncu_roofline.analyses.source.performance import LaunchRoofs, performance_co
 from ncu_roofline.analyses.source.source_texts import SourceTexts
 from ncu_roofline.analyses.source.sums import Sums
 from ncu_roofline.analyses.source.totals import Totals
+from ncu_roofline.base.texts import listed, shorten
+from ncu_roofline.formats.report import Kernel
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.rendering.frames import Column
-from ncu_roofline.report import Kernel
-from ncu_roofline.texts import listed, shorten
 
 _NAMED = 3  # functions that a note names
 _LANES = "lanes are those whose predicate is true: the report does not tell which are active"

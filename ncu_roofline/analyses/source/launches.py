@@ -16,8 +16,8 @@ from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSI
 from ncu_roofline.analyses.source.counts import FloatArray
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.lines import has_lines
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.model.roofline import Table
-from ncu_roofline.units import UNITS
 
 Row = Mapping[str, Any]
 Key = tuple[str, int, str, str]

@@ -14,7 +14,7 @@ from ncu_roofline.analyses.source.counts import FloatArray
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.sums import Sums
 from ncu_roofline.analyses.source.trips import entries_and_trips
-from ncu_roofline.sass.lines import Place
+from ncu_roofline.formats.sass.lines import Place
 
 _INSIDE = 0.9
 """Share of a loop's instructions that are inlined at one place from which on the loop is one of the function inlined there."""

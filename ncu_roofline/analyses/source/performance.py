@@ -10,8 +10,8 @@ from typing import Any
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.totals import Counter, Totals
-from ncu_roofline.facts import Spec
-from ncu_roofline.facts.thresholds import MOST_OF_TIME
+from ncu_roofline.chips import Spec
+from ncu_roofline.chips.thresholds import MOST_OF_TIME
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.work import demands, loads_constants

@@ -14,16 +14,16 @@ from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
 from ncu_roofline.analyses.source.page.data import heading
 from ncu_roofline.analyses.source.text_cells import line_text, place_text
-from ncu_roofline.facts.thresholds import MOST_OF_TIME
+from ncu_roofline.base.texts import clean, conjoined, listed, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.thresholds import MOST_OF_TIME
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.lettering import fitted, measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import DEFAULT, Paper
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.texts import clean, conjoined, listed, shorten
-from ncu_roofline.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

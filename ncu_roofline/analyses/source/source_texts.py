@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ncu_roofline.inputs.source_text import find_source, last_part, lines_of_source, most_alike
-from ncu_roofline.report import Kernel
+from ncu_roofline.formats.inputs.source_text import find_source, last_part, lines_of_source, most_alike
+from ncu_roofline.formats.report import Kernel
 
 _MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
 """Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""

@@ -16,16 +16,16 @@ from ncu_roofline.analyses.source.counts import Counts, counted
 from ncu_roofline.analyses.source.launch_frames import LaunchFrames
 from ncu_roofline.analyses.source.performance import launch_roofs
 from ncu_roofline.analyses.source.source_texts import SourceTexts
-from ncu_roofline.errors import RooflineError
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.code_limits import INSTRUCTIONS
-from ncu_roofline.facts.verdict import LATENCY, as_percent
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.code_limits import INSTRUCTIONS
+from ncu_roofline.chips.verdict import LATENCY, as_percent
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofline import Roofline, closing_input
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.verdicts import bounds_of
-from ncu_roofline.report import Report
-from ncu_roofline.texts import clean, shorten
 
 _WORDS = {
     "excess": "uncoalesced accesses",

@@ -28,12 +28,12 @@ from ncu_roofline.analyses.source.text_tables import (
     marked,
     only_file,
 )
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.metric_names import braced
-from ncu_roofline.facts.thresholds import COMPLETE, INTEGER_SHARE, SAMPLES_MIN
+from ncu_roofline.base.texts import clean, listed, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.metric_names import braced
+from ncu_roofline.chips.thresholds import COMPLETE, INTEGER_SHARE, SAMPLES_MIN
 from ncu_roofline.rendering.table import Table, blocks_text, bullets, escape, markdown, markdown_document, terminal, wrapped
-from ncu_roofline.texts import clean, listed, shorten
-from ncu_roofline.units import format_value
 
 BY = ("loop", "line", "outer-line", "function", "instruction")
 """What a row may be; unless one is chosen the text has loops and lines."""

@@ -10,7 +10,7 @@ from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import inlined_at
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.launches import Row
-from ncu_roofline.texts import clean
+from ncu_roofline.base.texts import clean
 
 _BAR = 8  # characters of a whole heat bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -13,10 +13,10 @@ from ncu_roofline.analyses.source.columns import INT32, INTEGERS
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, ranked
 from ncu_roofline.analyses.source.text_cells import bars, chain, code_text, line_text, place_text, share_text, stall_text
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.table import RED, YELLOW, Table, TextColumn, columns_wide
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.texts import clean, shorten
-from ncu_roofline.units import format_value
 
 TEXT = "source"
 _CODE = (TEXT, "instruction")  # columns that take what the others leave

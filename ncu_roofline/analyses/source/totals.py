@@ -12,9 +12,9 @@ import numpy as np
 
 from ncu_roofline.analyses.source.columns import COUNTS, INT32, WORKS
 from ncu_roofline.analyses.source.sums import Sums
-from ncu_roofline.facts.source_counters import SECTOR
-from ncu_roofline.facts.thresholds import COMPLETE
-from ncu_roofline.report import Metrics
+from ncu_roofline.chips.source_counters import SECTOR
+from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.formats.report import Metrics
 
 EXECUTED = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
 _PER_INSTRUCTION = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ncu_roofline.sass.control_flow import Flow
-from ncu_roofline.sass.instructions import SIZE
+from ncu_roofline.formats.sass.control_flow import Flow
+from ncu_roofline.formats.sass.instructions import SIZE
 
 Edge = tuple[int, int]
 

@@ -10,9 +10,9 @@ from ncu_roofline.analyses.hierarchical.captions import of_the_time, plural
 from ncu_roofline.analyses.hierarchical.style import precision_label
 from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time.chart import TimeChart, TimeFrames
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.frames import column, rows
-from ncu_roofline.texts import clean
-from ncu_roofline.units import format_value
 
 WHY = {
     **captions.WHY,

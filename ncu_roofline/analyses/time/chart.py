@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_order
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.frames import Frames, rows
-from ncu_roofline.texts import clean
 
 MAX_DEVICES = 3  # in one picture; a page has them all
 

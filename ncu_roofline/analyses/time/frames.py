@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
-from ncu_roofline.facts import load_spec
-from ncu_roofline.facts.fields import parse_capability
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import parse_capability
+from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import KERNEL, SHARE, TIME, Shown, as_factor, as_time

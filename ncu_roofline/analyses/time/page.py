@@ -14,11 +14,11 @@ from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_columns, count_of, machine_columns
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.rendering.frames import Column, column
 from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
 from ncu_roofline.rendering.table import TextColumn
-from ncu_roofline.texts import one_line
-from ncu_roofline.units import UNITS
 
 _SCRIPTS = (
     "page_format.js",

@@ -16,13 +16,13 @@ from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import DeviceChart, TimeChart, TimeFrames, time_chart
 from ncu_roofline.analyses.time.planes import Curve, Plane, labels, planes_of
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import drawable, first_fitting, fitted, halo, measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import MARKERS, THEMES, Theme
-from ncu_roofline.texts import clean, shorten
-from ncu_roofline.units import UNITS, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,11 +14,11 @@ from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
 from ncu_roofline.analyses.time.captions import factor_text
 from ncu_roofline.analyses.time.chart import DeviceChart, MachineLimits, Symbol, TimeChart, drawable
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import MARKERS
-from ncu_roofline.units import UNITS, format_value
 
 _MARKER = 7.0  # the widest filled shape; points
 _FACTORS = 12  # up to so many symbols the inefficiency is written at each

@@ -14,6 +14,8 @@ from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import WHY, factor_text
 from ncu_roofline.analyses.time.chart import Symbol, TimeFrames, time_chart, units
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import rows
 from ncu_roofline.rendering.table import (
@@ -27,8 +29,6 @@ from ncu_roofline.rendering.table import (
     terminal,
     wrapped,
 )
-from ncu_roofline.texts import clean
-from ncu_roofline.units import UNITS, format_value
 
 _WIDTH_MIN = 60
 

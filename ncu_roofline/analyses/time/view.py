@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-from ncu_roofline.ceilings import Ceilings
-from ncu_roofline.errors import UsageError
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Measurements
 
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.analyses.source.columns import INSTRUCTIONS, WHERE, WITHIN
-from ncu_roofline.facts import load_units
-from ncu_roofline.facts.circumstances import explained
-from ncu_roofline.facts.libraries import of_library
-from ncu_roofline.facts.opcode_units import load_opcode_units
-from ncu_roofline.facts.source_counters import SECTOR
-from ncu_roofline.facts.stalls import ALL_HIT, BUSY, COUNTED, HIT_RATES
-from ncu_roofline.facts.thresholds import LEFT_OUT
-from ncu_roofline.facts.verdict import as_percent
-from ncu_roofline.report import Value
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.texts import clean, shorten
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.chips import load_units
+from ncu_roofline.chips.circumstances import explained
+from ncu_roofline.chips.libraries import of_library
+from ncu_roofline.chips.opcode_units import load_opcode_units
+from ncu_roofline.chips.source_counters import SECTOR
+from ncu_roofline.chips.stalls import ALL_HIT, BUSY, COUNTED, HIT_RATES
+from ncu_roofline.chips.thresholds import LEFT_OUT
+from ncu_roofline.chips.verdict import as_percent
+from ncu_roofline.formats.report import Value
+from ncu_roofline.formats.sass.instructions import SIZE
 
 Array = np.ndarray[Any, Any]
 _CALLS = 3  # places where a line is inlined that are named

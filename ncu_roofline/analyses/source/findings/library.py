@@ -10,9 +10,9 @@ import numpy as np
 
 from ncu_roofline.analyses.source.counts import IntArray
 from ncu_roofline.analyses.source.findings.examined import Examined, Finding
-from ncu_roofline.facts.thresholds import FINDING_SHARE
-from ncu_roofline.facts.verdict import as_percent
-from ncu_roofline.texts import clean, shorten
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.chips.thresholds import FINDING_SHARE
+from ncu_roofline.chips.verdict import as_percent
 
 _LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
 # What a function does by its name, in a few words as well, and what may be done about it; the first that fits.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ncu_roofline.analyses.source.findings.examined import DIVERGENCE_ADVICE, Cause, Examined, Finding, Site, hits, per
-from ncu_roofline.facts.source_counters import SECTOR, WARP
-from ncu_roofline.facts.stalls import ASYNCHRONOUS
-from ncu_roofline.facts.thresholds import FINDING_SHARE, FULL_LANES, UNIT_SHARE
-from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.chips.source_counters import SECTOR, WARP
+from ncu_roofline.chips.stalls import ASYNCHRONOUS
+from ncu_roofline.chips.thresholds import FINDING_SHARE, FULL_LANES, UNIT_SHARE
+from ncu_roofline.chips.verdict import as_percent
 
 _SECTORS_PER_CYCLE, _WAVEFRONTS_PER_CYCLE, _ISSUE_PER_CYCLE = 4, 1, 4  # of an SM
 _LOADS = ("LD", "LDG", "LDGSTS")

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from ncu_roofline.analyses.source.findings.examined import DIVERGENCE_ADVICE, Array, Cause, Examined, Finding, Site, hits, per
-from ncu_roofline.facts import load_stalls
-from ncu_roofline.facts.circumstances import ACCESSES, circumstances, holding
-from ncu_roofline.facts.source_counters import SECTOR, WARP, WORKING
-from ncu_roofline.facts.stalls import ASYNCHRONOUS, Stall
-from ncu_roofline.facts.thresholds import FINDING_SHARE, LANES_WORKING, SAMPLES_MIN
-from ncu_roofline.facts.verdict import as_percent
+from ncu_roofline.chips import load_stalls
+from ncu_roofline.chips.circumstances import ACCESSES, circumstances, holding
+from ncu_roofline.chips.source_counters import SECTOR, WARP, WORKING
+from ncu_roofline.chips.stalls import ASYNCHRONOUS, Stall
+from ncu_roofline.chips.thresholds import FINDING_SHARE, LANES_WORKING, SAMPLES_MIN
+from ncu_roofline.chips.verdict import as_percent
 
 _STORES = dict(ACCESSES)["narrow_stores"]
 _MOST = 3  # places where warps wait that are told

@@ -10,8 +10,9 @@ import numpy as np
 
 from ncu_roofline.analyses.source.columns import INT32
 from ncu_roofline.analyses.source.findings.examined import Array, Cause, Examined, Finding, Site, per
-from ncu_roofline.facts import load_stalls
-from ncu_roofline.facts.arithmetic import (
+from ncu_roofline.base.texts import conjoined
+from ncu_roofline.chips import load_stalls
+from ncu_roofline.chips.arithmetic import (
     ARITHMETIC,
     BETWEEN,
     CONVERSION_ADVICE,
@@ -28,9 +29,8 @@ from ncu_roofline.facts.arithmetic import (
     UNFUSED,
     UNFUSED_ADVICE,
 )
-from ncu_roofline.facts.thresholds import BETWEEN_SHARE, FINDING_SHARE, INTEGER_SHARE, ISSUE_SHARE, UNFUSED_LEFT
-from ncu_roofline.facts.verdict import as_percent
-from ncu_roofline.texts import conjoined
+from ncu_roofline.chips.thresholds import BETWEEN_SHARE, FINDING_SHARE, INTEGER_SHARE, ISSUE_SHARE, UNFUSED_LEFT
+from ncu_roofline.chips.verdict import as_percent
 
 
 def unfused(launch: Examined) -> Iterator[Finding]:

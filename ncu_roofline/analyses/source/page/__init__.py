@@ -7,8 +7,8 @@ from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import Launch, launches
 from ncu_roofline.analyses.source.page.data import payload
+from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.rendering.page import PAGE_THEMES, self_contained
-from ncu_roofline.texts import clean, one_line
 
 # One classic script, in this order: later files use what earlier ones define.
 _SCRIPTS = (

@@ -13,10 +13,10 @@ from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.launches import HEATED, MEASURES, Launch, Row, launches, longest_first
 from ncu_roofline.analyses.source.page.files import Files
+from ncu_roofline.base.texts import clean, one_line
+from ncu_roofline.base.units import UNITS, format_value
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.page import number
-from ncu_roofline.sass.instructions import SIZE
-from ncu_roofline.texts import clean, one_line
-from ncu_roofline.units import UNITS, format_value
 
 _INSTRUCTIONS = 25_000  # rows of a page, of all launches: more make it slow to load
 _NEIGHBOURS = 4  # rows beside counted ones that stay where others are left out

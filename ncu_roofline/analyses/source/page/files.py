@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.texts import printable
+from ncu_roofline.base.texts import printable
 
 _ROOM = 1_500_000  # characters of all files together
 _MOST = 5_000  # lines of a file that is shown whole

@@ -1,7 +1,0 @@
-"""Our charts and advice written into a copy of a report that was made without us."""
-
-from __future__ import annotations
-
-from ncu_roofline.annotate.annotation import Account, annotate
-
-__all__ = ["Account", "annotate"]

@@ -1,0 +1,128 @@
+"""Why warps wait: reasons that ncu samples, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple
+
+from ncu_roofline.chips.circumstances import ACCESSES, KINDS
+from ncu_roofline.chips.fields import Fields
+from ncu_roofline.chips.loading import read_fields
+from ncu_roofline.chips.thresholds import BUSY_SHARE, STALL_SHARE
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+FILE = "stalls.toml"
+ASYNCHRONOUS = (8, 0)
+"""The first compute capability with cp.async."""
+HIT_RATES = (("L1", "l1tex__t_sector_hit_rate.pct"), ("L2", "lts__t_sector_hit_rate.pct"))
+"""Metrics of what caches served, in percent."""
+ALL_HIT = 101.0
+"""Percent of hits up to which they may be: sums of several passes come out a little above 100."""
+BUSY = (
+    ("dram", ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed")),
+    ("warps", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
+    ("warps_possible", ("sm__maximum_warps_per_active_cycle_pct",)),
+)
+"""Metrics, in percent, of how full a kernel keeps DRAM and an SM with warps; the first that is there."""
+COUNTED = (
+    ("waves", "launch__waves_per_multiprocessor"),
+    ("limit_registers", "launch__occupancy_limit_registers"),
+    ("limit_shared", "launch__occupancy_limit_shared_mem"),
+    ("limit_blocks", "launch__occupancy_limit_blocks"),
+    ("limit_warps", "launch__occupancy_limit_warps"),
+)
+"""Metrics of waves of blocks, and of the blocks that an SM has room for."""
+
+WORDS = (
+    *(word for word, _ in KINDS + ACCESSES),
+    "slow",
+    *("scattered", "scattered_stores", "spills", "conflicts"),  # sectors that addresses waste, local memory, bank conflicts
+    *("dram", "no_dram"),  # its bandwidth limits, or doesn't
+    *("capped", "few_blocks", "last_wave", "few_warps"),  # an SM has no room for its warps, or has it and yet holds few
+    *("long_code", "short", "asynchronous"),
+)
+"""What `circumstances` may show."""
+
+
+class Sentence(NamedTuple):
+    """A text, the words of `circumstances` that must be shown for it, and those that must not be."""
+
+    text: str
+    where: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+class Stall(NamedTuple):
+    """``waits`` completes "warps wait here ..."; ``advice`` is empty where there is no reason to act.
+
+    ``caches``: hit rates of the kernel say more.  ``issue``: the warp issued, could issue, or waited for its own arithmetic
+    only.  ``unit``: ``waits`` with {} for a unit that is waited for, "" where that is not one of several.  ``limits``: ids or
+    kinds of limits that make warps wait so.
+    """
+
+    waits: str
+    cause: tuple[Sentence, ...]
+    advice: tuple[Sentence, ...]
+    caches: bool
+    issue: bool
+    unit: str
+    limits: tuple[str, ...]
+
+    @property
+    def least(self) -> float:
+        """The share of all samples from which on the reason is told."""
+        return BUSY_SHARE if self.issue else STALL_SHARE
+
+    @property
+    def least_at_place(self) -> float:
+        """The share that one place must have: what a reason must have in all holds for its units together."""
+        return STALL_SHARE if self.unit else self.least
+
+    def waiting_for(self, unit: str) -> str:
+        """What completes "warps wait here ..." where they need a unit, "" for one that is not known."""
+        return self.unit.replace("{}", unit) if self.unit and unit else self.waits
+
+
+def _unit(fields: Fields) -> str:
+    text = fields.text("unit", "")
+    if text and text.count("{}") != 1:
+        fields.fail("unit", "must name the place of the unit by {}")
+    return text
+
+
+@lru_cache(maxsize=1)
+def load_stalls() -> Mapping[str, Stall]:
+    """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
+    return read_stalls(resources.files("ncu_roofline") / "data" / FILE)
+
+
+def read_stalls(path: Traversable) -> Mapping[str, Stall]:
+    """Read and check a file.  `SpecError` names file and key of the first mistake."""
+    file = read_fields(path, FILE)
+    found: dict[str, Stall] = {}
+    for fields in file.tables("stalls"):
+        name = fields.text("id")
+        if name in found:
+            fields.fail("id", f"{name} stands there twice")
+        said = (_sentences(fields, "cause"), _sentences(fields, "advice"))
+        caches, issue, limits = fields.flag("caches"), fields.flag("issue"), fields.texts("limits", required=False)
+        found[name] = Stall(fields.text("waits"), *said, caches, issue, _unit(fields), limits)
+        fields.finish()
+    file.finish()
+    return found
+
+
+def _sentences(stall: Fields, key: str) -> tuple[Sentence, ...]:
+    found = []
+    for fields in stall.tables(key, required=key == "cause"):
+        words = [fields.texts(when, required=False) for when in ("where", "unless")]
+        for word in (*words[0], *words[1]):
+            if word not in WORDS:
+                fields.fail("where", f"{word} is none of {', '.join(WORDS)}")
+        found.append(Sentence(fields.text("text"), *words))
+        fields.finish()
+    return tuple(found)

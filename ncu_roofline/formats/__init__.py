@@ -1,0 +1,1 @@
+"""Files: reports, sections, machine code, ceilings, tables of other tools."""

@@ -1,0 +1,394 @@
+"""Measured ceilings: the JSON that the micro-benchmarks write, read and checked, and those that come with the package.
+
+Schema ``ert-ceilings`` version 1: ``device`` says which GPU, or CPU (``"kind": "cpu"``), ``ceilings`` is a list of
+``{"id", "value", "unit", ...}`` in SI units; `data/ceilings.schema.json` has all of it.
+A ceiling whose value is null (not on this part), that was not accepted, or whose code path is emulated, is no roof.
+``status`` is "measured" (by `bench run`; a file that says nothing is that) or "published": figures of others, each with its
+``source``, measured under conditions that nobody can compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import read_file
+from ncu_roofline.base.forms import Form, Number, inside, misfit, number, parse, short
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability_text, parse_capability
+from ncu_roofline.chips.roofs import MOST_OF_THEORY
+
+SCHEMA = "ert-ceilings"
+SCHEMA_VERSION = 1
+# Of files of other tools, which do not say on what they were measured, and of CPUs, which have none.
+UNKNOWN_CAPABILITY = (0, 0)
+# What ceilings are measured on: "kind" of a device, of GPUs where it is missing.
+GPU, CPU = "gpu", "cpu"
+UNNAMED_CPU = "CPU"  # the device in files of tools that count on CPUs and don't say on which
+
+MEASURED, PUBLISHED = "measured", "published"
+NOT_COMPARABLE = "published, conditions not comparable"
+"""What is told of published ceilings wherever they are used."""
+MEASURE_AGAIN = "Measure again where nothing else uses the device."
+
+MOST_BYTES = 200_000_000
+"""More than any ceilings file has, thousands of merged GPUs in it: a wrong file must not fill the memory."""
+_REGISTRY = Path(__file__).resolve().parents[1] / "data" / "ceilings"
+
+# Measured launch latencies, first choice first: back to back in a stream is how applications launch.
+_LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
+_UNITS = ("B/s", "FLOP/s", "OP/s", "s")
+# Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
+_RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e-2)
+_SHOWN = 12  # values at a prompt
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
+
+    ``spread`` is the relative standard deviation of its trials; ``per_cycle`` what the whole device does in a cycle of that
+    clock, of each trial's own: under a power limit it swings; ``theory`` what the file says that theory gives at that clock,
+    and ``share`` what the ceiling is of it, by the cycle (all NaN where unknown).  ``source`` says who published it, or what a
+    file of another tool calls it ("" where it was measured by our own benchmark).
+    """
+
+    id: str
+    value: float
+    unit: str
+    clock: float
+    variant: str
+    spread: float = math.nan
+    source: str = ""
+    per_cycle: float = math.nan
+    theory: float = math.nan
+    share: float = math.nan
+
+    def __post_init__(self) -> None:
+        if (math.isnan(self.per_cycle) or self.impossible) and self.clock > 0:  # its other numbers must not hide a wrong value
+            object.__setattr__(self, "per_cycle", self.value / self.clock)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it is above what its own file says that theory gives, by more than the clock swings."""
+        return self.value > MOST_OF_THEORY * self.theory
+
+    @property
+    def follows_sm_clock(self) -> bool:
+        """Whether it runs at the SM clock: arithmetic, L1 and shared memory."""
+        spec = load_spec()
+        level = spec.level_of_ceiling(self.id)
+        return self.unit in ("FLOP/s", "OP/s") or any(one.id == level and one.domain == "sm" for one in spec.levels)
+
+    @property
+    def clock_known(self) -> bool:
+        """Whether it is known at which clock it stands: the SM clock, or one that profilers leave alone."""
+        return not (self.follows_sm_clock and math.isnan(self.clock))
+
+
+@dataclass(frozen=True, repr=False)
+class Ceilings:
+    """The measured ceilings of one GPU, or of a CPU (``kind``).
+
+    ``date``, ``driver`` and ``tool`` (what measured them) are "" where unknown.
+    """
+
+    path: str
+    device: str
+    uuid: str
+    compute_capability: tuple[int, int]
+    date: str
+    by_id: Mapping[str, Ceiling]
+    kind: str = GPU
+    status: str = MEASURED
+    driver: str = ""
+    tool: str = ""
+
+    def __repr__(self) -> str:
+        head = f"<Ceilings {one_line(self.provenance)}: {len(self.by_id)} values>"
+        first = [f"  {one_line(one.id)}  {one.value:.4g} {one.unit}" for one in list(self.by_id.values())[:_SHOWN]]
+        rest = [f"  ... and {len(self.by_id) - _SHOWN} more"] if len(self.by_id) > _SHOWN else []
+        return "\n".join([head, *first, *rest])
+
+    @property
+    def provenance(self) -> str:
+        """Which file, GPU and day the values come from, for people."""
+        said = NOT_COMPARABLE if self.status == PUBLISHED else ""
+        return ", ".join(part for part in (Path(self.path).name, self.device, self.date, said) if part)
+
+    @property
+    def source(self) -> str:
+        """Who measured them: the program, or what the figures were published in."""
+        published = dict.fromkeys(one.source for one in self.by_id.values() if one.source)
+        return "; ".join(published) if self.status == PUBLISHED else self.tool
+
+    def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
+        """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know.
+
+        Those of a CPU apply to no GPU, but to that CPU in files of other tools: it has no compute capability.  Where such a
+        file does not name its CPU, the user has to know as well.
+        """
+        if self.kind == CPU and device == UNNAMED_CPU and compute_capability == UNKNOWN_CAPABILITY:
+            return True
+        if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
+            return True
+        return self.compute_capability == compute_capability and model_name(self.device) == model_name(device)
+
+    def bandwidth(self, level: str) -> Ceiling | None:
+        """The measured bandwidth roof (B/s) of a level: what it can deliver at best, by any of its ceilings."""
+        names = next((one.ceilings for one in load_spec().levels if one.id == level), ())
+        found = [self.by_id[name] for name in (*names, level) if name in self.by_id]
+        return max(found, key=lambda ceiling: ceiling.value, default=None)
+
+    def by_writes(self, level: str) -> tuple[tuple[float, Ceiling], ...]:
+        """The bandwidths of a level by the share of their bytes that they write, where it was measured for several."""
+        writes = next((one.writes for one in load_spec().levels if one.id == level), ())
+        measured = tuple((share, one) for name, share in writes if (one := self.by_id.get(name)) and not one.impossible)
+        return measured if len(measured) > 1 else ()
+
+    def launch_latency(self) -> Ceiling | None:
+        """What one launch costs at least (s): back to back in a stream, else with a wait, else in a graph."""
+        return next((self.by_id[name] for name in _LATENCIES if name in self.by_id), None)
+
+    def compute(self, roof: str) -> Ceiling | None:
+        """The measured compute roof (FLOP/s or OP/s) of a roof id.
+
+        A tensor roof without instruction family (``tensor.fp16``) is the best family measured.
+        """
+        if roof in self.by_id:
+            return self.by_id[roof]
+        if not roof.startswith("tensor.") or roof.count(".") != 1:
+            return None
+        found = [ceiling for name, ceiling in self.by_id.items() if name.startswith(roof + ".")]
+        return max(found, key=lambda ceiling: ceiling.value, default=None)
+
+
+def model_name(device: str) -> str:
+    """The name under which ceilings and rules know a model of GPU."""
+    words = device.replace("NVIDIA", "").replace("Tesla", "").split()
+    return " ".join(words).lower()
+
+
+def read_ceilings(path: str | PathLike[str]) -> Ceilings:
+    """Read a measured-ceilings file; values are in FLOP/s, OP/s, B/s and s.
+
+    Raises RooflineError for anything else, with the place in it.
+
+    >>> measured = read_ceilings("gpp-v100-ceilings.json")
+    >>> measured.device, measured.by_id["fp64.fma"].value
+    ('Tesla V100-SXM2-16GB', 7068860000000.0)
+    """
+    return ceilings_of(path, read_document(path))
+
+
+def read_document(path: str | PathLike[str]) -> dict[str, Any]:
+    """All that a measured-ceilings file says, whether or not anything was accepted; its texts hold nothing a terminal obeys.
+
+    "device" is an object, "ceilings" a list of objects, each with an "id"; every field that any command reads is missing, null
+    or of the type that `bench run` writes, every value lies within what a machine may have.  Raises RooflineError for others.
+    """
+    try:
+        return _checked(parse(read_file(path, MOST_BYTES).decode("utf-8-sig")))
+    except OSError as error:
+        raise _error(path, error.strerror or str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise _error(path, str(error)) from error
+
+
+def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
+    """The roofs among what `read_document` gave.  Raises RooflineError where no ceiling was accepted."""
+    device, status = document["device"], document.get("status") or MEASURED
+    found = [_ceiling(entry, device) for entry in document["ceilings"] if is_roof(entry)]
+    if not found:
+        reason = "`bench run` wrote it, but none of its ceilings was accepted"
+        raise RooflineError("Cannot use ceilings", path, reason, MEASURE_AGAIN)
+    tool = (inside(document, "tool", "name"), inside(document, "tool", "version"))
+    kind = device.get("kind") or GPU
+    return Ceilings(
+        path=str(path),
+        device=device.get("name") or "",
+        uuid=device.get("uuid") or "",
+        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else _capability(device),
+        date=(inside(document, "host", "time_utc") or "")[:10],
+        by_id={ceiling.id: ceiling for ceiling in found},
+        kind=kind,
+        status=status,
+        driver=device.get("driver") or "",
+        tool=" ".join(word for word in tool if word),
+    )
+
+
+def _error(path: str | PathLike[str], reason: str) -> RooflineError:
+    return RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
+
+
+@cache
+def registry() -> tuple[Ceilings, ...]:
+    """The ceilings that come with the package, one file per model of GPU and status."""
+    return tuple(read_ceilings(path) for path in sorted(_REGISTRY.glob("*.json")))
+
+
+def proven() -> dict[str, frozenset[str]]:
+    """Ceilings that were run on real hardware: ids by compute capability ("9.0"), of the registry's measured files."""
+    found: dict[str, frozenset[str]] = {}
+    for one in registry():
+        if one.status == MEASURED and one.kind == GPU:
+            capability = capability_text(one.compute_capability)
+            found[capability] = found.get(capability, frozenset()) | one.by_id.keys()
+    return found
+
+
+def energy_per_unit(entry: Mapping[str, Any]) -> float | None:
+    """Joules per operation or byte of an entry of "ceilings" (J per launch has no use: None), as it says or power over rate."""
+    if entry.get("unit") == "s":
+        return None
+    stated = number(entry.get("energy_per_unit_j"))
+    found = stated if stated > 0 else number(entry.get("power_w")) / (number(entry.get("value")) or math.nan)
+    return found if found > 0 else None
+
+
+_MHZ, _RATE, _ANY = Number(1.0, 1e6), Number(_SECONDS[0], _RATES[1]), Number()
+_PLACE: dict[str, Form] = {"host": str, "index": _ANY, "uuid": str, "file": str}
+# Types of what any command reads: a type, a list of one type, an object by its keys.
+_DOCUMENT: dict[str, Form] = {
+    "status": str,
+    "tool": {"name": str, "version": str, "build": {"compiler": str}},
+    "host": {"name": str, "time_utc": str},
+    "device": {
+        **dict.fromkeys(("kind", "name", "uuid", "cc", "driver", "pci_bus_id"), str),
+        **dict.fromkeys(("index", "sm_count", "cores", "threads", "bus_bits", "power_limit_w"), _ANY),
+        **dict.fromkeys(("sm_clock_max_mhz", "mem_clock_max_mhz"), _MHZ),
+        "ecc": {"current": bool},
+        "gpus": [_PLACE],
+    },
+    "settings": {"data": str},
+    "warnings": [str],
+}
+_ENTRY: dict[str, Form] = {
+    **dict.fromkeys(("kind", "level", "verdict", "source"), str),
+    **dict.fromkeys(("cv", "cv_per_cycle", "between_session_cv", "per_sm_and_cycle", "power_w", "energy_per_unit_j"), _ANY),
+    "accepted": bool,
+    "reasons": [str],
+    "ci95": [_ANY],
+    "variant": {"kernel": str},
+    "clock": {"sm_mhz_mean": _MHZ, "mem_mhz": _MHZ},
+    "theory": {"value": _RATE, "at_measured_clock": _RATE, "fraction": _ANY, "uncertain": bool},
+    "burst": {"value": _RATE},
+    "throttle": {"reasons": [str]},
+    "verified": {"checksum": bool},
+    "values": [{**_PLACE, "value": _RATE}],
+}
+
+
+def _checked(document: Any) -> dict[str, Any]:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ValueError(f'it is no ceilings file ("schema": "{SCHEMA}" is missing)')
+    if document.get("schema_version") != SCHEMA_VERSION:
+        raise ValueError(
+            f"its schema version is {short(document.get('schema_version'))}, and this program knows {SCHEMA_VERSION}"
+        )
+    device, entries = document.get("device"), document.get("ceilings")
+    if not isinstance(device, dict) or not isinstance(entries, list):
+        raise ValueError('"device" must be an object and "ceilings" a list')
+    if not entries:
+        raise ValueError("it holds no ceiling")
+    wrong = misfit(_DOCUMENT, document)
+    if wrong:
+        raise ValueError(wrong[1:])
+    for name, value, known in (
+        ("status", document.get("status"), (MEASURED, PUBLISHED)),
+        ("device.kind", device.get("kind"), (GPU, CPU)),
+    ):
+        if value is not None and value not in known:
+            raise ValueError(f'"{name}" must be {" or ".join(known)}, not {short(value)}')
+    if device.get("kind") != CPU:
+        _capability(device)
+    for position, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            raise ValueError(f'"ceilings"[{position}] must be an object with an "id"')
+        wrong = misfit(_ENTRY, entry) or _wrong_value(entry)
+        if wrong:
+            raise ValueError(f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
+    _check_roofs(document)
+    return document
+
+
+def _check_roofs(document: Mapping[str, Any]) -> None:
+    roofs = [entry for entry in document["ceilings"] if is_roof(entry)]
+    if any(count > 1 for count in Counter(entry["id"] for entry in roofs).values()):
+        raise ValueError("it holds two accepted ceilings of one id")
+    unnamed = next((entry["id"] for entry in roofs if not entry.get("source")), None)
+    if document.get("status") == PUBLISHED and unnamed is not None:
+        raise ValueError(f'{unnamed} has no "source", and the file says that its figures were published')
+
+
+def _wrong_value(entry: Mapping[str, Any]) -> str:
+    """What is wrong with interval, value and unit of an entry of "ceilings", "" if nothing is."""
+    said, unit, ends = entry.get("value"), entry.get("unit"), entry.get("ci95") or []
+    if len(ends) == 2 and number(ends[0]) > number(ends[1]):
+        return f" ci95 must be from its lower to its upper end, not {short(ends)}"
+    if said is None:
+        return misfit({"unit": str}, entry)
+    value, units = number(said), _units_of(entry["id"])
+    if not value > 0:
+        return f" value must be a positive number or null, not {short(said)}"
+    if unit not in units:
+        return f" unit must be {' or '.join(units)}, not {short(unit)}"
+    least, most = _SECONDS if unit == "s" else _RATES
+    return "" if least <= value <= most else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
+
+
+def is_roof(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of "ceilings" is a roof: it has a value that was accepted, of a code path that is not emulated."""
+    return (
+        entry.get("value") is not None and entry.get("accepted") is not False and "emulated" not in (entry.get("reasons") or [])
+    )
+
+
+def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
+    found = parse_capability(str(device.get("cc")))
+    if found is None:
+        raise ValueError(f'"device.cc" must read like "9.0", not {short(device.get("cc"))}')
+    return found
+
+
+def _units_of(ceiling: str) -> tuple[str, ...]:
+    """Units that a ceiling may have, by its id."""
+    if load_spec().level_of_ceiling(ceiling):
+        return ("B/s",)
+    head = ceiling.partition(".")[0]
+    if head == "tensor":
+        return ("FLOP/s", "OP/s")
+    return (
+        ("FLOP/s",)
+        if any(precision.id == head and precision.unit == "flop" for precision in load_spec().precisions)
+        else _UNITS
+    )
+
+
+def _ceiling(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
+    def positive(value: object) -> float:
+        return number(value) if number(value) > 0 else math.nan
+
+    value, theory = number(entry["value"]), positive(inside(entry, "theory", "at_measured_clock"))
+    sms = number(device.get("sm_count") or device.get("cores"))
+    return Ceiling(
+        id=entry["id"],
+        value=value,
+        unit=entry["unit"],
+        clock=positive(number(inside(entry, "clock", "sm_mhz_mean")) * 1e6),
+        variant=inside(entry, "variant", "kernel") or "",
+        spread=number(entry.get("cv")),
+        source=entry.get("source") or "",
+        per_cycle=positive(number(entry.get("per_sm_and_cycle")) * sms),
+        theory=math.nan if inside(entry, "theory", "uncertain") else theory,
+        share=positive(inside(entry, "theory", "fraction") or value / theory),
+    )

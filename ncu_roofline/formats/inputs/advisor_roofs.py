@@ -1,0 +1,78 @@
+"""The roofs that Intel Advisor measured: ``advisor --report=roofs --format=csv``, in byte/s and FLOP/s.
+
+Columns Name, Bandwidth, Type (memory or compute) and Device; names such as "DRAM Bandwidth", "DP Vector FMA Peak", "SP Vector
+Add Peak", "Scalar Add Peak".  Roofs of part of the machine ("DRAM Bandwidth (single node)", "(single-threaded)") are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from os import PathLike, fspath
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.ceilings import Ceiling, Ceilings
+from ncu_roofline.formats.inputs.tables import PointTable
+from ncu_roofline.formats.inputs.text import damaged, plain_number, row_of, text_of
+
+_HEADING = ("name", "bandwidth", "type")
+_ROOFS = {
+    "l1 bandwidth": "l1",
+    "l2 bandwidth": "l2",
+    "l3 bandwidth": "l3",
+    "dram bandwidth": "dram",
+    "mcdram bandwidth": "mcdram",
+    "dp vector fma peak": "fp64.fma",
+    "dp vector add peak": "fp64.nofma",
+    "sp vector fma peak": "fp32.fma",
+    "sp vector add peak": "fp32.nofma",
+}
+
+
+def recognises(head: str) -> bool:
+    """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
+    lines = head.split("\n")
+    first = _heading(lines)
+    return first is not None and any(name in line.lower() for line in lines[first + 1 :] for name in _ROOFS)
+
+
+def _heading(lines: Sequence[str]) -> int | None:
+    return next((at for at, line in enumerate(lines) if tuple(cell.lower() for cell in row_of(line)[:3]) == _HEADING), None)
+
+
+def read(path: str | PathLike[str]) -> PointTable:
+    """Raises RooflineError: there are roofs in it and nothing that ran under them."""
+    raise RooflineError("Cannot read", path, "it holds Intel Advisor's roofs and no kernels", "Give it with --ceilings.")
+
+
+def read_ceilings(path: str | PathLike[str]) -> Ceilings:
+    """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
+    name = fspath(path)
+    by_id: dict[str, Ceiling] = {}
+    for label, value in _rows(text_of(path), name):
+        roof = _ROOFS.get(label.lower())
+        if roof:
+            unit = "FLOP/s" if "." in roof else "B/s"
+            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {label}"))
+    if not by_id:
+        raise damaged(path, "none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
+    return Ceilings(name, "", "", (0, 0), "", by_id)
+
+
+def _rows(text: str, path: str) -> Iterator[tuple[str, float]]:
+    lines = text.split("\n")
+    first = _heading(lines)
+    if first is None:
+        raise damaged(path, "the heading of its table is damaged")
+    for number, line in enumerate(lines[first + 1 :], first + 2):
+        cells = row_of(line)
+        if not any(cells):
+            continue
+        if len(cells) < 3:
+            raise damaged(path, f"line {number} has {len(cells)} of its 3 or more columns")
+        try:
+            value = plain_number(cells[1])
+        except ValueError as error:
+            raise damaged(path, f"{cells[0]} in line {number}: {error}") from error
+        if value:
+            yield cells[0], value

@@ -1,0 +1,393 @@
+"""The table that Nsight Compute printed: found among other lines, its layout, and its cells in the units of a report."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from ncu_roofline.base.texts import listed
+from ncu_roofline.chips import Level, Precision, load_spec
+from ncu_roofline.formats.inputs.opening import MAJOR, MINOR
+from ncu_roofline.formats.inputs.text import row_of, unpadded
+from ncu_roofline.formats.report import Value
+
+_KERNEL = "Kernel Name"
+_METRIC = ("Metric Name", "Metric Value")
+_SUMMARY = ("Metric Name", "Minimum", "Maximum", "Average")
+_NVTX = re.compile(r"Range:PL_Type")
+# Columns that say which launch it is; all others of a wide table are metrics.
+FACTS = frozenset({
+    "", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size", "Grid Size",
+    "Device", "CC", "Invocations",
+})  # fmt: skip
+_FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
+_LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
+_OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
+
+LONG, WIDE, SUMMARY = "long", "wide", "summary"
+# A value may be followed by those of its instances: "12 (4; 8)".
+_INSTANCES = re.compile(r"^(\S+) \(.*\)$", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
+# With each decimal mark: groups end with one of three digits ("1,234", "12,34,567" in India), so "1,5" is none of a point.
+_GROUPED = {
+    mark: re.compile(
+        rf"[+-]?(?:\d{{1,3}}(?:[\s'{group}]\d{{2,3}})*[\s'{group}]\d{{3}}|\d+)(?:{re.escape(mark)}\d*)?(?:[eE][+-]?\d+)?"
+    )
+    for mark, group in ((".", ","), (",", "."))
+}
+_NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|1\.#(?:ind|qnan|snan))\b.*", re.IGNORECASE)
+_INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
+_MISSING = ("", "n/a", "no data", "-")
+_MARK = "(!)"  # what ncu of 2019 and 2020 put before values that were not measured
+_PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
+# Things that are counted; the report stores their number.
+_COUNTED = (
+    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
+    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
+    "tpc", "tag", "wavefront", "warp", "warps",
+)  # fmt: skip
+_TIME_UNITS = ("s", "second")
+_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, (*_COUNTED, *_TIME_UNITS)))})", re.IGNORECASE)
+_NANOSECONDS = 1e9  # in a second
+_TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")) + tuple(
+    f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")
+)
+# Facts that are known without measuring.
+_NOT_MEASURED = ("device__", "launch__", "profiler__")
+_ENOUGH_DIGITS = 3
+_COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
+_CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
+_CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
+
+
+@dataclass(frozen=True)
+class CsvHeader:
+    """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them."""
+
+    columns: tuple[str, ...]
+    delimiter: str
+    quoted: bool
+    layout: str
+
+    @cached_property
+    def nvtx(self) -> tuple[int, ...]:
+        """Positions of the columns with NVTX ranges: those started and ended first, they are the outer ones."""
+        found = [i for i, name in enumerate(self.columns) if _NVTX.search(name)]
+        return tuple(sorted(found, key=lambda i: "Start/Stop" not in self.columns[i]))
+
+    def position(self, name: str) -> int | None:
+        """Where a column is, None if there is none of that name."""
+        return self.columns.index(name) if name in self.columns else None
+
+    def metrics(self) -> list[tuple[int, str]]:
+        """Position and heading of each metric of a wide table."""
+        return [(i, name) for i, name in enumerate(self.columns) if name not in FACTS and i not in self.nvtx]
+
+    def begins_row(self, line: str) -> bool:
+        """Whether a line can be the beginning of a row; applications print what they like between the rows."""
+        return self._beginning.match(line) is not None and not line.startswith("==")
+
+    @cached_property
+    def _beginning(self) -> re.Pattern[str]:
+        first = r" *\d* *" if self.columns[0] in ("ID", "") else r"[^\"]*" if self.quoted else r".*?"
+        mark = '"' if self.quoted else '"?'
+        return re.compile(rf"{mark}{first}{mark} *{re.escape(self.delimiter)}")
+
+
+def header_of(line: str) -> CsvHeader | None:
+    """The header in a line, None if it is none."""
+    if _KERNEL not in line:
+        return None
+    delimiter = max(",;\t", key=line.count)
+    columns = tuple(row_of(line.strip("\n"), delimiter))
+    if _KERNEL not in columns:
+        return None
+    layout = ""
+    if all(name in columns for name in _METRIC):
+        layout = LONG
+    elif all(name in columns for name in _SUMMARY):
+        layout = SUMMARY
+    elif any(full_name(name) and "__" in name for name in columns):
+        layout = WIDE
+    return CsvHeader(columns, delimiter, line.lstrip().startswith('"'), layout) if layout else None
+
+
+def looks_like_ncu(head: str) -> bool:
+    """Whether text begins with a table of ncu, perhaps below other lines, or with the lines that ncu prints above one."""
+    return _OWN_LINE.search(head) is not None or any(header_of(line) for line in head.split("\n") if _KERNEL in line)
+
+
+def full_name(text: str) -> str:
+    """The metric that a heading names, "" for display labels; "Duration (gpu__time_duration.sum)" names one."""
+    if (match := _LABEL_AND_NAME.fullmatch(text)) and "__" in match.group(1).partition(".")[0]:
+        return match.group(1)
+    return text if _FULL_NAME.fullmatch(text) else ""
+
+
+def table_rows(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[tuple[int, list[str]]]:
+    """The rows in the numbered lines below a header, each with the number of its table: the header again begins the next.
+
+    Raises csv.Error with the line where the last row is not complete.
+    """
+    table = 0
+    for row in csv.reader(_table_lines(lines, header), delimiter=header.delimiter, skipinitialspace=True):
+        if row and row[-1].strip() == header.columns[-1] and tuple(name.strip() for name in row) == header.columns:
+            table += 1
+        else:
+            yield table, row
+
+
+def _table_lines(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[str]:
+    inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
+    line = "\n"
+    for number, padded in lines:
+        line = padded if inside else unpadded(padded, header.delimiter)
+        if inside or header.begins_row(line) or header_of(line) == header:
+            if line.count('"') % 2 == 1:
+                inside, begun = not inside, number
+            yield line.replace("\0", "")
+    if inside:
+        raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
+    if header.quoted and _is_cut(line):
+        raise csv.Error("its last row is not complete")
+
+
+def _is_cut(last: str) -> bool:
+    """Whether the last line ends within a row of quoted cells: ncu ends every line."""
+    return re.match(r'"\d*(?:$|".*[^"]$|"$)', last) is not None and not last.endswith("\n")
+
+
+def decimal_mark(texts: Iterable[str]) -> str:
+    """The decimal point or comma that most of the values that leave no doubt show, "" where none does.
+
+    "9,00" and "1.234,5" have a decimal comma, "0.25" and "1,234.5" a decimal point, "1,234" may be either.
+    """
+    found = Counter(filter(None, map(mark_of, texts)))
+    return found.most_common(1)[0][0] if found else ""
+
+
+def mark_of(text: str) -> str:
+    if "." in text or "," in text:
+        value = _plain(text)
+        marks = re.findall(r"[.,]", value) if _NUMBER.fullmatch(value) else []
+        if len(set(marks)) == 2 and marks.count(marks[-1]) == 1:
+            return str(marks[-1])
+        if len(marks) == 1:
+            before, _, after = value.partition(marks[0])
+            if not re.fullmatch(r"\d{3}", after) or before.lstrip("+-0") == "" or len(before.lstrip("+-")) > 3:
+                return str(marks[0])
+    return ""
+
+
+def value_of(text: str, mark: str) -> Value | None:
+    """A printed value with decimal mark ``mark``: a float, the text itself where it is no number, None where there is none."""
+    if mark == ".":
+        try:
+            return _finite_or_none(float(text))
+        except ValueError:
+            pass
+    value = _plain(text)
+    if value.lower() in _MISSING or value.startswith(_MARK) or _NOT_A_NUMBER.fullmatch(value):
+        return None
+    if match := _INFINITE.fullmatch(value):
+        return float(f"{match.group(1)}inf")
+    if not _GROUPED[mark].fullmatch(value):
+        return text.strip().rstrip("\0")
+    grouping = "," if mark == "." else "."
+    return float(re.sub(rf"[\s'{grouping}]", "", value).replace(mark, "."))
+
+
+def _plain(text: str) -> str:
+    value = text.strip()
+    found = _INSTANCES.match(value) if value.endswith(")") else None
+    return found.group(1) if found else value
+
+
+def _finite_or_none(number: float) -> float | None:
+    return None if number != number else number
+
+
+def digits(text: str) -> int | None:
+    """Significant digits of a number with decimals; None for whole numbers, which are exact."""
+    mantissa = re.match(r"[+-]?[\d.,]*", _plain(text))
+    body = mantissa.group() if mantissa else ""
+    return len(re.sub(r"\D", "", body).lstrip("0")) if re.search(r"[.,]", body) else None
+
+
+@lru_cache(maxsize=1024)
+def factor_of(unit: str) -> float | None:
+    """What a printed number has to be multiplied with, None for a unit that is not known.
+
+    Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
+    """
+    above, _, below = unit.strip().partition("/")
+    numerator, denominator = _factor(above), _factor(below)
+    if numerator is None or denominator is None:
+        return None
+    is_time = not below and (match := _WORD.fullmatch(above)) is not None and match.group(2).lower() in _TIME_UNITS
+    return numerator / denominator * (_NANOSECONDS if is_time else 1.0)
+
+
+def _factor(word: str) -> float | None:
+    """The prefix of one word as a number; 1 for none at all."""
+    if word in ("", "%"):
+        return 1.0
+    if word.lower() in (*_COUNTED, *_TIME_UNITS):  # "pass", "page": the first letter is no prefix
+        return 1.0
+    match = _WORD.fullmatch(word)
+    return _PREFIXES.get(match.group(1)) if match else None
+
+
+class MetricColumn(NamedTuple):
+    """A metric of a wide table: where its cells stand, and where its numbers go."""
+
+    position: int
+    name: str
+    unit: str
+    factor: float
+    packed: array[float]
+
+
+class Values:
+    """Values as they arrive, cell by cell; numbers are packed, for a table may have millions of them."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._numbers: dict[str, array[float]] = {}
+        self._texts: dict[str, dict[int, str]] = {}
+        self._unknown: dict[str, dict[str, None]] = {}
+        self._rough: dict[str, None] = {}
+
+    def put(self, launch: int, name: str, unit: str, text: str) -> None:
+        """The cell ``text`` of metric ``name`` in row ``launch`` of the result."""
+        factor = factor_of(unit)
+        value = value_of(text, self._mark)
+        if factor is None and not isinstance(value, str):
+            self._number(launch, name, math.nan)
+            self._unknown.setdefault(unit, {})[name] = None
+            return
+        if isinstance(value, str):
+            self._number(launch, name, math.nan)
+            self._texts.setdefault(name, {})[launch] = value
+            return
+        if value is not None and factor is not None:
+            self._number(launch, name, float(value) * factor)
+            if _may_be_rough(name, unit) and _is_rough(text, factor):
+                self._rough[name] = None
+        else:
+            self._number(launch, name, math.nan)
+
+    def columns(
+        self, headings: Sequence[tuple[int, str]], units: Sequence[str]
+    ) -> tuple[list[MetricColumn], list[MetricColumn]]:
+        """The metrics of a wide table: those that `append` packs, and those whose cells have to go through `put`.
+
+        ``headings`` has position and name of each, ``units`` the cells of the row of units.
+        """
+        plain: list[MetricColumn] = []
+        special: list[MetricColumn] = []
+        for position, name in {name: (position, name) for position, name in headings}.values():
+            factor = factor_of(units[position])
+            exact = self._mark == "." and factor is not None and not _may_be_rough(name, units[position])
+            packed = self._numbers.setdefault(name, array("d"))
+            column = MetricColumn(position, name, units[position], factor if factor is not None else math.nan, packed)
+            (plain if exact else special).append(column)
+        return plain, special
+
+    def append(self, launch: int, row: Sequence[str], plain: Sequence[MetricColumn]) -> None:
+        """The cells of a row: the same as `put` for each, at a fifth of the time."""
+        for position, name, unit, factor, packed in plain:
+            try:
+                packed.append(float(row[position]) * factor)
+            except ValueError:  # noqa: PERF203 - the fast way for nearly all cells of a table
+                self.put(launch, name, unit, row[position])
+
+    def put_capability(self, launch: int, capability: tuple[int, int]) -> None:
+        """The column CC; the GPU's attributes, where they are printed, say the same and are put as any metric."""
+        for name, number in zip((MAJOR, MINOR), capability, strict=True):
+            self._number(launch, name, float(number))
+
+    def _number(self, launch: int, name: str, value: float) -> None:
+        column = self._numbers.get(name)
+        if column is None:
+            column = self._numbers[name] = array("d")
+        if launch < len(column):
+            column[launch] = value
+            return
+        if launch > len(column):
+            column.extend([math.nan] * (launch - len(column)))
+        column.append(value)
+
+    def finished(self, count: int) -> dict[str, Sequence[Value | None]]:
+        """For each metric one value per launch; numbers that are missing are NaN, texts None."""
+        for column in self._numbers.values():
+            column.extend([math.nan] * (count - len(column)))
+        result: dict[str, Sequence[Value | None]] = dict(self._numbers)
+        for name, texts in self._texts.items():
+            numbers = self._numbers.get(name)
+            filled: list[Value | None] = [None] * count if numbers is None else [None if n != n else n for n in numbers]
+            for launch, text in texts.items():
+                filled[launch] = text
+            result[name] = filled
+        return result
+
+    def drop_unmeasured(self) -> list[int]:
+        """Launches that took no time: they failed, and ncu prints the NaN of all their counters as 0.  These become NaN.
+
+        One time of several that is 0 is only printed in too large a unit.
+        """
+        times = [self._numbers[name] for name in _TIMES if name in self._numbers]
+        known: dict[int, list[float]] = {}
+        for column in times:
+            for launch, time in enumerate(column):
+                if time == time:
+                    known.setdefault(launch, []).append(time)
+        failed = sorted(launch for launch, found in known.items() if not any(found))
+        for name, column in self._numbers.items():
+            if not name.startswith(_NOT_MEASURED) and not name.endswith(".peak_sustained"):
+                for launch in failed:
+                    if launch < len(column):
+                        column[launch] = math.nan
+        return failed
+
+    def warnings(self, path: str) -> list[str]:
+        """Sentences on metrics that were left out, or have few digits."""
+        found = [
+            f"Metrics of {path} in a unit that is not known, {unit!r}, were left out: {listed(names, 3)}."
+            for unit, names in self._unknown.items()
+        ]
+        if self._rough:
+            found.append(
+                f"{path} prints fewer than {_ENOUGH_DIGITS} digits of some values of {listed(self._rough, 3)}: what is "
+                "computed from them is as rough; the report (.ncu-rep) itself has all digits."
+            )
+        return found
+
+
+@lru_cache(maxsize=1)
+def _counters() -> frozenset[str]:
+    spec = load_spec()
+    owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
+    bindings = (binding for owner in owners for binding in owner.bindings)
+    return frozenset(counter for binding in bindings for counter in binding.counters.counters())
+
+
+@lru_cache(maxsize=4096)
+def _may_be_rough(name: str, unit: str) -> bool:
+    """Whether a roofline reads this metric, and its unit is one in which small numbers lose their digits."""
+    counter, _, suffix = name.partition(".")
+    read = suffix in _CLOCK_FORMS if counter in _CLOCKS else suffix in _COUNT_FORMS and counter in _counters()
+    return read and (factor_of(unit) not in (1.0, None) or unit.endswith("/cycle"))
+
+
+def _is_rough(text: str, factor: float) -> bool:
+    """Whether a number was cut to few digits; of a small unit that nothing is left of, 0.00 may as well be exact."""
+    found = digits(text)
+    return found is not None and found < _ENOUGH_DIGITS and (found > 0 or factor > 1)

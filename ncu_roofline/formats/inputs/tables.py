@@ -1,0 +1,110 @@
+"""What an importer hands over: metrics per launch where a file has ncu's own, else finished numbers per kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ncu_roofline.base.texts import one_line
+from ncu_roofline.formats.report import Launch, Session, Value
+
+ANY_PRECISION = "fp"
+"""Precision id of floating-point work whose file does not say of which precision it is."""
+
+
+@dataclass(frozen=True, repr=False)
+class MetricTable:
+    """Launches with ncu's metrics, from a file that is no report; read like a `Report`.
+
+    ``values`` has for each full metric name one value per launch, in the unit that a report stores (byte, nanosecond, hertz,
+    ratios in percent), None where a launch lacks it.  ``warnings`` are sentences on what was left out, for the user.
+    """
+
+    path: str
+    format: str
+    rows: Sequence[Launch]
+    values: Mapping[str, Sequence[Value | None]]
+    ncu_version: str = ""
+    warnings: tuple[str, ...] = ()
+    session: Session = field(default_factory=Session)
+
+    def __repr__(self) -> str:
+        return f"<MetricTable {one_line(self.path)}: {self.format}, {len(self.rows)} launches, {len(self.values)} metrics>"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def metric_names(self) -> frozenset[str]:
+        """The names of all metrics that some launch has."""
+        return frozenset(self.values)
+
+    def launches(self) -> list[Launch]:
+        """What each launch says about itself."""
+        return list(self.rows)
+
+    def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
+        """For each metric name its values over all launches, None where one lacks it."""
+        missing: list[Value | None] = [None] * len(self.rows)
+        return {name: list(self.values.get(name, missing)) for name in names}
+
+
+@dataclass(frozen=True)
+class ImportedPoint:
+    """One kernel or application as another tool counted it: SI units, totals over all ``launches`` of it.
+
+    ``work`` maps precision ids to operations, ``traffic`` level ids to bytes, ``fma_share`` precision ids to the share of fused
+    instructions among floating-point ones (0 to 1).  Ids may be unknown to the specification.  With ``rates`` the file gives no
+    times and no totals: work and traffic are per second, and ``seconds`` is 1.  ``columns`` names the columns (counters) used.
+    ``label`` says which run of a sweep it is; ``roofs`` are those of this point alone, beside the table's.
+    """
+
+    name: str
+    seconds: float = math.nan
+    work: Mapping[str, float] = field(default_factory=dict)
+    traffic: Mapping[str, float] = field(default_factory=dict)
+    fma_share: Mapping[str, float] = field(default_factory=dict)
+    device: str = ""
+    compute_capability: tuple[int, int] = (0, 0)
+    launches: int = 1
+    grid: str = ""
+    block: str = ""
+    rates: bool = False
+    columns: str = ""
+    note: str = ""
+    label: str = ""
+    roofs: tuple[ImportedRoof, ...] = ()
+
+
+@dataclass(frozen=True)
+class ImportedRoof:
+    """A roof that a file states.
+
+    ``id`` is a level id for a bandwidth (byte/s), else ``<precision>.fma``, ``<precision>.nofma`` or ``<precision>.<word>``
+    for operations per second; the highest compute roof of a precision must be ``<precision>.fma`` (tensor ones: the bare id).
+    ``label`` is what the file calls it.  ``measured`` is False only where the file says that it is theoretical.
+    """
+
+    id: str
+    kind: str
+    label: str
+    value: float
+    measured: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class PointTable:
+    """Kernels and roofs with finished numbers; ``warnings`` are sentences on what was left out, for the user."""
+
+    path: str
+    format: str
+    points: tuple[ImportedPoint, ...]
+    roofs: tuple[ImportedRoof, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {one_line(self.path)}: {self.format}, {len(self.points)} points, {len(self.roofs)} roofs>"
+        )

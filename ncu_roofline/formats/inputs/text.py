@@ -1,0 +1,171 @@
+"""Text of other tools' files: its beginning, its lines, and the cells of its tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Generator, Iterable, Iterator
+from os import PathLike
+from typing import NamedTuple
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import open_file, read_file
+from ncu_roofline.formats.report.compressed import is_compressed
+from ncu_roofline.formats.report.diagnose import changed
+
+HEAD_BYTES = 65_536
+_MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
+_END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell where a quotation mark is not closed
+# Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
+_SMALLEST, _LARGEST = 1e-30, 1e30
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
+
+
+def head_of(path: str | os.PathLike[str]) -> str:
+    """The first 64 kB as text, "" for binary files.  Raises RooflineError where the file can't be read."""
+    try:
+        with open_file(path) as stream:
+            data = stream.read(HEAD_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    encoding = _encoding(data)
+    if (encoding != "utf-16" and b"\0" in data) or is_compressed(data):
+        return ""
+    return _with_plain_ends(data.decode(encoding, "replace"))
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The whole file as text: UTF-8 (with or without mark) or UTF-16, as Windows shells write it; \\n line ends."""
+    try:
+        if os.path.getsize(path) > _MOST_BYTES:
+            reason = f"it has {os.path.getsize(path) / 1e9:.1f} GB, and text is read up to {_MOST_BYTES / 1e9:.0f} GB"
+            raise RooflineError("Cannot read", path, reason, "Split it, or give the report it was made from.")
+        data = read_file(path, _MOST_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _with_plain_ends(data.decode(_encoding(data), "replace"))
+
+
+def lines_of(path: str | os.PathLike[str]) -> Generator[str, None, None]:
+    """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
+    try:
+        with open_file(path) as stream:
+            before = os.fstat(stream.fileno())
+            encoding = _encoding(stream.peek(4)[:4])
+            with io.TextIOWrapper(stream, encoding, "replace") as text:
+                yield from text
+                now = os.fstat(stream.fileno())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise changed(path)
+
+
+def _with_plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _encoding(data: bytes) -> str:
+    return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+
+
+def _unreadable(path: str | os.PathLike[str], error: OSError) -> RooflineError:
+    return RooflineError("Cannot read", path, error.strerror or str(error), "Check the name and that you may read the file.")
+
+
+def split_number(text: str) -> tuple[float, str] | None:
+    """A cell as number and unit ("61.4us" gives 61.4 and "us"), None where it stands for a missing number.
+
+    Raises ValueError for anything else, also for negative numbers and those that nothing can have been counted or timed as.
+    """
+    cell = text.strip()
+    if cell.lower() in _MISSING:
+        return None
+    match = _NUMBER.fullmatch(cell)
+    if not match:
+        raise ValueError(f"{cell[:40]!r} is no number")
+    value = float(match.group(1))
+    if not countable(value):
+        raise ValueError(f"{cell[:40]!r} is no count, rate or time")
+    return value, (match.group(2) or "").strip()
+
+
+def countable(value: float) -> bool:
+    """Whether a number can be a count, a rate or a time."""
+    return value == 0 or _SMALLEST < value < _LARGEST
+
+
+def plain_number(text: str) -> float | None:
+    """A cell that holds a number without unit, None where it stands for a missing one.  Raises ValueError for anything else."""
+    found = split_number(text)
+    if found and found[1]:
+        raise ValueError(f"{text.strip()[:40]!r} has a unit where a plain number belongs")
+    return found[0] if found else None
+
+
+def unpadded(line: str, delimiter: str = ",") -> str:
+    """A line without the blanks around it that copies out of terminals have; tabs are cells where they separate them."""
+    return line.strip(" " if delimiter == "\t" else " \t")
+
+
+def row_of(line: str, delimiter: str = ",") -> list[str]:
+    """The cells of one line, without blanks around them; none for a line that can't be a row (an application's output, say)."""
+    try:
+        cells = next(csv.reader([unpadded(line, delimiter)], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:  # a NUL, or a cell longer than any tool writes
+        return []
+    return [cell.strip() for cell in cells]
+
+
+class CsvRow(NamedTuple):
+    """A row of a table with the lines that it goes over; of one that is not ``closed``, a quotation mark never is."""
+
+    first: int
+    last: int
+    cells: list[str]
+    closed: bool
+
+    def swallowed(self) -> str:
+        """What a quotation mark made one cell of, as a clause; "" where it did not."""
+        if not self.closed:
+            return f"the quotation mark that opens in line {self.first} is not closed, so all from there on is one cell"
+        if self.last > self.first:
+            return f"the quotation mark that opens in line {self.first} closes in line {self.last}, so these lines are one row"
+        return ""
+
+
+def rows_of(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[CsvRow]:
+    """The rows of numbered lines, cells without blanks around them.  Raises csv.Error with the line."""
+    numbers: list[int] = []
+    ended = False
+
+    def texts() -> Iterator[str]:
+        nonlocal ended
+        for number, line in lines:
+            numbers.append(number)
+            yield f"{unpadded(line, delimiter)}\n"
+        ended = True
+        yield _END
+
+    begun = 0
+    reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if not (ended and cells == [_END]):
+                last = reader.line_num - ended
+                yield CsvRow(numbers[begun], numbers[last - 1], [cell.strip().removesuffix(_END) for cell in cells], not ended)
+            begun = reader.line_num
+    except csv.Error as error:
+        raise csv.Error(f"line {numbers[begun]} begins no row, {error}") from error
+
+
+def damaged(
+    path: str | PathLike[str], reason: str, next_step: str = "Export it again, and check that it is complete."
+) -> RooflineError:
+    """The error for a file whose format is known and whose content can't be used."""
+    return RooflineError("Cannot read", path, reason, next_step)

@@ -1,0 +1,125 @@
+"""Intel VTune's reports as CSV: bytes of the memory controllers (``-report hw-events``), and the time (``-report summary``).
+
+A count of the controllers (``UNC_M_CAS_COUNT.RD`` and ``.WR``; ``UNC_E_RPQ_INSERTS`` and ``UNC_E_WPQ_INSERTS`` of the memory
+on Knights Landing's package) is a line of 64 bytes, by NERSC's "Measuring Arithmetic Intensity".  The time is "Elapsed Time",
+which leaves out pauses.  Memory controllers count what all of the machine moves.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from ncu_roofline.base.texts import listed
+from ncu_roofline.formats.inputs.intel_run import IntelPart, IntelTable, table_of
+from ncu_roofline.formats.inputs.text import SECONDS, damaged, plain_number, row_of, rows_of, split_number, text_of
+
+FORMAT = "vtune"
+LINE = 64.0  # bytes
+TIME = "Elapsed Time"
+_EVENT = re.compile(r"(?:Uncore Event Count:)?(UNC_\w+(?:\.\w+)*)(?:\[(UNIT\d+)\])?")
+_COUNTERS = {
+    "dram": (r"UNC_M_CAS_COUNT\.RD|UNC_MC\d_RDCAS_COUNT_FREERUN", r"UNC_M_CAS_COUNT\.WR|UNC_MC\d_WRCAS_COUNT_FREERUN"),
+    "mcdram": ("UNC_E_RPQ_INSERTS", "UNC_E_WPQ_INSERTS"),
+}
+_SUMMARY = ("Metric Name", "Metric Value")
+_EVENTS = "Report with `vtune -report hw-events -group-by=package -column=UNC_M_CAS_COUNT -format=csv`."
+_TIMES = "Report with `vtune -report summary -format=csv`."
+
+
+def recognises(head: str) -> bool:
+    """Text with the heading of a table of memory controllers' events, or of a summary with the time."""
+    return any(_heading(line) for line in head.split("\n"))
+
+
+def _delimiter(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
+def _heading(line: str) -> str:
+    """What a line is the heading of: events, summary, or ""."""
+    if "UNC_" not in line and _SUMMARY[0] not in line:
+        return ""
+    cells = row_of(line, _delimiter(line))
+    if any(_EVENT.fullmatch(cell) for cell in cells[1:]):
+        return "events"
+    return "summary" if tuple(cells[-2:]) == _SUMMARY and len(cells) < 4 else ""
+
+
+def read(path: str | PathLike[str]) -> IntelTable:
+    """Traffic or time of a run, a point without work.  Raises RooflineError for damaged tables and those with neither."""
+    name = fspath(path)
+    lines = list(enumerate(text_of(path).split("\n"), 1))
+    headings = [(number, kind) for number, line in lines if (kind := _heading(line))]
+    if len(headings) != 1:
+        reason = "the heading of its table is damaged" if not headings else f"line {headings[1][0]} begins a second table"
+        raise damaged(path, reason, "Give one report per file.")
+    (start, kind), heading = headings[0], lines[headings[0][0] - 1][1]
+    delimiter = _delimiter(heading)
+    try:
+        rows = [(row.first, row.cells) for row in rows_of(lines[start:], delimiter) if any(row.cells)]
+    except csv.Error as error:
+        raise damaged(path, str(error), _EVENTS) from error
+    read_part = _events if kind == "events" else _summary
+    return table_of([read_part(name, row_of(heading, delimiter), rows)])
+
+
+def _events(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> IntelPart:
+    if columns[0].lower() != "package":
+        raise damaged(path, f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same", _EVENTS)
+    repeated = [name for name, count in Counter(columns).items() if name and count > 1]
+    packages = [name for name, count in Counter(cells[0] for _, cells in rows).items() if count > 1]
+    if repeated or packages:
+        raise damaged(path, f"{(repeated or packages)[0]!r} stands there twice", _EVENTS)
+    totals: dict[tuple[str, str], float] = {}
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            raise damaged(path, f"line {line} has {len(cells)} of the {len(columns)} columns of its table", _EVENTS)
+        for column, cell in zip(columns[1:], cells[1:], strict=True):
+            if match := _EVENT.fullmatch(column):
+                event = (match[1], match[2] or "")
+                totals[event] = totals.get(event, 0.0) + _count(path, line, column, cell)
+    traffic, used, reading = {}, set(), []
+    for level, ways in _COUNTERS.items():
+        read, written = ([event for event in totals if re.fullmatch(way, event[0])] for way in ways)
+        used |= {name for name, _ in (*read, *written)}
+        if sorted(unit for _, unit in read) != sorted(unit for _, unit in written):
+            reading.append(f"{level} traffic left out: its reads and its writes were not counted by the same controllers")
+        elif read:
+            traffic[level] = LINE * sum(totals[event] for event in (*read, *written))
+    if not rows or not (traffic or reading):
+        raise damaged(path, "it holds no count of a memory controller", _EVENTS)
+    if unused := dict.fromkeys(name for name, _ in totals if name not in used):
+        reading.append(f"events that are not used: {listed(unused)}")
+    columns_used = tuple(sorted(used)) if traffic else ()
+    return IntelPart(path, FORMAT, Path(path).stem, traffic=traffic, columns=columns_used, reading=tuple(reading))
+
+
+def _count(path: str, line: int, column: str, cell: str) -> float:
+    try:
+        value = plain_number(cell)
+    except ValueError as error:
+        raise damaged(path, f"{column} in line {line}: {error}", _EVENTS) from error
+    if value is None:
+        raise damaged(path, f"{column} in line {line} has no number", _EVENTS)
+    return value
+
+
+def _summary(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> IntelPart:
+    at = columns.index(_SUMMARY[0])
+    found = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == TIME]
+    if len(found) != 1:
+        raise damaged(path, f'it says "{TIME}" {len(found)} times', _TIMES)
+    line, cell = found[0]
+    try:
+        value, unit = split_number(cell) or (0.0, "")
+        seconds = value * SECONDS[unit or "s"]
+    except (ValueError, KeyError) as error:
+        raise damaged(path, f"{TIME} in line {line}: {cell[:40]!r} is no time", _TIMES) from error
+    if not seconds:
+        raise damaged(path, f"{TIME} in line {line} is no time", _TIMES)
+    return IntelPart(path, FORMAT, Path(path).stem, seconds=seconds, columns=(TIME,))

@@ -1,0 +1,34 @@
+"""Reading and writing `.ncu-rep` and `.ncu-repz` files, the reports of Nsight Compute, with nothing of NVIDIA's installed."""
+
+from __future__ import annotations
+
+from ncu_roofline.formats.report.code import Code, CodeFunction, ImportedFile
+from ncu_roofline.formats.report.kernel import Device, Kernel, Launch
+from ncu_roofline.formats.report.metrics import Instances, Metrics, Value
+from ncu_roofline.formats.report.reader import Report, read_report
+from ncu_roofline.formats.report.rules import FocusMetric, RuleMessage, RuleResult
+from ncu_roofline.formats.report.session import Process, Session
+from ncu_roofline.formats.report.writer import KernelData, ReportData, encode_report, write_report
+
+__all__ = [
+    "Code",
+    "CodeFunction",
+    "Device",
+    "FocusMetric",
+    "ImportedFile",
+    "Instances",
+    "Kernel",
+    "KernelData",
+    "Launch",
+    "Metrics",
+    "Process",
+    "Report",
+    "ReportData",
+    "RuleMessage",
+    "RuleResult",
+    "Session",
+    "Value",
+    "encode_report",
+    "read_report",
+    "write_report",
+]

@@ -1,0 +1,221 @@
+"""The frame of a report: length-prefixed records in blocks, found without decoding the records themselves.
+
+    file    = MAGIC, record(FileHeader), block ... to the end of the file
+    record  = little-endian uint32 length, then one message of that length
+    block   = record(BlockHeader), then its records back to back: sources, graphs, results by kind
+
+`scan` visits every length of the file, so that a file that passes is complete; it reads no payload.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NamedTuple
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import open_file
+from ncu_roofline.formats.report import diagnose
+from ncu_roofline.formats.report.compressed import ZSTD, is_compressed, spooled, unpacked
+from ncu_roofline.formats.report.filebytes import FileBytes
+from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
+
+_LENGTH = struct.Struct("<I")
+_HEAD = 4096  # bytes that tell what a file is
+_LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
+# Fields 4 to 7 tell source code (bytes, then numbers) from a kernel's result (a number, then text); before them are numbers.
+_SOURCE, _KERNEL = "source code", "the result of a kernel"
+_TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28\x30\x38])|[\x20\x2a\x32\x3a])")
+_TOLD = 64  # bytes of a record that hold one of these
+_COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """The bytes of a report, read from its file where they are asked for, and errors that name it.
+
+    ``unpacked``: the file is compressed, and offsets count the bytes inside.
+    """
+
+    path: str
+    data: FileBytes
+    unpacked: bool = False
+
+    def close(self) -> None:
+        """Give the file back; the bytes are gone then."""
+        self.data.close()
+
+    def parse(self, name: str, offset: int, length: int) -> Any:
+        """The ``length`` bytes at ``offset`` as the message ``name`` of the schema.  Raises RooflineError."""
+        return self.decode(name, self.data[offset : offset + length], offset)
+
+    def decode(self, name: str, data: bytes, offset: int) -> Any:
+        """``data``, which came from ``offset``, as the message ``name`` of the schema.  Raises RooflineError."""
+        try:
+            return message(name).FromString(data)
+        except damage_errors() as error:
+            raise self.damaged(offset, f"{name} does not parse ({error or type(error).__name__})") from error
+
+    def damaged(self, offset: int, cause: str) -> RooflineError:
+        """The error for bytes at ``offset`` that make no sense."""
+        return self.told(diagnose.damaged(self.path, offset, cause))
+
+    def told(self, error: RooflineError) -> RooflineError:
+        """An error that names offsets, with what they count."""
+        if not self.unpacked:
+            return error
+        return type(error)(error.what, error.path, f"{error.reason} (bytes of the unpacked file)", error.next_step)
+
+
+class Block(NamedTuple):
+    """One block: byte offsets from the start of the file, and how many records of which sort it has.
+
+    ``records`` has (offset, length) of each record's message; ``counts`` goes with it, in the order of the format: sources,
+    graphs, then one number for each of `schema.KINDS`.
+    """
+
+    start: int
+    payload: int
+    end: int
+    records: tuple[tuple[int, int], ...]
+    counts: tuple[int, ...]
+    header: Any
+
+    def results(self) -> Iterator[tuple[int, int, int]]:
+        """(index into KINDS, offset, length) of each result."""
+        position = self.counts[0] + self.counts[1]
+        for kind, count in enumerate(self.counts[2:]):
+            if not count:
+                continue
+            for offset, length in self.records[position : position + count]:
+                yield kind, offset, length
+            position += count
+
+
+def open_raw(path: str | os.PathLike[str]) -> RawFile:
+    """The bytes of the report ``path``, unpacked; what comes through a pipe is copied.  Raises RooflineError."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(path))
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+                return _from_stream(os.fspath(path), file)
+            if is_compressed(file.read(len(ZSTD))):
+                file.seek(0)
+                return RawFile(os.fspath(path), unpacked(path, file), unpacked=True)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise diagnose.cannot_open(path, error) from error
+        stack.pop_all()  # stays open
+        return RawFile(os.fspath(path), FileBytes(path, file))
+
+
+def _from_stream(path: str, file: BinaryIO) -> RawFile:
+    """What a pipe gives; it may have no end, so only what begins as a report is read on."""
+    head = file.read(_HEAD)
+    if is_compressed(head):
+        return RawFile(path, unpacked(path, file, head), unpacked=True)
+    if not head.startswith(MAGIC):
+        raise diagnose.not_a_report(path, head, len(head), piped=True)
+    return RawFile(path, spooled(path, head, file))
+
+
+def check_file_header(raw: RawFile) -> int:
+    """The offset of the first block.  Raises RooflineError if the file is no report of the known format version."""
+    head = raw.data[:_HEAD]
+    if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
+        raise diagnose.not_a_report(raw.path, head, len(raw.data))
+    offset = len(MAGIC) + 4
+    length: int = _LENGTH.unpack_from(head, len(MAGIC))[0]
+    if length > _LONGEST_FILE_HEADER:
+        raise raw.damaged(len(MAGIC), f"a file header of {length} bytes")
+    if offset + length >= len(raw.data):
+        raise diagnose.cut_off_at_start(raw.path, len(raw.data))
+    header = raw.parse("FileHeader", offset, length)
+    if header.version != FORMAT_VERSION:
+        raise diagnose.bad_version(raw.path, header.version)
+    return offset + length
+
+
+def scan(raw: RawFile) -> Iterator[Block]:
+    """All blocks of the file.  Raises RooflineError where the file is not complete to its last byte."""
+    start = check_file_header(raw)
+    whole = 0
+    while start < len(raw.data):
+        block = _block(raw, start, whole)
+        yield block
+        whole += sum(block.counts[2:])
+        start = block.end
+
+
+def block_at(raw: RawFile, start: int) -> Block:
+    """The block at an offset that `scan` has found.  Raises RooflineError if it can't be read any more."""
+    return _block(raw, start, 0)
+
+
+def _block(raw: RawFile, start: int, whole: int) -> Block:
+    data, size = raw.data, len(raw.data)
+    length = _LENGTH.unpack(data[start : start + 4])[0] if start + 4 <= size else 0
+    payload = start + 4 + length
+    if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
+        raise raw.told(diagnose.bad_header(raw.path, data, start, whole))
+    try:
+        header = message("BlockHeader").FromString(data[start + 4 : payload])
+    except damage_errors() as error:
+        raise raw.told(diagnose.bad_header(raw.path, data, start, whole)) from error
+    counts = tuple([getattr(header, counter) for counter in _COUNTERS])
+    end = payload + header.payload_size
+    records = _records(data, payload, end, sum(counts)) if end <= size else None
+    if records is None:
+        raise raw.told(diagnose.bad_payload(raw.path, data, (payload, end), counts, whole))
+    if counts[0]:
+        _check(raw, records[counts[0] - 1], _SOURCE)
+    if counts[2]:
+        _check(raw, records[counts[0] + counts[1]], _KERNEL)
+    return Block(start, payload, end, records, counts, header)
+
+
+def _check(raw: RawFile, record: tuple[int, int], counted: str) -> None:
+    """Raise RooflineError for a record, the last or the first of its sort in a block, that is counted as the wrong one."""
+    offset, length = record
+    found = _TELLING.match(raw.data[offset : offset + min(length, _TOLD)])
+    if found and counted != (_SOURCE if found[1] else _KERNEL):
+        other = _SOURCE if counted == _KERNEL else _KERNEL
+        raise raw.damaged(
+            offset, f"the header of its block counts the record there as {counted}, and its fields are of {other}"
+        )
+
+
+def _records(data: FileBytes, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:
+    """(offset, length) of ``count`` records that fill the bytes from ``position`` to ``end``, or None if they don't."""
+    if 4 * count > end - position:
+        return None
+    records = []
+    for _ in range(count):
+        if position + 4 > end:
+            return None
+        length = _LENGTH.unpack(data[position : position + 4])[0]
+        records.append((position + 4, length))
+        position += 4 + length
+    return tuple(records) if position == end else None
+
+
+def frame(data: bytes) -> bytes:
+    """``data`` as a record: with its length in front."""
+    return _LENGTH.pack(len(data)) + data
+
+
+def file_start() -> bytes:
+    """What every report begins with."""
+    return MAGIC + frame(message("FileHeader")(version=FORMAT_VERSION).SerializeToString())
+
+
+def pack_block(header: Any, records: list[bytes]) -> bytes:
+    """A block of serialized ``records``; ``header`` is a BlockHeader that counts them, its payload size is set here."""
+    payload = b"".join(map(frame, records))
+    header.payload_size = len(payload)
+    return frame(header.SerializeToString()) + payload

@@ -1,0 +1,326 @@
+"""One profiled result: a kernel, or a range, graph or command list that was profiled as a whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.formats.report.code import Code, CodeIndex
+from ncu_roofline.formats.report.framing import RawFile
+from ncu_roofline.formats.report.metrics import Layouts, MetricRecord, Metrics, Value, read_record
+from ncu_roofline.formats.report.rules import RuleResult, read_rule
+from ncu_roofline.formats.report.schema import Kind, message, text
+from ncu_roofline.formats.report.session import Process
+
+_LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
+_REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
+_SHOWN_NAME = 60  # characters of a name at a prompt
+TIME_METRIC = "gpu__time_duration.sum"
+DEVICE_PREFIX = "device__attribute_"
+_ADDRESSES_END = 1 << 64
+_FUNCTION_ADDRESSES = "launch__function_pcs"
+Dim3 = tuple[int, int, int]
+
+
+def range_names(state: Any, thread_id: int) -> tuple[str, ...]:
+    """Names of the ranges of an Nvtx message that enclose a launch by thread ``thread_id``, outermost first.
+
+    Ranges that were started and ended (on any thread) come before those that the thread pushed, which nest inside a function.
+    """
+    strings = {(domain.id, string.id): text(string.value) for domain in state.domains for string in domain.strings}
+    names = [_name(entry, domain.id, strings) for domain in state.start_end for entry in domain.ranges]
+    for thread in state.threads:
+        if thread.id == thread_id:
+            names += [_name(entry, domain.id, strings) for domain in thread.domains for entry in domain.stack]
+    return tuple(names)
+
+
+def _name(entry: Any, domain_id: int, strings: dict[tuple[int, int], str]) -> str:
+    said = entry.attributes.message
+    if not entry.name and said.type == _REGISTERED:
+        return strings.get((domain_id, said.handle), "")
+    return text(entry.name) or text(said.text)
+
+
+def pushed(names: Sequence[str], thread_id: int) -> Any:
+    """An Nvtx message that says that thread ``thread_id`` has pushed the ranges ``names``, outermost first."""
+    state = message("Nvtx")()
+    state.domains.add(id=0, name=b"<default domain>")
+    stack = state.threads.add(id=thread_id).domains.add(id=0).stack
+    for name in names:
+        stack.add(name=name.encode())
+    return state
+
+
+class Place(NamedTuple):
+    """Where a result is: its kind, and the bytes of its record in the file."""
+
+    kind: Kind
+    offset: int
+    length: int
+    process: Process
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a result says about itself besides metrics, sections and rules.
+
+    ``grid`` is in blocks, ``block`` in threads (x, y, z), both None for anything but a single kernel.  ``created`` is in
+    seconds since 1970 (UTC), ``clock_locked`` says whether ncu had locked the clocks; None where the report is silent.
+    ``nvtx`` has the names of the NVTX ranges around it, outermost first.
+    """
+
+    kind: str
+    function_name: str
+    name: str
+    mangled_name: str = ""
+    grid: Dim3 | None = None
+    block: Dim3 | None = None
+    stream: int | None = None
+    context: int | None = None
+    created: int | None = None
+    clock_locked: bool | None = None
+    nvtx: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Device:
+    """The GPU of a result; ``compute_capability`` is (major, minor), ``index`` counts the GPUs of the machine.
+
+    ``attributes`` has the other facts by name without prefix, e.g. ``attributes["multiprocessor_count"]``.
+    """
+
+    name: str
+    compute_capability: tuple[int, int] | None = None
+    index: int | None = None
+    attributes: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What all results of one report need to be decoded."""
+
+    raw: RawFile
+    layouts: Layouts
+    code: CodeIndex
+
+    def record(self, place: Place) -> MetricRecord:
+        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
+        return read_record(self.layouts, self.raw, place.kind, place.offset, place.length)
+
+
+class Kernel:
+    """One result of a report; decoded when asked for, and only what is asked for.
+
+    Every property raises RooflineError for damaged bytes, and ValueError once the report is closed.
+    """
+
+    def __init__(self, source: Source, place: Place, index: int) -> None:
+        self.index = index
+        self.kind = place.kind.name
+        self.process = place.process
+        self._source = source
+        self._place = place
+
+    def __repr__(self) -> str:
+        try:
+            sizes = [
+                f"{name} {'x'.join(map(str, size))}"
+                for name, size in (("grid", self.launch.grid), ("block", self.launch.block))
+                if size
+            ]
+            nanoseconds = self.metrics.get(TIME_METRIC)
+            time = [format_value(nanoseconds * 1e-9, "second")] if isinstance(nanoseconds, (int, float)) else []
+            said = ", ".join([shorten(clean(self.name), _SHOWN_NAME), *sizes, *time, f"{len(self.metrics.names())} metrics"])
+        except (RooflineError, ValueError):  # damaged, or of a closed report: at a prompt nothing may raise
+            said = "can't be read"
+        return f"<Kernel {self.index}: {said}>"
+
+    @functools.cached_property
+    def launch(self) -> Launch:
+        """Names, grid, block, stream, NVTX ranges."""
+        return read_launch(self._source.raw, self._place)
+
+    @property
+    def function_name(self) -> str:
+        """The bare name of the function."""
+        return self.launch.function_name
+
+    @property
+    def name(self) -> str:
+        """The demangled name with its signature; for results of other kinds the name that ncu gives them."""
+        return self.launch.name
+
+    @property
+    def mangled_name(self) -> str:
+        """The name in the binary."""
+        return self.launch.mangled_name
+
+    @property
+    def nvtx(self) -> tuple[str, ...]:
+        """Names of the NVTX ranges around the launch, outermost first."""
+        return self.launch.nvtx
+
+    @functools.cached_property
+    def metrics(self) -> Metrics:
+        """Metrics by full name."""
+        return Metrics(self._source.raw, self._source.record(self._place))
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU it ran on, as far as its metrics tell; None if they don't name one."""
+        return device_of(self.metrics)
+
+    @property
+    def sections(self) -> tuple[bytes, ...]:
+        """The sections it was collected with, as serialized ProfilerSection messages; not kept, so that memory stays small."""
+        return tuple(self._parse(self._place.kind.body_message).sections)
+
+    @property
+    def rule_results(self) -> tuple[RuleResult, ...]:
+        """What the rules of ncu said about it."""
+        body = self._parse(self._place.kind.body_message)
+        raw, offset = self._source.raw, self._place.offset
+        return tuple(read_rule(raw.decode("RuleResult", data, offset)) for data in getattr(body, "rules", ()))
+
+    @property
+    def code(self) -> Code | None:
+        """The module it is from, with cubin and imported sources; None if the report has none.
+
+        Read when asked for; kept is the one that was asked for last in the report.
+        """
+        module = self.module
+        return self._source.code.find(self.process, module) if module is not None else None
+
+    @property
+    def module(self) -> int | None:
+        """The number of its module, which with `process` tells modules apart; None if it refers to none.
+
+        The report need not have the module's `code`.
+        """
+        if self.kind != "kernel":
+            return None  # only these refer to one
+        source = self._parse("KernelSource").source
+        return int(source.reference) if source.HasField("reference") else None
+
+    def base_address(self) -> int | None:
+        """The address of its first instruction in bytes, to which those of `Metrics.by_address` are relative; None if unknown.
+
+        Raises RooflineError for damaged bytes.
+        """
+        # lists the kernel and the functions that it calls, in an order that does not tell which is which
+        listed = self._function_addresses()
+        if len(listed) == 1:
+            return listed.pop()
+        code = self.code
+        named = {function.address for function in code.functions if function.name == self.mangled_name} if code else set()
+        found = named & listed if listed else named
+        return found.pop() if len(found) == 1 else None
+
+    def _function_addresses(self) -> set[int]:
+        """Those that are addresses at all; the scalar is their sum, or from 2025 on how many they are."""
+        if not self.metrics.has_name(_FUNCTION_ADDRESSES):
+            return set()
+        values = [value for _, value in self.metrics.instances(_FUNCTION_ADDRESSES)]
+        numbers = {value for value in values if isinstance(value, (int, float)) and 0 < value < _ADDRESSES_END}
+        return {int(value) for value in numbers if value == int(value)}  # doubles in old releases
+
+    def _parse(self, message: str) -> Any:
+        return self._source.raw.parse(message, self._place.offset, self._place.length)
+
+
+def read_launch(raw: RawFile, place: Place) -> Launch:
+    """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
+    head = raw.parse(place.kind.head_message, place.offset, place.length)
+    kind = place.kind.name
+    longest = max(len(getattr(head, name, b"")) for name in _NAMED)
+    if longest > _LONGEST_NAME:
+        raise raw.damaged(place.offset, f"a kernel's name of {longest:,} bytes, which no compiler makes")
+    names, launched = _NAMES.get(kind, _other_names)(kind, head)
+    return Launch(
+        kind,
+        *names,
+        grid=_dim3(launched, "grid"),
+        block=_dim3(launched, "block"),
+        stream=_optional(head, "stream"),
+        context=_optional(head, "context"),
+        created=_optional(head, "created"),
+        clock_locked=head.clock.locked if head.HasField("clock") else None,
+        nvtx=_ranges(raw, place, head),
+    )
+
+
+def _ranges(raw: RawFile, place: Place, head: Any) -> tuple[str, ...]:
+    state = b"".join(head.nvtx)  # a message may come in parts
+    return range_names(raw.decode("Nvtx", state, place.offset), head.thread_id) if state else ()
+
+
+def _kernel_names(_kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
+    function, demangled, mangled = text(head.function), text(head.demangled), text(head.mangled)
+    return (function or demangled, demangled or function, mangled), head
+
+
+def _cmdlist_names(kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
+    name = text(head.display_name) or kind
+    return (name, name, ""), head.launches[0] if len(head.launches) == 1 else None
+
+
+def _other_names(kind: str, _head: Any) -> tuple[tuple[str, str, str], Any]:
+    return (kind, kind, ""), None
+
+
+_NAMED = ("function", "demangled", "mangled", "display_name")
+# How to name a result of a kind: (function, demangled, mangled), and the message that has its grid and block.
+_NAMES = {"kernel": _kernel_names, "cmdlist": _cmdlist_names}
+
+
+def _dim3(message: Any, name: str) -> Dim3 | None:
+    if message is None or not message.HasField(name):
+        return None
+    size = getattr(message, name)
+    return size.x, size.y, size.z
+
+
+def _optional(message: Any, name: str) -> int | None:
+    if name not in message.DESCRIPTOR.fields_by_name or not message.HasField(name):
+        return None
+    number: int = getattr(message, name)
+    return number
+
+
+def device_of(metrics: Mapping[str, Value]) -> Device | None:
+    """The GPU that these metrics describe, or None if they name none."""
+    name = metrics.get(f"{DEVICE_PREFIX}display_name")
+    if not isinstance(name, str):
+        return None
+    major, minor, index = (
+        metrics.get(f"{DEVICE_PREFIX}{key}") for key in ("compute_capability_major", "compute_capability_minor", "device_index")
+    )
+    known = isinstance(major, int) and isinstance(minor, int)
+    return Device(
+        name=name.rstrip("\0"),
+        compute_capability=(int(major), int(minor)) if known and major is not None and minor is not None else None,
+        index=index if isinstance(index, int) else None,
+        attributes=Attributes(metrics),
+    )
+
+
+class Attributes(Mapping[str, Value]):
+    """The metrics that begin with ``device__attribute_``, without that prefix."""
+
+    def __init__(self, metrics: Mapping[str, Value]) -> None:
+        self._metrics = metrics
+
+    def __getitem__(self, name: str) -> Value:
+        return self._metrics[DEVICE_PREFIX + name]
+
+    def __iter__(self) -> Any:
+        return (name[len(DEVICE_PREFIX) :] for name in self._metrics if name.startswith(DEVICE_PREFIX))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

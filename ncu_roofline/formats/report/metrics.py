@@ -1,0 +1,238 @@
+"""The metrics of one kernel, decoded when asked for, and of all kernels at once, by column.
+
+The kernels of a file mostly carry the same metrics in the same order, so the way from name to position is worked out once per
+order that occurs (`Layout`).  Where a name occurs twice in one result, the last one counts.
+"""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.formats.report.framing import RawFile
+from ncu_roofline.formats.report.schema import Kind, damage_errors, message
+
+Value = float | int | str
+Instances = list[tuple[Value | None, Value | None]]
+ByAddress = tuple["array[int]", "array[float]"]
+
+_LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
+_SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
+_NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where in a result the last metric of each name is, and where others of that name are."""
+
+    index: dict[str, int]
+    earlier: dict[str, list[int]]
+
+    @functools.cached_property
+    def in_order(self) -> tuple[str, ...]:
+        """The names in alphabetical order."""
+        return tuple(sorted(self.index))
+
+
+class Layouts:
+    """The layouts of one file by their list of name ids, each worked out once."""
+
+    def __init__(self, raw: RawFile, strings: Sequence[str]) -> None:
+        self._raw = raw
+        self._strings = strings
+        self._known: dict[tuple[int, ...], Layout] = {}
+
+    def find(self, ids: tuple[int, ...], offset: int) -> Layout:
+        """The layout of the result at ``offset``, whose metrics have these name ids.  Raises RooflineError."""
+        layout = self._known.get(ids)
+        if layout is None:
+            if len(self._known) >= _LAYOUTS_KEPT:
+                self._known.clear()
+            layout = self._known[ids] = self._build(ids, offset)
+        return layout
+
+    def _build(self, ids: tuple[int, ...], offset: int) -> Layout:
+        strings = self._strings
+        for name_id in ids:
+            if name_id >= len(strings):
+                raise self._raw.damaged(offset, f"a metric has name {name_id} of a table of {len(strings)} names")
+        index = {strings[name_id]: position for position, name_id in enumerate(ids)}
+        earlier: dict[str, list[int]] = {}
+        for position, name_id in enumerate(ids if len(index) < len(ids) else ()):
+            if index[strings[name_id]] != position:
+                earlier.setdefault(strings[name_id], []).append(position)
+        return Layout(index, earlier)
+
+
+class MetricRecord(NamedTuple):
+    """The metrics of one result: serialized ones in file order and where to find which."""
+
+    layout: Layout
+    items: Sequence[bytes]
+    offset: int
+
+
+def read_record(layouts: Layouts, raw: RawFile, kind: Kind, offset: int, length: int) -> MetricRecord:
+    """The metrics of the result of ``length`` bytes at ``offset``.  Raises RooflineError for damaged bytes."""
+    data = raw.data[offset : offset + length]
+    ids = tuple(raw.decode(kind.ids_message, data, offset).metrics.ids[:])  # a slice is made at twice the speed of iteration
+    items = raw.decode(kind.metrics_message, data, offset).metrics
+    if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
+        ids = tuple([_name_id(raw, item, offset) for item in items])
+    return MetricRecord(layouts.find(ids, offset), items, offset)
+
+
+def _name_id(raw: RawFile, item: bytes, offset: int) -> int:
+    metric = raw.decode("MetricScalar", item, offset)
+    if not metric.HasField("name_id"):
+        raise raw.damaged(offset, "a metric has no name")
+    return int(metric.name_id)
+
+
+def plain_value(value: Any) -> Value | None:
+    """The scalar in a Value message, or None if there is none of a known type."""
+    for name in _NUMERIC_FIELDS:
+        if value.HasField(name):
+            number: float | int = getattr(value, name)
+            return number
+    return value.text.decode("utf-8", "replace") if value.HasField("text") else None
+
+
+def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Value | None]:
+    """The scalars of serialized metrics of one name, in order; None for those without.  Raises RooflineError."""
+    try:
+        values = message("Column").FromString(b"".join(items)).value
+        for name in _NUMERIC_FIELDS:
+            column = getattr(values, name)
+            if len(column) == len(items):
+                return list(column)
+        if len(values.text) == len(items):
+            return [data.decode("utf-8", "replace") for data in values.text]
+    except damage_errors():
+        pass  # the slow way says where
+    return [plain_value(raw.decode("MetricScalar", item, offset).value) for item in items]
+
+
+def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances:
+    """(correlation id, value) of each instance of a metric that the record has.  Raises RooflineError, KeyError."""
+    metric = raw.decode("MetricResult", record.items[record.layout.index[name]], record.offset)
+    return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
+
+
+def decode_by_address(raw: RawFile, record: MetricRecord, name: str) -> ByAddress:
+    """`Metrics.by_address`: all at once where ids are of one type and values too, as in every release."""
+    item = record.items[record.layout.index[name]]
+    merged = raw.decode("MetricInstances", item, record.offset).instances
+    count = len(raw.decode("InstanceBytes", item, record.offset).instances)
+    addresses = _whole_column(merged.correlation, ("uint64", "uint32"), count)
+    values = _whole_column(merged.value, _NUMERIC_FIELDS, count)
+    if addresses is not None and values is not None:
+        return array("Q", addresses), array("d", values)
+    result = array("Q"), array("d")
+    for address, value in decode_instances(raw, record, name):
+        if isinstance(address, int) and isinstance(value, (int, float)):
+            result[0].append(address)
+            result[1].append(value)
+    return result
+
+
+def _whole_column(values: Any, kinds: Sequence[str], count: int) -> list[Any] | None:
+    """The values of the only type that occurs, if each of ``count`` instances has one."""
+    columns = {kind: getattr(values, kind) for kind in ("text", *_NUMERIC_FIELDS)}
+    found = [kind for kind, column in columns.items() if len(column)]
+    if len(found) != 1 or found[0] not in kinds or len(columns[found[0]]) != count:
+        return None
+    return list(columns[found[0]][:])
+
+
+def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
+    """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
+    item = record.items[record.layout.index[name]]
+    merged = raw.decode("MetricInstances", item, record.offset).instances
+    count = len(raw.decode("InstanceBytes", item, record.offset).instances)
+    names = merged.correlation.text
+    for kind in _NUMERIC_FIELDS:
+        numbers = getattr(merged.value, kind)
+        if len(numbers) == len(names) == count > 0:  # more where one says its name or number twice: then the last counts
+            return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
+    return decode_instances(raw, record, name)
+
+
+class Metrics(Mapping[str, Value]):
+    """Metrics by full name, such as ``dram__bytes.sum``; doubles are float, counters int, text str.
+
+    A metric without a scalar (instances only) is not in the mapping; `instances` has it.  Damaged bytes raise RooflineError.
+    """
+
+    def __init__(self, raw: RawFile, record: MetricRecord) -> None:
+        self._raw = raw
+        self._record = record
+
+    def __getitem__(self, name: str) -> Value:
+        metric = self._raw.decode("MetricScalar", self._item(name), self._record.offset)
+        value = plain_value(metric.value)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._record.layout.index if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        names = list(self._record.layout.index)
+        more = [f"  ... and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        return "\n".join(
+            [f"<Metrics: {len(names)} names>", *(f"  {clean(name)}: {self._glance(name)}" for name in names[:_SHOWN]), *more]
+        )
+
+    def _glance(self, name: str) -> str:
+        """A value at a prompt, where nothing may raise: of a closed report, say."""
+        try:
+            return shorten(clean(str(self[name])), _VALUE_LENGTH)
+        except KeyError:
+            return "instances only"
+        except (RooflineError, ValueError):
+            return "can't be read"
+
+    def names(self) -> tuple[str, ...]:
+        """All names, also of metrics that have instances only."""
+        return tuple(self._record.layout.index)
+
+    def sorted_names(self) -> tuple[str, ...]:
+        """`names` in alphabetical order; sorted once for all results that have the same."""
+        return self._record.layout.in_order
+
+    def has_name(self, name: str) -> bool:
+        """Whether it is one of `names`; nothing is decoded for that."""
+        return name in self._record.layout.index
+
+    def instances(self, name: str) -> Instances:
+        """(correlation id or None, value) of each instance, in file order; empty if there are none.
+
+        The correlation id is an int (address, unit) or a str (opcode), None where the report has none.  Raises KeyError for a
+        name that is not in the report.
+        """
+        return decode_instances(self._raw, self._record, name)
+
+    def by_address(self, name: str) -> ByAddress:
+        """Addresses (array of type Q) and values (type d) of the instances whose correlation ids are integers, in file order.
+
+        Those without such an id, or without a number as value, are left out; both arrays are empty if there are none.  Integers
+        beyond 2^53 are rounded.  Raises KeyError for a name that is not in the report.
+        """
+        return decode_by_address(self._raw, self._record, name)
+
+    def instance_count(self, name: str) -> int:
+        """How many instances there are, with or without address and value.  Raises KeyError as `instances`."""
+        return len(self._raw.decode("InstanceBytes", self._item(name), self._record.offset).instances)
+
+    def _item(self, name: str) -> bytes:
+        return self._record.items[self._record.layout.index[name]]

@@ -1,0 +1,326 @@
+"""Opening a report: what is in it and where, with nothing decoded that is not asked for."""
+
+from __future__ import annotations
+
+import operator
+import os
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any, overload
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, printable
+from ncu_roofline.base.units import format_value
+from ncu_roofline.formats.report.code import CodeIndex
+from ncu_roofline.formats.report.empty import EMPTY, SHORT, check_short, is_empty
+from ncu_roofline.formats.report.framing import Block, RawFile, open_raw, scan
+from ncu_roofline.formats.report.kernel import (
+    DEVICE_PREFIX,
+    TIME_METRIC,
+    Device,
+    Kernel,
+    Launch,
+    Place,
+    Source,
+    device_of,
+    read_launch,
+)
+from ncu_roofline.formats.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
+from ncu_roofline.formats.report.schema import KINDS, text
+from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
+
+Others = dict[str, dict[int, Value]]
+_COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
+_DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
+MOST_LAUNCHES = 20
+_NAME_LENGTH = 100
+_SHOWN = 12  # kernels at a prompt
+
+
+class _Kernels(Sequence[Kernel]):
+    """Made when looked at and not kept: a report of 10,000 kernels costs the memory of one."""
+
+    def __init__(self, source: Source, places: Sequence[Place], start: int = 0, step: int = 1) -> None:
+        self._source = source
+        self._places = places
+        self._indices = range(start, start + step * len(places), step)
+
+    @overload
+    def __getitem__(self, index: int) -> Kernel: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Kernel]: ...
+
+    def __getitem__(self, index: int | slice) -> Kernel | Sequence[Kernel]:
+        if isinstance(index, slice):
+            indices = self._indices[index]
+            return _Kernels(self._source, self._places[index], indices.start, indices.step)
+        return Kernel(self._source, self._places[index], self._indices[index])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        more = [f"  ... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        return "\n".join([f"<{len(self)} kernels>", *(f"  {kernel!r}" for kernel in self[:_SHOWN]), *more])
+
+
+class _Contents:
+    """What the block headers say, gathered over all blocks in file order."""
+
+    def __init__(self, raw: RawFile) -> None:
+        self._raw = raw
+        self.processes: dict[bytes, Process] = {}
+        self.with_code = array("Q")
+        self.strings: list[bytes] = []
+        self.places: list[Place] = []
+        self.empty = self._short = 0
+        self.sessions: list[bytes] = []
+        for block in scan(raw):
+            self._add(block)
+
+    def _add(self, block: Block) -> None:
+        header = block.header
+        self.strings.extend(header.strings.strings)
+        self.sessions.extend(header.session)
+        process = self._process(header.process, block.start)
+        if block.counts[0]:
+            self.with_code.append(block.start)
+        for kind, offset, length in block.results():
+            if is_empty(self._raw, KINDS[kind], offset, length):
+                self.empty += 1
+            else:
+                self._short += length <= SHORT
+                check_short(self._raw.path, self._short)
+                self.places.append(Place(KINDS[kind], offset, length, process))
+
+    def _process(self, data: bytes, offset: int) -> Process:
+        if data not in self.processes:
+            self.processes[data] = read_process(self._raw.decode("Process", data, offset))
+        return self.processes[data]
+
+    def session_message(self) -> Any:
+        """The details of all blocks, merged: what protobuf does with joined messages."""
+        return self._raw.decode("Session", b"".join(self.sessions), 0)
+
+    def first_process(self) -> Process:
+        """The first process that a block names."""
+        return next((process for data, process in self.processes.items() if data), Process())
+
+
+class Report:
+    """An open report.  Use it in a ``with`` statement, or `close` it; kernels can't be decoded after that."""
+
+    def __init__(self, raw: RawFile) -> None:
+        contents = _Contents(raw)
+        merged = contents.session_message()
+        self.path = raw.path
+        self.session: Session = read_session(merged, contents.first_process())
+        self._session_devices = tuple(_session_device(device) for device in merged.devices)
+        self._raw = raw
+        strings = [data.decode("utf-8", "replace") for data in contents.strings]
+        self._source = Source(raw, Layouts(raw, strings), CodeIndex(raw, contents.with_code, contents.processes))
+        self._names = frozenset(strings)
+        self._places = contents.places
+        self._empty = contents.empty
+        self.kernels: Sequence[Kernel] = _Kernels(self._source, contents.places)
+
+    @property
+    def ncu_version(self) -> str:
+        """The release that wrote it, such as "2024.2.1.0", or "" if the report does not say."""
+        return self.session.ncu_version
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU of the first result that names one, else of the session, else None."""
+        for kernel in self.kernels:
+            device = kernel.device
+            if device is not None:
+                return device
+        return self._session_devices[0] if self._session_devices else None
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The GPUs of all results, in the order in which they first occur; those of the session if no result names one."""
+        columns = self.columns(_DEVICE_KEYS)
+        first: dict[tuple[Value | None, ...], int] = {}
+        for index, key in enumerate(zip(*columns.values(), strict=True)):
+            first.setdefault(key, index)
+        found = (self.kernels[index].device for index in first.values())
+        return tuple(dict.fromkeys(device for device in found if device is not None)) or self._session_devices
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what was left out, for the user: records of results that are empty."""
+        if not self._empty:
+            return ()
+        total = len(self) + self._empty
+        return (f"{self.path}: {self._empty:,} of {total:,} records of kernels are empty ({EMPTY}) and are left out.",)
+
+    @property
+    def empty(self) -> int:
+        """How many records of results say nothing; they are not among the `kernels`."""
+        return self._empty
+
+    @property
+    def metric_names(self) -> frozenset[str]:
+        """The names of all metrics that some kernel may have; the file's table of names, so it may hold a few more."""
+        return self._names
+
+    def launches(self) -> list[Launch]:
+        """`Kernel.launch` of all `kernels`.  Raises RooflineError for damaged bytes."""
+        return [read_launch(self._raw, place) for place in self._places]
+
+    def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
+        """For each metric name its values over all `kernels`, None where a kernel lacks it; the fast way to read many kernels.
+
+        Raises RooflineError for damaged bytes.
+        """
+        return self.columns_and_instances(names, ())[0]
+
+    def columns_and_instances(
+        self, names: Iterable[str], instanced: Iterable[str]
+    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]], Others]:
+        """`columns` of ``names``, and in the same pass `Metrics.instances` of the metrics ``instanced``, by name and kernel.
+
+        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  The third are other values
+        of ``names`` in kernels that have a metric several times, by name and kernel.  Raises RooflineError for damaged bytes.
+        """
+        result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
+        instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
+        others: Others = {}
+        for start in range(0, len(self), _COLUMN_ROWS):
+            self._fill(result, instances, others, range(start, min(start + _COLUMN_ROWS, len(self))))
+        return result, instances, others
+
+    def _fill(
+        self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], others: Others, rows: range
+    ) -> None:
+        groups: dict[Layout, _Group] = {}
+        for row in rows:
+            place = self._places[row]
+            record = self._source.record(place)
+            if record.layout not in groups:
+                groups[record.layout] = _Group(record.layout, result)
+            groups[record.layout].add(row, record.items)
+            for name, column in instances.items():
+                if name in record.layout.index:
+                    column[row] = decode_counts(self._raw, record, name)
+        for group in groups.values():
+            group.decode(self._raw, self._places[rows.start].offset, result, others)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        try:
+            device = self.device
+        except (RooflineError, ValueError):  # damaged, or closed: at a prompt nothing may raise
+            device = None
+        about = [clean(device.name)] if device else []
+        about += [f"Nsight Compute {clean(self.ncu_version)}"] if self.ncu_version else []
+        kernels = repr(self.kernels).partition("\n")
+        said = ", ".join([kernels[0].strip("<>"), *about])
+        return f"<Report {clean(os.path.basename(self.path))}: {said}>{kernels[1]}{kernels[2]}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first launches."""
+        return report_html(self)
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._raw.close()
+
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class _Group:
+    """The wanted metrics of results that have one layout, still serialized."""
+
+    def __init__(self, layout: Layout, names: Iterable[str]) -> None:
+        self._names = [name for name in names if name in layout.index]
+        self._again = [(name, position) for name in self._names for position in layout.earlier.get(name, ())]
+        self._pick = _picker([*(layout.index[name] for name in self._names), *(position for _, position in self._again)])
+        self._rows: list[int] = []
+        self._items: list[tuple[bytes, ...]] = []
+
+    def add(self, row: int, items: Sequence[bytes]) -> None:
+        self._rows.append(row)
+        self._items.append(self._pick(items))
+
+    def decode(self, raw: RawFile, offset: int, result: dict[str, list[Value | None]], others: Others) -> None:
+        columns = zip(*self._items, strict=True)
+        for name, column in zip(self._names, columns, strict=False):  # the rest are those of `again`
+            target = result[name]
+            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
+                target[row] = value
+        for (name, _), column in zip(self._again, columns, strict=True):
+            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
+                last = result[name][row]
+                if value is not None and last is not None and value != last and (value == value or last == last):  # not two NaN
+                    others.setdefault(name, {})[row] = value
+
+
+def _picker(positions: list[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
+    if len(positions) > 1:
+        return operator.itemgetter(*positions)
+    return lambda items: tuple([items[position] for position in positions])
+
+
+def _session_device(device: Any) -> Device:
+    metrics = {text(attribute.name): plain_value(attribute.value) for attribute in device.attributes}
+    known = {name: value for name, value in metrics.items() if value is not None}
+    known.setdefault(f"{DEVICE_PREFIX}display_name", text(device.name))
+    found = device_of(known)
+    return found if found is not None else Device(text(device.name))
+
+
+def read_report(path: str | os.PathLike[str]) -> Report:
+    """Open the report ``path``: a `.ncu-rep` of any release from 2019 on, or a `.ncu-repz`, told apart by content.
+
+    Reads the block headers only; the file is checked to be complete to its last byte.  Raises RooflineError, which says what
+    the file is instead, or where it is damaged.
+
+    >>> with read_report("gpp-v100.ncu-rep") as report:
+    ...     report.device.name, len(report.kernels), report.kernels[0].metrics["dram__bytes.sum"]
+    ('Tesla V100-SXM2-16GB', 6, 445530186084)
+    """
+    raw = open_raw(path)
+    try:
+        return Report(raw)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def report_html(report: Report) -> str:
+    """A table of the first launches as html; nothing of the report reaches it unescaped.  Raises RooflineError for damage."""
+    devices = ", ".join(device.name for device in report.devices) or "no GPU named"
+    release = f"Nsight Compute {report.ncu_version}" if report.ncu_version else "Nsight Compute of unknown release"
+    heading = f"{PurePath(report.path).name}: {len(report)} launches, {devices}, {release}"
+    rows = "".join(_row(report, index) for index in range(min(len(report), MOST_LAUNCHES)))
+    more = len(report) - MOST_LAUNCHES
+    rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
+    header = "".join(f"<th>{name}</th>" for name in ("launch", "kernel", "grid", "block", "time"))
+    return f"<p>{_text(heading)}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{rest}"
+
+
+def _row(report: Report, index: int) -> str:
+    kernel = report.kernels[index]
+    nanoseconds = kernel.metrics.get(TIME_METRIC)
+    seconds = nanoseconds * 1e-9 if isinstance(nanoseconds, (int, float)) else float("nan")
+    name = kernel.name if len(kernel.name) <= _NAME_LENGTH else f"{kernel.name[: _NAME_LENGTH - 3]}..."
+    sizes = ["x".join(map(str, size)) if size else "" for size in (kernel.launch.grid, kernel.launch.block)]
+    cells = [str(index), name, *sizes, format_value(seconds, "second")]
+    return "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def _text(value: str) -> str:
+    return escape(printable(value))

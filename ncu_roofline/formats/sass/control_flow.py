@@ -1,0 +1,248 @@
+"""Basic blocks and loops of a function: natural loops, from the dominators of its control-flow graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.dominators import depth_first, immediate_dominators
+from ncu_roofline.formats.sass.instructions import SIZE, Instruction
+
+_DEEPEST = 64
+"""Loops around a block; of code that was written by people a few, of hostile code as many as there are blocks."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions that are executed one after the other: offsets of the first and behind the last, blocks that may follow."""
+
+    start: int
+    end: int
+    successors: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A natural loop.
+
+    ``header``: offset of the block that every round begins with.  ``latches``: offsets of the jumps (or last instructions) that
+    go back to it.  ``blocks``: indices of its blocks, with those of loops inside.  ``parent``: index of the loop around it.
+    ``depth``: 1 for outermost loops.
+    """
+
+    header: int
+    latches: tuple[int, ...]
+    blocks: frozenset[int]
+    parent: int | None
+    depth: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The control flow of a function.
+
+    ``loops``: outer before inner ones, else by their headers.  ``block_of`` and ``loop_of``: indices per instruction, of the
+    innermost loop, -1 in none.  ``irreducible``: there are also cycles with several entries, which are no loops here.
+    ``unresolved``: offsets of jumps whose targets are not known; what they lead to counts as entered from outside, which may
+    hide loops.
+    """
+
+    blocks: tuple[Block, ...]
+    loops: tuple[Loop, ...]
+    block_of: list[int]
+    loop_of: list[int]
+    irreducible: bool
+    unresolved: tuple[int, ...]
+
+
+def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Sequence[int]] | None = None) -> Flow:
+    """Blocks and loops of the instructions of a function, as `decode` gives them.
+
+    ``tables``: targets of indirect jumps by the jump's offset, where they are known.  A call leads to what it calls in this
+    code and to what follows it; nothing leads back from there (compilers also leave loops by calls that never return).
+    Raises CodeError for loops that are nested deeper than people write them.
+    """
+    count = len(instructions)
+    targets = [_targets(each, tables or {}, count) for each in instructions]
+    starts = _starts(instructions, targets)
+    block_of = _spread(starts, count)
+    blocks = tuple(
+        Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in _next(instructions, targets, end - 1))))
+        for start, end in pairwise([*starts, count])
+    )
+    loops, irreducible = _loops(blocks)
+    innermost = [-1] * len(blocks)
+    for index, loop in enumerate(loops):  # inner ones come later
+        for block in loop.blocks:
+            innermost[block] = index
+    return Flow(
+        blocks,
+        loops,
+        block_of,
+        [innermost[block] for block in block_of],
+        irreducible,
+        tuple(each.offset for each in instructions if each.flow == "indirect" and not (tables or {}).get(each.offset)),
+    )
+
+
+def _targets(instruction: Instruction, tables: Mapping[int, Sequence[int]], count: int) -> list[int]:
+    """Where an instruction may jump to, as indices of instructions; not where it goes on."""
+    if instruction.target is not None:
+        return [instruction.target // SIZE]
+    if instruction.flow == "indirect":
+        return [one // SIZE for one in tables.get(instruction.offset, ()) if one % SIZE == 0 and 0 <= one // SIZE < count]
+    return []
+
+
+def _next(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]], index: int) -> Iterator[int]:
+    """The instructions that may be executed after one."""
+    each = instructions[index]
+    goes_on = each.guarded or each.flow in ("", "call")
+    if goes_on and index + 1 < len(instructions):
+        yield index + 1
+    if goes_on or targets[index] != [index]:  # an endless jump to itself only fills up the end of the code
+        yield from targets[index]
+
+
+def _starts(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]]) -> list[int]:
+    """Indices of the instructions with which blocks begin."""
+    starts = {0} if instructions else set()
+    for index, each in enumerate(instructions):
+        if each.flow:
+            starts.add(index + 1)
+        starts.update(targets[index])
+    starts.discard(len(instructions))
+    return sorted(starts)
+
+
+def _spread(starts: Sequence[int], count: int) -> list[int]:
+    """The block of each instruction."""
+    return [block for block, (start, end) in enumerate(pairwise([*starts, count])) for _ in range(start, end)]
+
+
+def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
+    """The natural loops, and whether there are cycles that are none."""
+    graph = [block.successors for block in blocks]
+    root = len(graph)
+    graph.append(_entries(graph))
+    order, parents = depth_first(graph, root)
+    first, last = _spans(parents, order)
+    dominators = immediate_dominators(graph, root)
+    dominating = _spans(dominators, order)
+    latches: dict[int, list[int]] = {}
+    irreducible = False
+    for node in order:
+        for after in graph[node]:
+            if _within(node, after, (first, last)):  # goes back up the tree of the search
+                if _within(node, after, dominating):
+                    latches.setdefault(after, []).append(node)
+                else:
+                    irreducible = True
+    return _nested(blocks, graph, latches, order), irreducible
+
+
+def _entries(graph: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Blocks that are entered from outside: the first, and the first of what none of these leads to."""
+    entries = []
+    reached = [False] * len(graph)
+    for entry in range(len(graph)):
+        if not reached[entry]:
+            entries.append(entry)
+            stack = [entry]
+            while stack:
+                node = stack.pop()
+                if not reached[node]:
+                    reached[node] = True
+                    stack += graph[node]
+    return tuple(entries)
+
+
+def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Of each node of a tree, numbered so that what is below a node follows it: its number and the last one below it.
+
+    ``order``: parents before their children.
+    """
+    size = [1] * len(parents)
+    for node in reversed(order):
+        if parents[node] >= 0:
+            size[parents[node]] += size[node]
+    first = [0] * len(parents)
+    free = [1] * len(parents)
+    for node in order:
+        above = parents[node]
+        if above >= 0:
+            first[node] = free[above]
+            free[above] += size[node]
+            free[node] = first[node] + 1
+    return first, [number + below - 1 for number, below in zip(first, size, strict=True)]
+
+
+def _within(node: int, above: int, spans: tuple[Sequence[int], Sequence[int]]) -> bool:
+    first, last = spans
+    return first[above] <= first[node] <= last[above]
+
+
+def _nested(
+    blocks: Sequence[Block], graph: Sequence[Sequence[int]], latches: Mapping[int, Sequence[int]], order: Sequence[int]
+) -> tuple[Loop, ...]:
+    """The loops of these latches by header, ``order`` having headers of outer ones before those of inner ones."""
+    before: list[list[int]] = [[] for _ in graph]
+    for node in order:
+        for after in graph[node]:
+            before[after].append(node)
+    headers = [node for node in order if node in latches]
+    outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
+    bodies: dict[int, list[int]] = {}
+    for header in reversed(headers):
+        found = bodies[header] = []
+        stack = [_find(outermost, one) for one in latches[header]]
+        while stack:
+            node = stack.pop()
+            if node == header or outermost[node] == header:
+                continue
+            outermost[node] = header
+            found.append(node)
+            stack += [_find(outermost, one) for one in before[node]]
+    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
+    return _loops_of(blocks, headers, latches, bodies, parents)
+
+
+def _find(outermost: list[int], node: int) -> int:
+    top = node
+    while outermost[top] != top:
+        top = outermost[top]
+    while outermost[node] != top:
+        outermost[node], node = top, outermost[node]
+    return top
+
+
+def _loops_of(
+    blocks: Sequence[Block],
+    headers: Sequence[int],
+    latches: Mapping[int, Sequence[int]],
+    bodies: Mapping[int, Sequence[int]],
+    parents: Mapping[int, int],
+) -> tuple[Loop, ...]:
+    depths: dict[int, int] = {}
+    for header in headers:  # outer ones first
+        depths[header] = depths[parents[header]] + 1 if header in parents else 1
+        if depths[header] > _DEEPEST:
+            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
+    members = {header: {header, *body} for header, body in bodies.items()}
+    for header in reversed(headers):
+        if header in parents:
+            members[parents[header]] |= members[header]
+    ordered = sorted(headers, key=lambda header: (depths[header], header))
+    place = {header: index for index, header in enumerate(ordered)}
+    return tuple(
+        Loop(
+            header=blocks[header].start,
+            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
+            blocks=frozenset(members[header]),
+            parent=place[parents[header]] if header in parents else None,
+            depth=depths[header],
+        )
+        for header in ordered
+    )

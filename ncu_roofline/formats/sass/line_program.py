@@ -1,0 +1,280 @@
+"""Line programs: the small machine of DWARF (versions 2 to 4) whose output is the table of lines.
+
+NVIDIA's compilers write version 2 with an extended opcode of their own, 0x90, and two numbers: the row of the same sequence
+(counted from 1) where the code of the following rows is inlined, 0 for not at all, and where its function's name begins in
+``.debug_str``.  pyelftools leaves that opcode out, begins a program where the file table ends (NVIDIA's begin later, where the
+header says) and makes objects of every step, so the few steps are done here, of the function in question only.
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from array import array
+from dataclasses import dataclass, field
+
+from ncu_roofline.chips.code_limits import LINE_BYTES
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.elf import Texts
+
+_CUT = "its line table is cut off"
+DAMAGED = "its line table is damaged"
+_DEEPEST = 256  # inlined functions: deeper is made to take long
+_LONGEST = 10  # bytes of a number, which has 64 bits
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADVANCE, _FIXED_ADVANCE = 1, 2, 3, 4, 8, 9
+_END_SEQUENCE, _SET_ADDRESS, _INLINED = 1, 2, 0x90
+_OPERANDS = {
+    5: 1,
+    6: 0,
+    7: 0,
+    10: 0,
+    11: 0,
+    12: 1,
+}  # of the standard opcodes that don't matter: columns, statements, prologues, ISA
+
+
+@dataclass
+class Rows:
+    """The rows of one sequence: offset in the function, file (from 1), line (0: of none), where it is inlined (row, or -1)."""
+
+    files: tuple[str, ...]
+    names: Texts | None
+    offsets: array[int] = field(default_factory=lambda: array("Q"))
+    file_numbers: array[int] = field(default_factory=lambda: array("I"))
+    lines: array[int] = field(default_factory=lambda: array("I"))
+    callers: array[int] = field(default_factory=lambda: array("q"))
+    functions: array[int] = field(default_factory=lambda: array("I"))
+    depths: array[int] = field(default_factory=lambda: array("H"))
+    end: int = 0
+
+    def function(self, row: int) -> str:
+        """The name of the inlined function that a row belongs to, "" if it isn't known."""
+        return self.names.at(self.functions[row]) if self.names else ""
+
+    def levels(self, row: int) -> int:
+        """How many lines there are over each other at a row, itself among them."""
+        return self.depths[row] + 1
+
+    def close(self, end: int) -> None:
+        """Where the code of the last row ends."""
+        if self.offsets and end < self.offsets[-1]:
+            raise CodeError(DAMAGED)
+        self.end = end
+
+    def add(self, offset: int, file: int, line: int, inlined_at: int, function: int) -> None:
+        """One more row.  Raises CodeError for numbers that can't be."""
+        count = len(self.offsets)
+        if not 0 <= offset < 1 << 64 or not 0 <= line < 1 << 32 or not 0 < file <= len(self.files):
+            raise CodeError(DAMAGED)
+        if inlined_at > count or function >= 1 << 32 or (count and offset < self.offsets[-1]):
+            raise CodeError(DAMAGED)
+        depth = self.depths[inlined_at - 1] + 1 if inlined_at else 0
+        if depth > _DEEPEST:
+            raise CodeError(f"its line table has more than {_DEEPEST} functions inlined in each other")
+        self.offsets.append(offset)
+        self.file_numbers.append(file)
+        self.lines.append(line)
+        self.callers.append(inlined_at - 1)
+        self.functions.append(function)
+        self.depths.append(depth)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A program: where its bytes begin and end, the parameters of its special opcodes, its files' paths."""
+
+    start: int
+    end: int
+    step: int
+    line_base: int
+    line_range: int
+    operands: bytes
+    files: tuple[str, ...]
+
+
+class LineTable:
+    """The section ``.debug_line`` and the names it refers to."""
+
+    def __init__(self, data: bytes, names: bytes) -> None:
+        self._data = data
+        self._budget = 64 * len(data) + (1 << 24)  # characters of paths: a long folder can be that of a million files
+        self._left = LINE_BYTES
+        self._starts, self._ends = _programs(data)
+        # nvlink puts the names of all files behind each other and leaves the numbers that say where they begin as they were.
+        self._names = Texts(names) if len(self._starts) == 1 else None
+        self._units: dict[int, _Unit] = {}
+
+    def rows(self, place: int, size: int, base: int, addend: int) -> tuple[Rows, int]:
+        """The sequence whose first address is written at ``place``, of a function of ``size`` bytes; and where it ends.
+
+        An address from ``base`` on is absolute (if that isn't 0), to others ``addend`` is added: then they are offsets in the
+        function.
+        """
+        index = bisect.bisect_right(self._starts, place) - 1
+        if index < 0 or place >= self._ends[index]:
+            raise CodeError(DAMAGED)
+        unit = self._unit(index)
+        start = place - 3  # 0 (extended), length, opcode
+        if start < unit.start or self._data[start:place] != bytes((0, 9, _SET_ADDRESS)):
+            raise CodeError(DAMAGED)
+        rows, end = _Machine(self._data, unit, Rows(unit.files, self._names), size, base, addend).run(start, start + self._left)
+        self._left -= end - start
+        return rows, end
+
+    def _unit(self, index: int) -> _Unit:
+        if index not in self._units:
+            self._units[index] = self._read_unit(self._starts[index], self._ends[index])
+        return self._units[index]
+
+    def _read_unit(self, begin: int, end: int) -> _Unit:
+        try:
+            version, length, step = struct.unpack_from("<HIB", self._data, begin + 4)
+            if version not in (2, 3, 4):
+                raise CodeError(f"its line table has version {version}")
+            place = begin + 11
+            if version == 4 and self._data[place] != 1:
+                raise CodeError(DAMAGED)
+            line_base, line_range, opcode_base = struct.unpack_from("<xbBB", self._data, place + (version == 4))
+            place += 4 + (version == 4)
+        except (struct.error, IndexError):
+            raise CodeError(_CUT) from None
+        start = begin + 10 + length
+        if not line_range or not opcode_base or not place + opcode_base - 1 < start <= end:
+            raise CodeError(DAMAGED)
+        operands = self._data[place : place + opcode_base - 1]
+        return _Unit(start, end, step, line_base, line_range, operands, self._files(place + opcode_base - 1, start))
+
+    def _files(self, place: int, end: int) -> tuple[str, ...]:
+        """The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name."""
+        folders = [""]
+        files: list[str] = []
+        while True:
+            name, place = self._text(place, end)
+            if not name:
+                break
+            folders.append(name)
+        while True:
+            name, place = self._text(place, end)
+            if not name:
+                return tuple(files)
+            folder, place = _unsigned(self._data, place, end)
+            for _ in range(2):  # time, size
+                _, place = _unsigned(self._data, place, end)
+            if folder >= len(folders):
+                raise CodeError(DAMAGED)
+            path = name if not folder or name.startswith("/") else f"{folders[folder]}/{name}"
+            self._budget -= len(path)
+            if self._budget < 0:
+                raise CodeError("the paths in its line table are longer than the file")
+            files.append(path)
+
+    def _text(self, place: int, end: int) -> tuple[str, int]:
+        stop = self._data.find(b"\0", place, end)
+        if stop < 0:
+            raise CodeError(_CUT)
+        return self._data[place:stop].decode("utf-8", "replace"), stop + 1
+
+
+class _Machine:
+    """Runs one sequence."""
+
+    def __init__(self, data: bytes, unit: _Unit, rows: Rows, size: int, base: int, addend: int) -> None:
+        self._data, self._unit, self._rows = data, unit, rows
+        self._size, self._base, self._addend = size, base, addend
+        self._address, self._file, self._line = 0, 1, 1
+        self._inlined_at = self._function = 0
+
+    def run(self, place: int, most: int) -> tuple[Rows, int]:
+        """The rows from ``place`` to the sequence's end, and where that is, before ``most``."""
+        unit, data = self._unit, self._data
+        first_special = len(unit.operands) + 1
+        while place < min(unit.end, most):
+            opcode = data[place]
+            place += 1
+            if opcode >= first_special:
+                steps, lines = divmod(opcode - first_special, unit.line_range)
+                self._address += steps * unit.step
+                self._line += unit.line_base + lines
+                self._emit()
+            elif opcode:
+                place = self._standard(opcode, place)
+            else:
+                length, place = _unsigned(data, place, unit.end)
+                if not 0 < length <= unit.end - place:
+                    raise CodeError(_CUT)
+                if data[place] == _END_SEQUENCE:
+                    self._rows.close(self._offset())
+                    return self._rows, place + length
+                self._extended(data[place], place + 1, place + length)
+                place += length
+        raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
+
+    def _standard(self, opcode: int, place: int) -> int:
+        data, unit = self._data, self._unit
+        if opcode == _COPY:
+            self._emit()
+        elif opcode == _ADVANCE_PC:
+            number, place = _unsigned(data, place, unit.end)
+            self._address += number * unit.step
+        elif opcode == _ADVANCE_LINE:
+            number, place = _signed(data, place, unit.end)
+            self._line += number
+        elif opcode == _SET_FILE:
+            self._file, place = _unsigned(data, place, unit.end)
+        elif opcode == _CONSTANT_ADVANCE:
+            self._address += (255 - len(unit.operands) - 1) // unit.line_range * unit.step
+        elif opcode == _FIXED_ADVANCE:
+            if unit.end - place < 2:
+                raise CodeError(_CUT)
+            self._address += int.from_bytes(data[place : place + 2], "little")
+            place += 2
+        else:
+            for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
+                _, place = _unsigned(data, place, unit.end)
+        return place
+
+    def _extended(self, opcode: int, place: int, end: int) -> None:
+        if opcode == _SET_ADDRESS:
+            self._address = int.from_bytes(self._data[place:end], "little")
+        elif opcode == _INLINED:
+            self._inlined_at, place = _unsigned(self._data, place, end)
+            self._function, _ = _unsigned(self._data, place, end)
+
+    def _offset(self) -> int:
+        absolute = self._base and self._address >= self._base
+        offset = self._address - self._base if absolute else self._address + self._addend
+        if not 0 <= offset <= self._size:
+            raise CodeError("its line table has lines outside the function's code")
+        return offset
+
+    def _emit(self) -> None:
+        self._rows.add(self._offset(), self._file, self._line, self._inlined_at, self._function)
+
+
+def _programs(data: bytes) -> tuple[list[int], list[int]]:
+    """Where the programs of a section begin and end."""
+    starts, ends, place = [], [], 0
+    while place < len(data):
+        length = int.from_bytes(data[place : place + 4], "little")
+        if length < 4 or length > len(data) - place - 4:
+            raise CodeError(_CUT)
+        starts.append(place)
+        place += 4 + length
+        ends.append(place)
+    return starts, ends
+
+
+def _unsigned(data: bytes, place: int, end: int) -> tuple[int, int]:
+    """A number of seven bits per byte, and where it ends."""
+    number = 0
+    for index in range(place, min(end, place + _LONGEST)):
+        number |= (data[index] & 0x7F) << 7 * (index - place)
+        if data[index] < 0x80:
+            return number, index + 1
+    raise CodeError(_CUT if end - place < _LONGEST else DAMAGED)
+
+
+def _signed(data: bytes, place: int, end: int) -> tuple[int, int]:
+    number, after = _unsigned(data, place, end)
+    bits = 7 * (after - place)
+    return number - (1 << bits) if number >> bits - 1 else number, after

@@ -1,0 +1,217 @@
+"""What the metrics of a roof or point measure, and which roof of a chart a dot stands under."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import ROOF_NAMES
+from ncu_roofline.chips.own_metrics import subject
+from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof
+
+# First match wins.  Names are without "derived__"; clocks are no evidence: every level has one.
+_CLOCK = re.compile(r"__cycles_(elapsed|active)|^(sm|smsp)__cycles|^gpu__time")
+
+_LEVELS = tuple(
+    (re.compile(pattern), level)
+    for pattern, level in (
+        (r"^syslts__|^pcie__|^ctc__|^lts__\w*sysmem", "system"),
+        (r"^nvl|^lts__\w*peer", ""),
+        (r"^dram__|^fbpa__|^mcc__|^lts__d_sectors_fill_device", "dram"),
+        (r"mem_shared|^l1tex__data_bank", "shared"),
+        (r"^lts__|^l1tex__m_(xbar2l1tex|l1tex2xbar)", "l2"),
+        (r"^l1tex__(t_|lsu_writeback|tex_writeback|data_pipe|data_bank)", "l1"),
+        (r"^smsp__sass_data_bytes_mem_(global|local)", "l1"),
+    )
+)
+
+_CORE = re.compile(r"__sass_thread_inst_executed_ops?_(?P<type>[dfh])(add|mul|fma)")
+_CORE_TYPES = {"d": "fp64", "f": "fp32", "h": "fp16"}
+
+_TENSOR_OPS = re.compile(r"__ops_path_tensor(_op_(?P<op>[a-z]+))?_src_(?P<source>[a-z0-9_]+)")
+_FAMILIES = tuple(
+    (re.compile(pattern), family)
+    for pattern, family in ((r"^utc", ".tcgen05"), (r"^[a-z]?gmma$", ".wgmma"), (r"^[a-z]+mma$", ".mma"))
+)
+# One counter for several source types: on Turing only FP16 exists; the narrow types of Blackwell are one precision of the spec.
+_SOURCES = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"^fp16_bf16_tf32(_|$)", "fp16"),
+        (r"^fp4_fp6_fp8(_|$)", "fp8fp6fp4"),
+        (r"^fp4_fp6(_|$)", "fp6fp4"),
+        (r"^(?P<source>fp64|fp32|tf32|bf16|fp16|fp8|fp6|fp4|int8|int4|int1)(_|$)", ""),
+    )
+)
+
+_SPARSE = ".sparse"
+
+_TENSOR_INSTRUCTIONS = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"__inst_executed_pipe_(tensor|fp64)\w{0,99}_(op|subpipe)_dmma", "tensor.fp64"),
+        (r"__inst_executed_pipe_tensor", "tensor"),
+    )
+)
+_UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
+_SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*|_x\d+$", re.DOTALL)
+_CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
+_SAME = 1e-9  # of a peak: the same line, computed twice
+_FMA = re.compile(r"__sass_thread_inst_executed_op_(?P<type>[dfh])fma(?P<packed>2?)_pred_on")
+_WEIGHT = re.compile(r"_x(\d+)$")
+_INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w{1,99})?(\.|$)")
+# The path of what loads return to registers, of L1 and of shared memory alike.
+_BOTH_L1_AND_SHARED = re.compile(r"^(derived__)?(rl_)?l1tex__(lsu_writeback_active|data_pipe_lsu_wavefronts)(\.|_sum)")
+
+
+def classify(metrics: Iterable[str]) -> tuple[str, str]:
+    """(precision id, level id) of a roof or point with these metrics: ("fp64", "dram"), ("tensor.fp16.wgmma", "l2"), ...
+
+    Either is "" where the names do not tell.  Several types of the tensor pipe together give what they share ("tensor.fp16",
+    "tensor"); anything else that mixes precisions or levels gives "".  Sparse counters end in ".sparse".
+    """
+    names = [name if subject(name) else name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
+    precisions = {precision for name in names if (precision := _precision(name))}
+    levels = {level for name in names if (level := _level(name)) is not None}
+    return _shared(precisions), levels.pop() if len(levels) == 1 else ""
+
+
+def _level(name: str) -> str | None:
+    if own := subject(name):
+        return own if own in _level_ids() else None
+    if _CLOCK.search(name) and "lts2xbar_cycles_active" not in name and "xbar2lts_cycles_active" not in name:
+        return None
+    return next((level for pattern, level in _LEVELS if pattern.search(name)), None)
+
+
+@lru_cache(maxsize=1)
+def _level_ids() -> frozenset[str]:
+    return frozenset(level.id for level in load_spec().levels)
+
+
+def _precision(name: str) -> str:
+    if own := subject(name):
+        return "" if own in _level_ids() else _without_roof(own)
+    core = _CORE.search(name)
+    if core:
+        return _CORE_TYPES[core["type"]]
+    tensor = _TENSOR_OPS.search(name)
+    if tensor:
+        return _tensor(tensor["op"] or "", tensor["source"])
+    return next((precision for pattern, precision in _TENSOR_INSTRUCTIONS if pattern.search(name)), "")
+
+
+def _tensor(op: str, source: str) -> str:
+    for pattern, known in _SOURCES:
+        match = pattern.match(source)
+        if match:
+            family = next((suffix for rule, suffix in _FAMILIES if rule.match(op)), "")
+            sparse = _SPARSE if "sparsity_on" in source else ""
+            return f"tensor.{known or match['source']}{family}{sparse}"
+    return "tensor"
+
+
+def _shared(ids: set[str]) -> str:
+    """The dotted prefix that all ids have in common, sparse if all of them are."""
+    common: list[str] = []
+    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in sorted(ids)), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")
+
+
+def _without_roof(identifier: str) -> str:
+    """The precision of a compute roof: fp64 of fp64.nofma."""
+    head, _, last = identifier.rpartition(".")
+    return head if last in ROOF_NAMES else identifier
+
+
+@lru_cache(maxsize=4096)
+def is_unfused(metrics: tuple[str, ...]) -> bool:
+    """Whether a compute roof of these metrics is that of operations that are not fused: one in each lane of an FMA instruction.
+
+    Stock sections have none; until 2024 they count packed half-precision instructions as one lane.
+    """
+    if any(subject(name).endswith(".nofma") for name in metrics):
+        return True
+    fused = [(found, name) for name in metrics if (found := _FMA.search(name))]
+    weights = sum(int(match[1]) if (match := _WEIGHT.search(name)) else 1 for _, name in fused)
+    packed = any(found["type"] == "h" or found["packed"] for found, _ in fused)
+    stock = any(name.startswith("derived__") and not name.startswith("derived__rl_") for _, name in fused)
+    return bool(fused) and not stock and weights == (2 if packed else 1)
+
+
+@lru_cache(maxsize=4096)
+def counts_instructions(metrics: tuple[str, ...]) -> bool:
+    """Whether work of these metrics is instructions, of whatever kind, and not operations."""
+    counted = [name for name in metrics if not _CLOCK.search(name)]
+    return bool(counted) and not meaning(metrics)[0] and all(map(_INSTRUCTIONS.search, counted))
+
+
+@lru_cache(maxsize=4096)
+def meaning(metrics: tuple[str, ...]) -> tuple[str, str]:
+    """`classify` of a line's metrics, which are the same in every launch."""
+    return classify(metrics)
+
+
+@lru_cache(maxsize=4096)
+def _counters(metrics: tuple[str, ...]) -> frozenset[str]:
+    """What is counted, whatever unit it is summed over and however it is scaled: peaks and counts have the same name then."""
+    names = (_SUFFIX.sub("", _SUFFIX.sub("", _UNIT.sub("", name))) for name in metrics)
+    return frozenset(name for name in names if not _CLOCKS_OF_RATES.match(name))
+
+
+def levels_of(roof: Roof) -> tuple[str, ...]:
+    """The levels that the diagonal line of a roof limits, the first one by its name; () where the names don't tell."""
+    level = meaning(roof.traffic_metrics)[1]
+    shared = ("shared",) if level == "l1" and any(map(_BOTH_L1_AND_SHARED.search, roof.traffic_metrics)) else ()
+    return (level, *shared) if level else ()
+
+
+def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
+    """Peak work and peak traffic that a dot stands under, per second, in theory; NaN where the chart draws none for it.
+
+    The horizontal line and the diagonal may come from different roofs: some charts draw the line of a second precision at one
+    level only.  Where several lines could be meant and none is the dot's own, there is no telling: NaN.
+    """
+    level = meaning(point.traffic_metrics)[1]
+    roofs = [roof for roof in chart.roofs if not roof.is_measured] or chart.roofs
+    own = _of_work(roofs, point)
+    here = [roof for roof in roofs if meaning(roof.traffic_metrics)[1] == level]
+    here = here or [roof for roof in roofs if level in levels_of(roof)]
+    both = [roof for roof in own if roof in here]
+    work = max((roof.peak_work for roof in own), default=math.nan)
+    return work, _only([roof.peak_traffic for roof in both or here])
+
+
+def _of_work(roofs: Sequence[Roof], point: Point) -> list[Roof]:
+    """Roofs for the work of a dot, by the closest agreement that any roof has."""
+    precision, counted = meaning(point.work_metrics)[0], _counters(point.work_metrics)
+    kinds = [(roof, meaning(roof.work_metrics)[0]) for roof in roofs]
+    steps = [[roof for roof in roofs if (mine := _counters(roof.work_metrics)) and mine <= counted]]
+    if precision:
+        steps.append([roof for roof, kind in kinds if kind == precision])
+        steps.append([roof for roof, kind in kinds if _is_kind_of(kind, precision)])
+        steps.append([roof for roof, kind in kinds if _is_kind_of(precision, kind)])
+    found = next(filter(None, steps), None)
+    if found is not None:
+        return found
+    # Constants, and counters of unknown names: one line is everybody's, of several nobody knows whose they are.
+    unnamed = [roof for roof, kind in kinds if not (precision and kind)]
+    return unnamed if not math.isnan(_only([roof.peak_work for roof in unnamed])) else []
+
+
+def _is_kind_of(kind: str, precision: str) -> bool:
+    """Whether ``kind`` (tensor.bf16.wgmma) is a kind of ``precision`` (tensor.bf16), dense or sparse alike."""
+    inner, outer = kind.removesuffix(_SPARSE), precision.removesuffix(_SPARSE)
+    return inner.startswith(f"{outer}.") and kind.endswith(_SPARSE) == precision.endswith(_SPARSE) and bool(outer)
+
+
+def _only(peaks: Sequence[float]) -> float:
+    """The one value that all of them have, else NaN."""
+    same = peaks and max(peaks) - min(peaks) <= _SAME * max(peaks)
+    return max(peaks) if same else math.nan

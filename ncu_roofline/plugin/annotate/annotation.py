@@ -1,0 +1,139 @@
+"""`annotate()`: a report in, the bytes of the annotated copy out, and an account of what could be derived."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.report import Kernel, Report, RuleResult
+from ncu_roofline.formats.report.compressed import copied
+from ncu_roofline.formats.report.empty import check_content
+from ncu_roofline.formats.report.framing import RawFile, open_raw
+from ncu_roofline.model import Measurements, Selection, measurements_of
+from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.model.points import with_levels_that_matter
+from ncu_roofline.plugin.annotate.advice import Adviser
+from ncu_roofline.plugin.annotate.append import Addition, appended, early_results, is_annotated, stripped
+from ncu_roofline.plugin.annotate.plan import LaunchPlan, plans
+from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier, replaced, sections
+from ncu_roofline.plugin.annotate.unused import Use
+from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.nvrules import RuleSet, load_rules, rendered_rules
+
+PathName = str | os.PathLike[str]
+
+
+@dataclass
+class Account:
+    """What was written: how many launches got a chart of which precision (id), which rule said how many messages,
+    in how many launches a chart has a dot of which level (id), and which of the given ceilings no chart shows.
+
+    ``explanation`` says which work and traffic could be derived, and from what; ``worked`` counts the launches with work of a
+    precision, ``early`` the results in which ncu-ui will show n/a, because the file names some of its metrics only behind them.
+    """
+
+    explanation: Explanation
+    early: int = 0
+    worked: Counter[str] = field(default_factory=Counter)
+    charts: Counter[str] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
+    dots: Counter[str] = field(default_factory=Counter)
+    unused: str = ""
+
+    def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
+        """One more launch."""
+        self.worked.update(chart.id for chart in plan.charts)
+        drawn = [chart for chart in plan.charts if chart.drawn]
+        self.charts.update(chart.id for chart in drawn)
+        self.dots.update({level.id for chart in drawn for level in chart.levels if level.moved})
+        for rule in rules:
+            self.messages[rule.name] += len(rule.messages)
+
+
+def annotate(
+    path: PathName,
+    write: Callable[[Iterator[bytes]], None],
+    ceilings: Sequence[Ceilings] = (),
+    rules: Sequence[PathName] | None = None,
+    watch: Callable[[Iterable[Kernel], int], Iterable[Kernel]] = lambda kernels, _: kernels,
+) -> Account:
+    """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
+
+    ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
+    the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back
+    one by one, so it can show how far the work is.  An earlier annotation is replaced, and so is what ncu collected with our
+    sections and rules, of which nothing is lost: `append.stripped` brings it back.  Raises RooflineError for
+    what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
+    """
+    with closing(_without_annotation(path)) as raw, _loaded(rules, ceilings) as loaded:
+        report = Report(raw)
+        check_content("Cannot annotate", report.path, len(report), len(report.metric_names), report.empty)
+        m = measurements_of(report, label=os.fspath(path))
+        account = Account(_explained(report, m), early=early_results(raw))
+        adviser = Adviser(loaded, report.ncu_version, m)
+        with np.errstate(all="ignore"):
+            names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
+            use = Use(ceilings)
+            planned = _watched(plans(m, ceilings), use)
+            write(appended(raw, names, _additions(watch(report.kernels, len(report)), planned, adviser, account)))
+            account.unused = use.unused()
+    return account
+
+
+@contextmanager
+def _loaded(folders: Sequence[PathName] | None, ceilings: Sequence[Ceilings]) -> Iterator[RuleSet | None]:
+    """The rules, usable while the context lasts; None for no folders."""
+    if folders is None and ceilings:
+        with rendered_rules(render_rules(ceilings=ceilings).items()) as rules:
+            yield rules
+    else:
+        given = [pack_folder("rules")] if folders is None else folders
+        yield load_rules(given) if given else None
+
+
+def _without_annotation(path: PathName) -> RawFile:
+    """The report as it was before an earlier run."""
+    raw = open_raw(path)
+    try:
+        if not is_annotated(raw):
+            return raw
+        former = copied(path, stripped(raw), "copied without its annotation to")
+    except BaseException:
+        raw.close()
+        raise
+    raw.close()
+    return RawFile(os.fspath(path), former, raw.unpacked)
+
+
+def _explained(report: Report, m: Measurements) -> Explanation:
+    """About the plain precisions, the tensor types in use and all levels."""
+    spec = load_spec()
+    used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
+    shown = with_levels_that_matter(m, spec, Selection())
+    explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
+    return replace(explained, notes=(*report.warnings, *explained.notes))
+
+
+def _watched(planned: Iterator[LaunchPlan], use: Use) -> Iterator[LaunchPlan]:
+    for plan in planned:
+        use.add(plan)
+        yield plan
+
+
+def _additions(
+    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser, account: Account
+) -> Iterator[Addition]:
+    for kernel, plan in zip(kernels, planned, strict=True):
+        own = [OVERVIEW, *(identifier(chart.id) for chart in plan.charts)]
+        stood = replaced(plan)
+        advice = adviser.advice(kernel, own, stood)
+        account.add(plan, advice.results)
+        yield Addition(plan.metrics, sections(plan), advice.results, stood, advice.replaced)

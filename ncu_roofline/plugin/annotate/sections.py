@@ -1,0 +1,199 @@
+"""The sections that are written into reports: an overview, and a chart for each precision with work.
+
+Only fields that every release since 2020.3 knows: no descriptions of charts or metrics, no conditions, no filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.palette import PLAIN, Color
+from ncu_roofline.formats.sectionfile import Section, encode_section
+from ncu_roofline.formats.sectionfile.section import (
+    Axis,
+    ChartValue,
+    ConstantValue,
+    MetricName,
+    MetricValue,
+    PerSecondValue,
+    SectionChart,
+    SectionMetric,
+    SectionPoint,
+    SectionRoof,
+    SectionTable,
+    Style,
+)
+from ncu_roofline.plugin.annotate import naming
+from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER
+from ncu_roofline.plugin.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan, WorkPlan
+
+OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
+
+_ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was collected."
+_FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
+_MOST_ORDERS = 7  # so that all come before the next stock section (20)
+_UNITS = {"flop": "FLOP", "op": "OP"}
+
+
+def identifier(precision: str) -> str:
+    """The identifier of a precision's section: tensor.fp16.wgmma is NcuRooflineAnnotatedTensorFP16Wgmma."""
+    words = (word.upper() if word[-1:].isdigit() else word.capitalize() for word in precision.split("."))
+    return OWN_IDENTIFIER.decode() + "".join(words)
+
+
+def replaced(plan: LaunchPlan) -> frozenset[str]:
+    """The identifiers of our collected sections in whose place those of one launch stand."""
+    return _replaced(frozenset(chart.id for chart in plan.charts if chart.drawn))
+
+
+@lru_cache(maxsize=256)
+def _replaced(drawn: frozenset[str]) -> frozenset[str]:
+    precisions = load_spec().precisions
+    charts = {p.id: p.section for p in precisions if p.section}
+    mine = {charts[one] for p in precisions if p.id in drawn for one in (p.id, p.beside) if one in charts}
+    tensor = {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if any(p.kind == "tensor" for p in precisions if p.id in drawn) else set()
+    return frozenset({OVERVIEW_SECTION, *mine, *tensor})
+
+
+def sections(plan: LaunchPlan) -> tuple[bytes, ...]:
+    """The serialized sections of one launch."""
+    charts = (_chart_section(chart, min(position, _MOST_ORDERS)) for position, chart in enumerate(plan.charts, 1))
+    return (_overview(plan.works, plan.levels), *charts)
+
+
+@lru_cache(maxsize=256)
+def _overview(works: tuple[WorkPlan, ...], levels: tuple[LevelPlan, ...]) -> bytes:
+    header = [_metric(naming.work(work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
+    header += [_metric(naming.traffic(level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    rows = [_metric(naming.origin(work.id), f"{work.label} work") for work in works]
+    rows += [_metric(naming.origin(level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    title = "Roofline overview (ncu-roofline, added later)"
+    table = SectionTable("What was counted", tuple(rows), columns=1, body=title)
+    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, tables=(table,))
+
+
+@lru_cache(maxsize=1024)
+def _chart_section(chart: ChartPlan, order: int) -> bytes:
+    unit = _UNITS[chart.unit]
+    header = [_metric(naming.giga_rate(chart.id), f"{chart.label} performance [G{unit}/s]")]
+    if chart.placed:
+        header.append(_metric(naming.bound_by(chart.id), "Bound by"))
+        header.append(_metric(naming.attained(chart.id), "Share of what it allows"))
+    header += [
+        _metric(naming.intensity(chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
+        for level in chart.levels
+        if level.moved
+    ]
+    title = f"{chart.label} roofline (ncu-roofline, added later)"
+    return _encoded(identifier(chart.id), title, order, _description(chart), header, (_chart(chart),) if chart.drawn else ())
+
+
+def _encoded(
+    name: str,
+    title: str,
+    order: int,
+    description: str,
+    header: Sequence[SectionMetric],
+    charts: tuple[SectionChart, ...] = (),
+    tables: tuple[SectionTable, ...] = (),
+) -> bytes:
+    rows = (len(header) + 1) // 2
+    place = _FIRST_ORDER + order
+    return encode_section(
+        Section(name, title, place, description, header=tuple(header), header_rows=rows, tables=tables, charts=charts)
+    )
+
+
+def _description(chart: ChartPlan) -> str:
+    roofs = (*chart.roofs, *(level.roof for level in chart.levels))
+    parts = [
+        _ORIGIN,
+        "Dots and lines say what they are made of when pointed at.",
+        f"Theoretical roofs stand at {chart.clock}.",
+        *dict.fromkeys(f"Lighter roofs are {one.measured.file}." for one in roofs if one.measured),
+    ]
+    missing = [level.label for level in chart.levels if not level.derivation]
+    if missing:
+        parts.append(f"No counter of the report gives the traffic of {', '.join(missing)}.")
+    if not chart.drawn:
+        parts.append("The report does not give a compute roof and a bandwidth roof, so there is no chart.")
+    return " ".join(parts)
+
+
+def _chart(chart: ChartPlan) -> SectionChart:
+    unit = _UNITS[chart.unit]
+    work = MetricValue(_metric(naming.work_rate(chart.id)))
+    return SectionChart(
+        f"{chart.label} roofline, derived from the report",
+        Axis(f"Intensity [{unit}/byte]", 10.0),
+        Axis(f"Performance [{unit}/s]", 10.0),
+        roofs=(*_theoretical(chart), *_measured_roofs(chart)),
+        points=tuple(
+            SectionPoint(
+                work,
+                MetricValue(_metric(naming.traffic_rate(level.id))),
+                Style(f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}", _argb(_color(level).light)),
+            )
+            for level in chart.levels
+            if level.moved
+        ),
+        body=f"{chart.label} roofline",
+    )
+
+
+def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
+    """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
+    outermost level, and these first, as viewers draw later ones over them; then levels beside the chain (shared memory)."""
+    others = [(roof, levels[-1], PLAIN) for roof in roofs[1:]]
+    in_order = sorted(levels, key=lambda level: level.id in load_spec().chain)
+    return others + [(roofs[0], level, _color(level)) for level in in_order]
+
+
+def _theoretical(chart: ChartPlan) -> Iterator[SectionRoof]:
+    levels = [one for one in chart.levels if one.roof.theory]
+    roofs = [one for one in chart.roofs if one.theory]
+    for roof, level, color in _pairs(roofs, levels) if levels and roofs else ():
+        label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}"
+        yield SectionRoof(_per_second(roof), _per_second(level.roof), Style(label, _argb(color.light)))
+
+
+def _measured_roofs(chart: ChartPlan) -> Iterator[SectionRoof]:
+    """The same with measured roofs as constants, lighter; where one of the two lines was not measured, the theoretical one."""
+    levels = [one for one in chart.levels if one.roof.measured or one.roof.theory]
+    for roof, level, color in _pairs(chart.roofs, levels) if levels and chart.roofs else ():
+        if roof.measured is None and level.roof.measured is None:
+            continue
+        if level.roof.measured is None and any(one.roof.measured for one in levels):
+            continue  # the compute roof is there with a level that was measured
+        traffic, traffic_text = _line(level.roof, "byte/s")
+        work, work_text = _line(roof, f"{chart.unit}/s")
+        yield SectionRoof(work, traffic, Style(f"measured: {traffic_text}; {work_text}", _argb(color.dark)))
+
+
+def _line(roof: RoofPlan, unit: str) -> tuple[ChartValue, str]:
+    """The measured form of a roof, else the theoretical one, and which it is."""
+    if roof.measured is None:
+        return _per_second(roof), f"{roof.label} theoretical"
+    text = f"{roof.label} {format_value(roof.measured.value, unit)}, {roof.measured.provenance}"
+    return ConstantValue(roof.measured.value), text
+
+
+def _per_second(roof: RoofPlan) -> PerSecondValue:
+    """A peak per cycle times the clock: the form that viewers want at least one roof in."""
+    return PerSecondValue((_metric(naming.peak(roof.id)),), _metric(naming.CLOCK))
+
+
+def _argb(color: str) -> int:
+    return 0xFF000000 | int(color[1:], 16)
+
+
+def _color(level: LevelPlan) -> Color:
+    return load_spec().level(level.id).color
+
+
+def _metric(name: str, label: str = "") -> SectionMetric:
+    return SectionMetric(MetricName(name, label))

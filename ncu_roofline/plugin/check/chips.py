@@ -1,0 +1,240 @@
+"""What a chip can count, as NVIDIA's metric library says: which metric names are valid, how many replay passes they take."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.plugin.check.nvperf import SCHEDULING, CounterRequest, EvalRequest, Library, NvperfError, libraries, used_size
+
+OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
+"""Verdicts on a name: valid; not on this chip; a counter without rollup; a bad suffix; made by Nsight Compute itself."""
+
+# A metric whose value is a constant of the chip depends on this alone, and costs nothing beside others.
+_CONSTANT = "0x0000000000000000"
+_PATCHING = "gpu_sass"
+_REPLAY = 1  # NVPA_ACTIVITY_KIND_PROFILER
+_KINDS = (0, 1, 2)  # counter, ratio, throughput
+
+# Families that Nsight Compute adds to what the library has: launch parameters, source counters, sampling, derived metrics.
+_FOREIGN = re.compile(
+    r"launch__|device__attribute_|(profiler|context|numa|nvlink|environment|process|session|green_context)__|derived__|sass__"
+    r"|smsp__pcsamp_|(thread_)?inst_executed|(group|memory)_|smsp__branch_targets_threads_|branch_inst_executed"
+    r"|(\w+\.)?Triage|(sm|smsp)__maximum_warps_|smsp__sass_(inst|thread_inst)_executed\w*$"
+)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Replay passes of a list of metrics: of hardware counters, and of instruction patching (all in one).
+
+    Nsight Compute itself reports one more.
+    """
+
+    hardware: int
+    sass: int
+
+    @property
+    def total(self) -> int:
+        """Both kinds never share a pass."""
+        return self.hardware + self.sass
+
+    def __str__(self) -> str:
+        return f"{self.total} ({self.hardware}+{self.sass})"
+
+
+class Chip:
+    """One chip in one library.  Raises NvperfError if the library has it by name only."""
+
+    def __init__(self, library: Library, name: str) -> None:
+        self.name = name
+        self._library = library
+        self._chip = name.encode()
+        size = library.call("CUDA_MetricsEvaluator_CalculateScratchBufferSize", chip=self._chip).bytes
+        self._scratch = (ctypes.c_uint8 * size)()  # must outlive the evaluator
+        self._evaluator = library.call(
+            "CUDA_MetricsEvaluator_Initialize", scratch=ctypes.addressof(self._scratch), bytes=size, chip=self._chip
+        ).evaluator
+        self._needs: dict[str, tuple[str, ...] | None] = {}
+        self._patched: dict[str, bool] = {}
+
+    def verdict(self, name: str) -> str:
+        """Whether `name`, as a section writes it, can be collected: OK, UNKNOWN, BASE, SUFFIX or FOREIGN."""
+        prefix, _, bare = name.rpartition(":")
+        if prefix == "regex":
+            return self._matching(bare)
+        if prefix in ("group", "pmsampling"):  # resolved by Nsight Compute; names of samplers are not in the library
+            return FOREIGN
+        if self._request(bare) is not None:
+            return OK
+        if self._base(bare):
+            if prefix.startswith("breakdown"):
+                return OK
+            return FOREIGN if _FOREIGN.match(bare) else SUFFIX if "." in bare else BASE
+        return FOREIGN if _FOREIGN.match(bare) else UNKNOWN
+
+    def _matching(self, pattern: str) -> str:
+        try:
+            expression = UserPattern(pattern, "metrics regex:")
+        except ValueError:
+            return FOREIGN  # Nsight Compute's dialect, not Python's
+        return OK if any(map(expression.search, self.names)) else UNKNOWN
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Base names of all metrics."""
+        result = []
+        for kind in _KINDS:
+            found = self._call("MetricsEvaluator_GetMetricNames", kind=kind)
+            starts = (ctypes.c_size_t * found.count).from_address(found.starts)
+            result += [ctypes.string_at(found.names + start).decode() for start in starts]
+        return tuple(result)
+
+    def _call(self, function: str, **values: Any) -> Any:
+        return self._library.call(function, evaluator=self._evaluator, **values)
+
+    def _base(self, name: str) -> bool:
+        try:
+            self._call("MetricsEvaluator_GetMetricTypeAndIndex", name=name.encode())
+        except NvperfError:
+            return False
+        return True
+
+    def _request(self, name: str) -> EvalRequest | None:
+        request = EvalRequest()
+        try:
+            self._call(
+                "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest",
+                name=name.encode(),
+                request=ctypes.addressof(request),
+                request_bytes=used_size(EvalRequest),
+            )
+        except NvperfError:
+            return None
+        return request
+
+    def passes(self, names: Iterable[str]) -> Passes | None:
+        """Replay passes of those of `names` that the chip has; None where the library can't schedule this chip."""
+        counters = dict.fromkeys(counter for name in names for counter in self._counters(name) or ())
+        counters.pop(_CONSTANT, None)
+        try:
+            patched = [counter for counter in counters if self._is_patched(counter)]
+            hardware = self._schedule([counter for counter in counters if counter not in patched])
+            return Passes(hardware, self._schedule(patched))
+        except NvperfError:
+            return None
+
+    def _counters(self, name: str) -> tuple[str, ...] | None:
+        """Raw counters that a metric needs, in the library's order: the scheduler is greedy, so order matters a little."""
+        bare = name.removeprefix("breakdown:")
+        if bare not in self._needs:
+            request = self._request(bare)
+            self._needs[bare] = None if request is None else self._dependencies(request)
+        return self._needs[bare]
+
+    def _dependencies(self, request: EvalRequest) -> tuple[str, ...]:
+        values: dict[str, Any] = {
+            "requests": ctypes.addressof(request),
+            "request_count": 1,
+            "request_bytes": used_size(EvalRequest),
+            "stride": ctypes.sizeof(EvalRequest),
+        }
+        function = "MetricsEvaluator_GetMetricRawDependencies"
+        counts = self._library.call(function, evaluator=self._evaluator, **values)
+        needed = (ctypes.c_char_p * counts.count)()
+        optional = (ctypes.c_char_p * counts.optional_count)()
+        values |= {"needed": _address(needed), "count": len(needed)}
+        values |= {"optional": _address(optional), "optional_count": len(optional)}
+        self._library.call(function, evaluator=self._evaluator, **values)
+        return tuple(name.decode() for name in needed if name is not None)
+
+    def _is_patched(self, counter: str) -> bool:
+        """Whether a raw counter is collected by instruction patching."""
+        if counter not in self._patched:
+            self._patched[counter] = _PATCHING in self._domains(counter)
+        return self._patched[counter]
+
+    @cached_property
+    def _probe(self) -> tuple[int, ctypes.Array[ctypes.c_uint32]]:
+        """A configuration kept open to ask about counters."""
+        return self._open()
+
+    def _domains(self, counter: str) -> list[str]:
+        function = "RawCounterConfig_GetRawCounterProperties"
+        config, _ = self._probe
+        try:
+            counts = self._library.call(function, config=config, counter=counter.encode())
+            single = (ctypes.c_uint32 * counts.count)()
+            group = (ctypes.c_uint32 * counts.group_count)()
+            self._library.call(
+                function,
+                config=config,
+                counter=counter.encode(),
+                count=len(single),
+                domains=_address(single),
+                group_count=len(group),
+                group_domains=_address(group),
+            )
+        except NvperfError:  # some counters of 12.x: they are scheduled, but their domain is not told
+            return []
+        function = "RawCounterConfig_RawCounterDomainToString"
+        return [self._library.call(function, domain=domain).name.decode() for domain in single or group]
+
+    def _open(self) -> tuple[int, ctypes.Array[ctypes.c_uint32]]:
+        """A new configuration with one pass group over all domains."""
+        if not self._library.has(SCHEDULING):
+            raise NvperfError("the library is older than CUDA 12")
+        config = self._library.call(SCHEDULING, chip=self._chip, activity=_REPLAY).config
+        function = "RawCounterConfig_GetAllAvailableRawCounterDomains"
+        domains = (ctypes.c_uint32 * self._library.call(function, config=config).count)()
+        self._library.call(function, config=config, count=len(domains), domains=_address(domains))
+        self._library.call("RawCounterConfig_BeginPassGroup", config=config, count=len(domains), domains=_address(domains))
+        return config, domains
+
+    def _schedule(self, counters: list[str]) -> int:
+        if not counters:
+            return 0
+        config, domains = self._open()
+        try:
+            requests = (CounterRequest * len(counters))()
+            for request, counter in zip(requests, counters, strict=True):
+                request.counter = counter.encode()
+                request.keep_instances = 1
+            self._library.call(
+                "RawCounterConfig_AddRawCounters",
+                config=config,
+                request_bytes=used_size(CounterRequest),
+                count=len(counters),
+                requests=ctypes.addressof(requests),
+            )
+            self._library.call("RawCounterConfig_EndPassGroup", config=config, count=len(domains), domains=_address(domains))
+            return int(self._library.call("RawCounterConfig_GetNumPasses", config=config).passes)
+        finally:
+            self._library.call("RawCounterConfig_Destroy", config=config)
+
+
+def _address(array: ctypes.Array[ctypes.c_uint32] | ctypes.Array[ctypes.c_char_p]) -> int | None:
+    return ctypes.addressof(array) if len(array) else None
+
+
+@cache
+def chip(name: str) -> Chip | None:
+    """The chip of a name (GH100) in the first library that knows it; None where none does."""
+    for library in libraries():
+        if name in library.chips:
+            try:
+                return Chip(library, name)
+            except NvperfError:
+                continue
+    return None
+
+
+def passes(name: str, metrics: Iterable[str]) -> Passes | None:
+    """Replay passes of a metric list on a chip; None without a library that knows the chip."""
+    found = chip(name)
+    return found.passes(metrics) if found else None

@@ -1,0 +1,214 @@
+"""A parsed section file as the rules need it, and `Finding`, what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+from ncu_roofline.formats.sectionfile.charts import Line, Program, compile_section
+from ncu_roofline.formats.sectionfile.message import read
+from ncu_roofline.formats.sectionfile.section import EVERYWHERE, ArchFilter, Definition, Section, SectionMetric
+from ncu_roofline.formats.sectionfile.text import Document, Field
+
+ERROR, WARNING, INFO = "error", "warning", "info"
+"""Severities: Nsight Compute drops something; it may, or the numbers mislead; good to know."""
+
+
+CODES = {
+    "syntax": "no text format of protobuf",
+    "encoding": "a byte order mark (error), or bytes that are not UTF-8 (warning)",
+    "unknown-field": "a field that no release knows",
+    "unknown-value": "a value of an enum that no release knows",
+    "bad-value": "a value of the wrong type",
+    "duplicate-field": "a field given twice, or two that exclude each other",
+    "required-field": "a required field is absent",
+    "release": "a field or value that the release asked for, or some release, does not know",
+    "no-release": "no release knows everything that the file uses",
+    "file-name": "a name that Nsight Compute does not load",
+    "empty-identifier": "the identifier is empty",
+    "identifier-space": "an identifier with a space",
+    "stock-identifier": "an identifier of Nsight Compute's own sections",
+    "duplicate-identifier": "two files with one identifier",
+    "definition-conflict": "two files that define one metric in two ways",
+    "expression": "no expression of a derived metric",
+    "expression-release": "an expression that old releases can't compute",
+    "derived-of-derived": "a derived metric made of a derived metric",
+    "uncollected-input": "an input of a derived metric that the section does not collect",
+    "undefined-derived": "a derived metric in a chart without its definition",
+    "unknown-metric": "a metric that no chip has",
+    "metric-missing": "a metric that some chip lacks",
+    "metric-suffix": "a metric with a wrong suffix, or without one",
+    "no-clock": "a value per cycle without cycles per second",
+    "pattern-metric": "a pattern or group in a roofline",
+    "no-chart": "a chip on which no roofline chart is shown",
+    "no-roof": "a chip on which a chart has no roof",
+    "no-dot": "a chip on which a chart has no dot",
+    "constant-roofs": "a chart without collected roof, which ncu-ui 2024 refuses",
+    "counter-family": "a dot counted by other counters than its roof",
+    "dot-without-roof": "a dot whose memory level has no roof",
+}
+"""Every rule."""
+_METRICS = ("Metrics", "Metric", "ValuePerCycleMetrics", "CyclesPerSecondMetric")
+_OWN_FILTER = ("Section", "Items")
+ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
+"""Where a metric stands: inside a roofline chart; for the Source page, where names follow other rules; anywhere else."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark: line and column count from 1; `code` names the rule; `path` is "" for a text without file."""
+
+    severity: str
+    line: int
+    column: int
+    code: str
+    message: str
+    path: str = ""
+
+    def as_dict(self) -> dict[str, str | int]:
+        """For JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.path or 'section'}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
+
+
+def has_error(findings: Iterable[Finding]) -> bool:
+    """Whether any of them is an error."""
+    return any(finding.severity == ERROR for finding in findings)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A metric and the filters around it, the outermost first, each as it acts."""
+
+    metric: SectionMetric
+    field: Field
+    filters: tuple[ArchFilter, ...]
+    role: str
+
+    def on(self, arch: int) -> str:
+        """The name that is collected on an architecture, "" for none."""
+        if not all(one.matches(arch) for one in self.filters):
+            return ""
+        found = self.metric.resolve(arch, self.filters[-1] if self.filters else EVERYWHERE)
+        return found.name if found else ""
+
+    def place(self, name: str) -> Field:
+        """The field that gives a name: the metric's own or that of an alternative."""
+        alternatives = (one for one in self.field.all("Options") if one.text("Name") == name)
+        own = self.metric.base.name == name
+        return self.field if own else next(alternatives, self.field)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedDefinition(Definition):
+    """A derived metric with its filter as it acts, and its place."""
+
+    field: Field
+
+
+@dataclass(frozen=True)
+class ShownChart:
+    """A roofline chart on one chip: its lines, each with its place."""
+
+    field: Field
+    lines: tuple[tuple[Line, Field], ...]
+    program: Program
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """A section file that parses."""
+
+    path: str
+    document: Document
+
+    @property
+    def section(self) -> Section:
+        """The section as charts are computed from it.  Raises ValueError for one without identifier."""
+        return self.document.section
+
+    @property
+    def root(self) -> Field:
+        """All fields."""
+        return self.document.root
+
+    @cached_property
+    def metrics(self) -> tuple[Placed, ...]:
+        """Every metric with a name, in order."""
+        return tuple(one for one in _placed(self.root, (), OTHER) if one.metric.base.name)
+
+    @cached_property
+    def definitions(self) -> tuple[PlacedDefinition, ...]:
+        """Every derived metric, in order."""
+        around = read(ArchFilter, self.root.message.Filter)
+        fields = (field for owner in self.root.all("MetricDefinitions") for field in owner.children)
+        found = ((read(Definition, field.message), field) for field in fields)
+        return tuple(PlacedDefinition(one.name, one.expression, one.filter.inside(around), field=field) for one, field in found)
+
+    def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
+        """Derived metrics of an architecture; the first of a name counts."""
+        return {definition.name: definition for definition in reversed(self.definitions) if definition.filter.matches(arch)}
+
+    def collected_on(self, arch: int) -> Mapping[str, Placed]:
+        """Names collected on an architecture, in order, each with its first place."""
+        if arch not in self._collected:
+            found = self._collected.setdefault(arch, {})
+            for placed in self.metrics:
+                if name := placed.on(arch):
+                    found.setdefault(name, placed)
+        return self._collected[arch]
+
+    @cached_property
+    def _collected(self) -> dict[int, dict[str, Placed]]:
+        return {}
+
+    @cached_property
+    def chart_fields(self) -> tuple[Field, ...]:
+        """Roofline charts in the order of `section.charts`."""
+        return tuple(chart for body in self.root.all("Body") for item in body.all("Items") for chart in _charts(item))
+
+    def charts_on(self, arch: int) -> tuple[ShownChart, ...]:
+        """The charts shown on an architecture."""
+        program = compile_section(self.section, arch)
+        fields = {id(plan): field for plan, field in zip(self.section.charts, self.chart_fields, strict=True)}
+        return tuple(_shown(fields[id(plan)], lines, program) for plan, lines in program.charts)
+
+
+def _placed(field: Field, filters: tuple[ArchFilter, ...], role: str) -> Iterator[Placed]:
+    if field.name == "SuffixTable":
+        yield from _suffixed(field, filters)
+        return
+    if field.name in _METRICS and field.first("Name"):
+        yield Placed(read(SectionMetric, field.message), field, filters, role)
+        return
+    if field.name in _OWN_FILTER and field.first("Filter"):
+        filters = (*filters, read(ArchFilter, field.message.Filter).inside(filters[-1] if filters else EVERYWHERE))
+    for child in field.children:
+        if child.name != "MetricDefinitions":
+            yield from _placed(child, filters, {"RooflineChart": ROOFLINE, "SourceMetrics": SOURCE}.get(child.name, role))
+
+
+def _suffixed(table: Field, filters: tuple[ArchFilter, ...]) -> Iterator[Placed]:
+    """Base names times suffixes."""
+    suffixes = [one.text("Name") for owner in table.all("Suffixes") for one in owner.all("Suffix")]
+    for owner in table.all("BaseNames"):
+        for field in owner.all("BaseName"):
+            metric = read(SectionMetric, field.message)
+            for suffix in suffixes:
+                base, *options = (replace(one, name=one.name + suffix) for one in (metric.base, *metric.options))
+                yield Placed(SectionMetric(base, tuple(options)), field, filters, OTHER)
+
+
+def _charts(item: Field) -> Iterator[Field]:
+    yield from item.all("RooflineChart")
+    for container in item.all("HorizontalContainer"):
+        for inner in container.all("Items"):
+            yield from _charts(inner)
+
+
+def _shown(chart: Field, lines: tuple[Line, ...], program: Program) -> ShownChart:
+    places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
+    return ShownChart(chart, tuple(zip(lines, places, strict=True)), program)

@@ -1,0 +1,356 @@
+"""The rules that section files are held against: the file itself, its metrics, its roofline charts."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import Release, release_text
+from ncu_roofline.formats.sectionfile.charts import Line, Program, Term
+from ncu_roofline.formats.sectionfile.classify import classify
+from ncu_roofline.formats.sectionfile.definitions import (
+    CHAINS_PROVEN,
+    CHAINS_SINCE,
+    NAN_AS_ZERO,
+    NAN_AS_ZERO_SINCE,
+    Expression,
+    parse_expression,
+)
+from ncu_roofline.formats.sectionfile.schema import RELEASES
+from ncu_roofline.formats.sectionfile.text import Document, Field, Use
+from ncu_roofline.plugin.check.chips import BASE, SUFFIX, UNKNOWN, chip
+from ncu_roofline.plugin.check.content import (
+    ERROR,
+    INFO,
+    ROOFLINE,
+    SOURCE,
+    WARNING,
+    Content,
+    Finding,
+    PlacedDefinition,
+    ShownChart,
+)
+from ncu_roofline.plugin.check.targets import Target, all_targets, capabilities
+
+# Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.
+_STOCK = re.compile(
+    r"(SpeedOfLight|MemoryWorkloadAnalysis|Nvlink|PmSampling|Tile)(_\w+)?"
+    r"|ComputeWorkloadAnalysis|(Instruction|Launch|Scheduler|WarpState|Tile)Stats(_\w+)?|Occupancy|SourceCounters"
+    r"|WorkloadDistribution|C2CLink|NumaAffinity|section0"
+)
+Targets = Sequence[Target]
+_OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
+_ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
+_FREE = ("device__attribute_",)  # in every report, asked for or not
+_Places = dict[Field, list[Target]]
+# What a counter is one share of: reads and writes of the same traffic belong to one peak.
+_SHARE = re.compile(r"_(?:op|pipe|mem)_.+|_(?:read|write)$", re.DOTALL)
+# No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
+_PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
+
+
+def check_releases(document: Document, release: Release | None) -> Iterator[Finding]:
+    """Fields and values that `release`, or some release of the whole range, does not know."""
+    if release is not None:
+        for use in document.unknown_to(release):
+            yield Finding(ERROR, use.line, use.column, "release", f"{release_text(release)} {_rejects(use)}")
+        return
+    seen = set()
+    for use in document.uses:
+        unknown = [one for one in RELEASES if not use.history.known_to(one)]
+        kind = (use.name.partition(" ")[0], use.history)  # one of a field's values stands for all that came with it
+        if unknown and kind not in seen:
+            seen.add(kind)
+            yield Finding(WARNING, use.line, use.column, "release", f"{_span(unknown)} {_rejects(use)}")
+    if document.uses and not loading_releases(document):
+        culprit = next(use for use in document.uses if any(not use.history.known_to(one) for one in RELEASES))
+        message = (
+            f"no release from {release_text(RELEASES[0])} to {release_text(RELEASES[-1])} knows all fields and values of it"
+        )
+        yield Finding(ERROR, culprit.line, culprit.column, "no-release", message)
+
+
+def loading_releases(document: Document) -> tuple[Release, ...]:
+    """The releases that load the file."""
+    return tuple(release for release in RELEASES if not document.unknown_to(release))
+
+
+def _rejects(use: Use) -> str:
+    span = []
+    if use.history.since:
+        span.append(f"from {release_text(use.history.since)} on")
+    if use.history.until:
+        span.append(f"up to {release_text(use.history.until)}")
+    return f"drops the whole file because of {use.name}, which is known {' and '.join(span)}"
+
+
+def _span(releases: Sequence[Release]) -> str:
+    first, last = release_text(releases[0]), release_text(releases[-1])
+    if len(releases) == 1:
+        return first
+    gapless = RELEASES.index(releases[-1]) - RELEASES.index(releases[0]) == len(releases) - 1
+    return f"each release from {first} to {last}" if gapless else f"each of {', '.join(map(release_text, releases))}"
+
+
+def check_identifier(content: Content) -> Iterator[Finding]:
+    """Identifiers that collide with stock ones, or that the command line makes awkward."""
+    field = content.root.first("Identifier")
+    identifier = content.root.text("Identifier")
+    if field is None:
+        return
+    if not identifier:
+        yield Finding(ERROR, field.line, field.column, "empty-identifier", "the section has an empty identifier")
+    if re.search(r"\s", identifier):
+        message = f"identifier {identifier!r} contains a space: `--section` and rules can hardly name it"
+        yield Finding(WARNING, field.line, field.column, "identifier-space", message)
+    if _STOCK.fullmatch(identifier):
+        message = f"identifier {identifier} is one of Nsight Compute's own: one of the two hides the other without a word"
+        yield Finding(WARNING, field.line, field.column, "stock-identifier", message)
+
+
+def check_together(contents: Iterable[Content]) -> Iterator[Finding]:
+    """Identifiers and derived metrics that several files have."""
+    sections: dict[str, Content] = {}
+    expressions: dict[str, tuple[str, Content]] = {}
+    for content in contents:
+        field = content.root.first("Identifier")
+        other = sections.setdefault(content.root.text("Identifier"), content)
+        if field is not None and other is not content:
+            message = (
+                f"identifier {content.root.text('Identifier')} is also that of {other.path}: the last one loaded wins silently"
+            )
+            yield Finding(ERROR, field.line, field.column, "duplicate-identifier", message, content.path)
+        for definition in content.definitions:
+            key = f"{definition.name} {definition.filter}"
+            expression, owner = expressions.setdefault(key, (definition.expression, content))
+            if owner is not content and expression.split() != definition.expression.split():
+                message = f"{definition.name} is defined otherwise in {owner.path}: names of metrics are global in a report"
+                yield Finding(
+                    WARNING, definition.field.line, definition.field.column, "definition-conflict", message, content.path
+                )
+
+
+def check_definitions(content: Content, targets: Targets, release: Release | None) -> Iterator[Finding]:
+    """Expressions: syntax, what old releases make of them, whether their inputs are there."""
+    for definition in content.definitions:
+        field = definition.field.first("Expression") or definition.field
+        try:
+            expression = parse_expression(definition.expression)
+        except ValueError as error:
+            yield Finding(ERROR, field.line, field.column, "expression", f"{definition.name}: {error}")
+            continue
+        yield from _old_releases(definition, field, release)
+        yield from _inputs(content, definition, expression, targets)
+
+
+def _old_releases(one: PlacedDefinition, field: Field, release: Release | None) -> Iterator[Finding]:
+    if _ONE_OPERATOR.fullmatch(one.expression):
+        return
+    since, proven = CHAINS_SINCE, CHAINS_PROVEN
+    if NAN_AS_ZERO in one.expression:
+        since = proven = NAN_AS_ZERO_SINCE
+    if release is not None and release >= proven:
+        return
+    old = f"before {release_text(since)}" if release is None else f"in {release_text(release)}"
+    verb = "has" if release is None or release < since else "may have"
+    severity = ERROR if release is not None and release < since else WARNING
+    message = f"{one.name} {verb} no value {old}: old releases read `operand operator operand` only"
+    yield Finding(severity, field.line, field.column, "expression-release", message)
+
+
+def _inputs(content: Content, one: PlacedDefinition, expression: Expression, targets: Targets) -> Iterator[Finding]:
+    field = one.field.first("Expression") or one.field
+    missing: dict[tuple[str, bool], list[Target]] = defaultdict(list)
+    derived = {other.name for other in content.definitions}
+    for name in sorted(derived.intersection(expression.names)):
+        message = f"{one.name} is derived from {name}, which is derived itself: no release is known to compute that"
+        yield Finding(WARNING, field.line, field.column, "derived-of-derived", message)
+    for target in targets:
+        collected = content.collected_on(target.arch)
+        if content.defined_on(target.arch).get(one.name) is one:
+            for name in expression.names:
+                if name not in collected and name not in derived and not name.startswith(_FREE):
+                    missing[name, one.name in collected].append(target)
+    for (name, used), chips in missing.items():
+        message = f"{one.name} needs {name}, which the section does not collect on {capabilities(chips, targets)}"
+        then = "; add it to Metrics" if used else ", where nothing shows it"
+        yield Finding(ERROR if used else INFO, field.line, field.column, "uncollected-input", message + then)
+
+
+def check_undefined(content: Content, targets: Targets) -> Iterator[Finding]:
+    """Derived metrics in charts that the section does not define."""
+    undefined: dict[tuple[str, int, int], list[Target]] = defaultdict(list)
+    for target in targets:
+        defined = content.defined_on(target.arch)
+        for name, placed in content.collected_on(target.arch).items():
+            if name.startswith("derived__") and placed.role == ROOFLINE and name not in defined:
+                undefined[name, placed.place(name).line, placed.place(name).column].append(target)
+    for (name, line, column), chips in undefined.items():
+        message = f"{name} is not defined in this section on {capabilities(chips, targets)}"
+        yield Finding(WARNING, line, column, "undefined-derived", message)
+
+
+def check_names(content: Content, targets: Targets) -> Iterator[Finding]:
+    """Names that the metric library does not know, on the chips that it knows."""
+    places: dict[tuple[str, str], tuple[Field, list[Target]]] = {}
+    for target in targets:
+        found = chip(target.chip)
+        if found is None:
+            continue
+        for name, placed in content.collected_on(target.arch).items():
+            verdict = found.verdict(name)
+            if verdict == UNKNOWN or (verdict in (BASE, SUFFIX) and placed.role != SOURCE):
+                places.setdefault((name, verdict), (placed.place(name), []))[1].append(target)
+    misspelt = {name for name, verdict in places if verdict != UNKNOWN}
+    missing: dict[tuple[str, tuple[Target, ...]], Field] = {}
+    for (name, verdict), (field, chips) in places.items():
+        if verdict != UNKNOWN:
+            yield Finding(ERROR, field.line, field.column, "metric-suffix", _suffix_message(name))
+        elif known_anywhere(name):
+            missing.setdefault((name.partition(".")[0], tuple(chips)), field)  # once for all suffixes of a counter
+        elif name not in misspelt:
+            message = f"no chip has a metric {name}{_similar(name, chips[0])}"
+            yield Finding(ERROR, field.line, field.column, "unknown-metric", message)
+    for (base, without), field in missing.items():
+        if base not in misspelt:
+            message = f"{base} does not exist on {', '.join(one.chip for one in without)} ({capabilities(without, targets)})"
+            yield Finding(WARNING, field.line, field.column, "metric-missing", message)
+
+
+def _suffix_message(name: str) -> str:
+    base, point, suffix = name.partition(".")
+    return f"{base} exists, but not with {point}{suffix}" if point else f"{name} lacks a rollup such as .sum or .avg"
+
+
+def known_anywhere(name: str) -> bool:
+    """Whether any chip of any library here has the metric."""
+    found = (chip(target.chip) for target in all_targets())
+    return any(one.verdict(name) != UNKNOWN for one in found if one)
+
+
+def _similar(name: str, target: Target) -> str:
+    found = chip(target.chip)
+    base, point, suffix = name.rpartition(":")[2].partition(".")
+    close = difflib.get_close_matches(base, found.names, 1, 0.8) if found else []
+    return f"; {close[0]}{point}{suffix} is meant?" if close else ""
+
+
+def check_values(content: Content) -> Iterator[Finding]:
+    """Values that no release turns into a line: products without a clock, patterns in the place of a metric."""
+    for chart in content.chart_fields:
+        for field in chart.walk():
+            if field.name == "ValueCyclesPerSecondExpression" and not field.first("CyclesPerSecondMetric"):
+                message = "without CyclesPerSecondMetric there is no value, and nothing is drawn"
+                yield Finding(ERROR, field.line, field.column, "no-clock", message)
+    for placed in content.metrics:
+        name = placed.metric.base.name
+        if placed.role == ROOFLINE and ":" in name:
+            message = f"{name}: patterns and groups stand in tables and other charts only, not in a roofline"
+            yield Finding(ERROR, placed.field.line, placed.field.column, "pattern-metric", message)
+
+
+def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
+    """Chips on which something of the charts is not there."""
+    if not content.chart_fields:
+        return
+    unseen: list[Target] = []
+    no_roof: _Places = defaultdict(list)
+    no_dot: _Places = defaultdict(list)
+    constant: _Places = defaultdict(list)
+    for target in targets:
+        charts = content.charts_on(target.arch)
+        if not charts:
+            unseen.append(target)
+        for chart in charts:
+            roofs = [line for line in _drawn(chart, target) if line.kind == "roof"]
+            if not roofs:
+                no_roof[chart.field].append(target)
+            elif not any(_part(roof, "traffic").clock for roof in roofs):
+                constant[chart.field].append(target)
+            if not any(line.kind == "point" for line in _drawn(chart, target)):
+                no_dot[chart.field].append(target)
+    root = content.chart_fields[0]
+    yield from _report({root: unseen} if unseen else {}, targets, "no-chart", "no roofline chart of the section is shown")
+    yield from _report(no_roof, targets, "no-roof", "the chart has no roof")
+    yield from _report(no_dot, targets, "no-dot", "the chart has no dot")
+    text = "no PeakTraffic is a collected ValueCyclesPerSecondExpression, so that ncu-ui 2024 draws nothing; keep one such roof"
+    yield from _report(constant, targets, "constant-roofs", text)
+
+
+def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
+    """Dots whose traffic is counted by other counters than the roof of their level, or that have no such roof."""
+    mismatched: dict[Field, list[Target]] = defaultdict(list)
+    alone: dict[Field, list[Target]] = defaultdict(list)
+    texts: dict[Field, str] = {}
+    without_peak = {"", *(level.id for level in load_spec().levels if not level.has_roof)}  # "": the names don't tell the level
+    for target in targets:
+        for chart in content.charts_on(target.arch):
+            roofs = [_counters(line, chart.program) for line in _drawn(chart, target) if line.kind == "roof"]
+            for line, field in chart.lines:
+                counters = _counters(line, chart.program)
+                _, level = classify(counters)
+                if line.kind != "point" or not _is_drawn(line, chart.program, target) or level in without_peak:
+                    continue
+                peers = [roof for roof in roofs if classify(roof)[1] == level]
+                if peers and not any(_peaks(counters) & _families(roof) for roof in peers):
+                    mismatched[field].append(target)
+                    texts[field] = f"{' + '.join(sorted(_families(counters)))} against a roof of {_joined(peers)}"
+                elif roofs and all(classify(roof)[1] not in ("", level) for roof in roofs):
+                    alone[field].append(target)
+    for field, chips in mismatched.items():
+        place = field.first("AchievedTraffic") or field
+        message = f"traffic counted by {texts[field]}, on {capabilities(chips, targets)}: they do not count the same"
+        yield Finding(WARNING, place.line, place.column, "counter-family", message)
+    yield from _report(alone, targets, "dot-without-roof", "no roof stands for the memory level of this dot")
+
+
+def _joined(roofs: Iterable[Sequence[str]]) -> str:
+    return " or ".join(sorted({" + ".join(sorted(_families(roof))) for roof in roofs}))
+
+
+def _report(places: _Places, targets: Targets, code: str, text: str) -> Iterator[Finding]:
+    for field, chips in places.items():
+        yield Finding(WARNING, field.line, field.column, code, f"{text} on {capabilities(chips, targets)}")
+
+
+def _drawn(chart: ShownChart, target: Target) -> list[Line]:
+    return [line for line, _ in chart.lines if _is_drawn(line, chart.program, target)]
+
+
+def _is_drawn(line: Line, program: Program, target: Target) -> bool:
+    """Whether nothing speaks against it on this chip: filters, and metrics that the library knows to be absent."""
+    if any(term.problem for _, term in line.parts):
+        return False
+    found = chip(target.chip)
+    names = [name for _, term in line.parts for name in _expanded(term.all_names, program)]
+    return found is None or not any(found.verdict(name) == UNKNOWN for name in names)
+
+
+def _part(line: Line, name: str) -> Term:
+    return dict(line.parts)[name]
+
+
+def _counters(line: Line, program: Program) -> tuple[str, ...]:
+    """The metrics that count the traffic of a roof or point, derived ones replaced by their inputs."""
+    return _expanded(_part(line, "traffic").names, program) if line.kind != "wall" else ()
+
+
+def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
+    result: dict[str, None] = {}
+    for name in names:
+        expression = program.definitions.get(name)
+        result.update(dict.fromkeys(expression.names if expression else (name,)))
+    return tuple(result)
+
+
+def _peaks(names: Iterable[str]) -> frozenset[str]:
+    """The families whose peak is a roof for these counters."""
+    families = _families(names)
+    return families | {_PEAK_OF[family] for family in families if family in _PEAK_OF}
+
+
+def _families(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(_SHARE.sub("", name.partition(".")[0]) for name in names)

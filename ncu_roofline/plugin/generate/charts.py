@@ -1,0 +1,177 @@
+"""The roofline charts: which roofs, points and walls they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ncu_roofline.chips import Level, Precision, load_instructions
+from ncu_roofline.chips.palette import PLAIN, TENSOR, WALL
+from ncu_roofline.formats.sectionfile.section import (
+    Axis,
+    ChartValue,
+    ConstantValue,
+    MetricValue,
+    PerSecondValue,
+    SectionChart,
+    SectionPoint,
+    SectionRoof,
+    SectionWall,
+    Style,
+)
+from ncu_roofline.plugin.generate.choice import Chips
+from ncu_roofline.plugin.generate.lower import Lowering, Reading
+from ncu_roofline.plugin.generate.measured import Measured
+
+
+class ChartMaker:
+    """Makes the charts of one section."""
+
+    def __init__(self, lowering: Lowering, measured: Measured, aside: Sequence[str] = ()) -> None:
+        self.lowering, self.measured = lowering, measured
+        # A dot of a level that hardly matters stands far out, and stretches the axis for all others.
+        self.levels = tuple(level for level in lowering.spec.levels if not level.on_request or level.id in aside)
+
+    def core(self, precision: Precision, tensor: Precision | None) -> SectionChart:
+        """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
+        label = precision.label
+        # What comes later is drawn over what came before, and each level's line has to show its colour.
+        roofs = self._flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", PLAIN.light)
+        points = self._points(precision, self.levels)
+        if tensor:
+            roofs += self._flat_roofs(tensor, tensor.id, tensor.label, TENSOR.light)
+            points += self._points(tensor, self.levels, TENSOR.light)
+        patched = [level for level in self.levels if self.lowering.patched(level)]
+        roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
+        return _chart(label, "FLOP", roofs, points)
+
+    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> SectionChart:
+        """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
+
+        With several types, dots have the colour of theirs: which level they are of is told by their order, outwards from L1.
+        """
+        several = len([one for one in precisions if not one.part_of]) > 1
+        color = {one.id: one.color for one in precisions}
+        levels = _without_patching(self.lowering, self.levels)
+        roofs: tuple[SectionRoof, ...] = ()
+        points: tuple[SectionPoint, ...] = ()
+        for precision in sorted(precisions, key=lambda one: not one.part_of):
+            if precision.part_of:
+                shown = color.get(precision.part_of, precision.color).dark
+                roofs += self._flat_roofs(precision, precision.id, precision.label, shown)
+            else:
+                roofs += self._level_roofs(precision, levels, precision.label)
+            told_apart = precision.disjoint and self.lowering.dialect.exact
+            if not precision.part_of or told_apart or self.lowering.choice.stands_in(precision):
+                own = color.get(precision.part_of, precision.color).light
+                points += self._points(precision, levels, own if several else "")
+        return _chart(label, "OP", roofs, points)
+
+    def instructions(self) -> SectionChart:
+        """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""
+        counted = load_instructions()
+        everything, global_loads = counted.kind("inst"), counted.kind("inst.global_ld")
+        (executed,) = everything.instructions[0].counters.counters()
+        peak = self._value(f"{counted.issue_counter}.sum.peak_sustained", "sm__cycles_elapsed.avg.per_second")
+        work = Reading(self._value(f"{executed}.sum.per_second"), self.lowering.chips)
+        self.lowering.collect(f"{executed}.sum")
+        roofs, points = [], []
+        for level in _without_patching(self.lowering, self.levels):
+            color = level.color.light
+            label = f"{level.label} transactions, instruction issue"
+            roofs += [
+                SectionRoof(peak, one.value, _style(label, color))
+                for one in self.lowering.bandwidth(level, 1 / counted.transaction)
+            ]
+            traffic = self.lowering.traffic(level, 1 / counted.transaction)
+            points += self._cross(work, traffic, f"All instructions at {level.label}", color)
+        loads, sectors = (
+            self._value(f"{ways[0].counters.counters()[0]}.sum.per_second")
+            for ways in (global_loads.instructions, global_loads.transactions)
+        )
+        points.append(SectionPoint(loads, sectors, _style("Global loads alone, at the sectors they ask for", TENSOR.light)))
+        walls = tuple(
+            SectionWall(ConstantValue(wall.intensity), _style(wall.label, WALL.light))
+            for wall in counted.walls_of(global_loads.id)
+        )
+        return SectionChart(
+            "Instruction roofline",
+            Axis("Warp instructions per memory transaction of 32 bytes"),
+            Axis("Warp instructions per second"),
+            tuple(roofs),
+            tuple(points),
+            walls,
+        )
+
+    def _value(self, name: str, clock: str = "") -> ChartValue:
+        metric = self.lowering.metric({name: self.lowering.chips})
+        return PerSecondValue((metric,), self.lowering.metric({clock: self.lowering.chips})) if clock else MetricValue(metric)
+
+    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> tuple[SectionRoof, ...]:
+        """The precision's highest roof with each level's bandwidth, theoretical and measured."""
+        roof_id = precision.roof_ids()[0]
+        roofs = []
+        for level in levels:
+            color, lighter = level.color  # what is measured: a lighter tone
+            peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
+            roofs += self._pairs(peaks, bandwidths, f"{level.label} bandwidth, {what} peak", color, precision)
+            works = self.measured.compute(self.lowering, precision, roof_id)
+            traffics = self.measured.bandwidth(self.lowering, level)
+            label = f"{level.label} bandwidth, {what} peak, {self.measured.label(level.id, roof_id)}"
+            if works and not traffics and level is self.levels[0]:
+                traffics, label = bandwidths, f"{what} peak, {self.measured.label('', roof_id)}"
+            roofs += self._pairs(works or peaks, traffics, label, lighter, precision)
+        return tuple(roofs)
+
+    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> tuple[SectionRoof, ...]:
+        """A compute roof with the innermost level's bandwidth, theoretical and measured."""
+        level = self.levels[0]
+        peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
+        roofs = self._pairs(peaks, bandwidths, f"{what} peak", color, precision)
+        works = self.measured.compute(self.lowering, precision, roof_id)
+        traffics = self.measured.bandwidth(self.lowering, level) or bandwidths
+        roofs += self._pairs(works, traffics, f"{what} peak, {self.measured.label('', roof_id)}", color, precision)
+        return tuple(roofs)
+
+    def _pairs(
+        self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision
+    ) -> list[SectionRoof]:
+        conditions: list[tuple[ChartValue, Chips]] = [(None, self.lowering.chips)]
+        if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and not precision.standard:
+            conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
+        return [
+            SectionRoof(work.value, traffic.value, _style(f"{label}{traffic.note}", color), condition)
+            for work in works
+            for traffic in traffics
+            for condition, chips in conditions
+            if work.chips & traffic.chips & chips
+        ]
+
+    def _points(self, precision: Precision, levels: Iterable[Level], color: str = "") -> tuple[SectionPoint, ...]:
+        """Dots of a precision in one colour, or each in its level's."""
+        points: list[SectionPoint] = []
+        for level in levels:
+            for work in self.lowering.work(precision):
+                label = f"{precision.label} at {level.label}"
+                points += self._cross(work, self.lowering.traffic(level), label, color or level.color.light)
+        return tuple(points)
+
+    @staticmethod
+    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[SectionPoint]:
+        return [
+            SectionPoint(work.value, traffic.value, _style(label, color)) for traffic in traffics if work.chips & traffic.chips
+        ]
+
+
+def _chart(label: str, unit: str, roofs: tuple[SectionRoof, ...], points: tuple[SectionPoint, ...]) -> SectionChart:
+    axes = Axis(f"Arithmetic intensity [{unit}/byte]"), Axis(f"Performance [{unit}/s]")
+    return SectionChart(f"{label} roofline", *axes, roofs, points)
+
+
+def _style(label: str, color: str) -> Style:
+    """An opaque colour of #RRGGBB."""
+    return Style(label, 0xFF000000 | int(color[1:], 16))
+
+
+def _without_patching(lowering: Lowering, levels: Iterable[Level]) -> list[Level]:
+    """Levels whose counters are hardware's: patched ones would cost a chart without patched work a replay pass."""
+    return [level for level in levels if not lowering.patched(level)]

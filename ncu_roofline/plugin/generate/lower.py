@@ -1,0 +1,326 @@
+"""From the specification's weighted sums to metrics, derived metrics and chart values of one section in one dialect.
+
+A counter with weight 1 is itself; any other weight makes a derived metric of one operator, ``counter * weight``, and sums are
+what a chart value does.  So nothing here is derived from something derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ncu_roofline.chips import Binding, Level, Precision, Spec
+from ncu_roofline.chips.description import ROOF_FACTORS
+from ncu_roofline.chips.fields import Capability
+from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.formats.sectionfile.section import (
+    ArchFilter,
+    ArchRange,
+    ChartValue,
+    Definition,
+    MetricName,
+    MetricValue,
+    PerSecondValue,
+    SectionMetric,
+)
+from ncu_roofline.plugin.generate.choice import Chips, Choice
+from ncu_roofline.plugin.generate.dialects import Dialect
+
+DERIVED = "derived__rl_"
+"""How the names of our derived metrics begin."""
+
+# A counter of every chip whose sustained peak is 1 per SM and cycle (reports of 8.0, 8.6, 8.9, 9.0): figures that are known per
+# SM are written as multiples of it.  No peak of l1tex__t_bytes itself is to be trusted, and the interface that returns
+# data to registers is as wide as the cache can be read, so a dot of l1tex__t_bytes belongs under that roof.
+_ONE_PER_SM = "l1tex__lsu_writeback_active"
+# The DRAM clock costs Volta and Turing a replay pass; the nominal one is a device attribute in kHz, of the driver.
+_NOMINAL_CLOCK = {"dram": ("device__attribute_max_mem_frequency_khz", 1000.0)}
+# Clocks that every chip has: they need no filter.
+_CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "l1tex", "lts")}
+_SECTOR = 32  # bytes
+
+
+def number(value: float) -> str:
+    """A constant of an expression: digits, with a point where it needs one; seven of them count."""
+    return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
+
+
+def _filter(ranges: tuple[ArchRange, ...]) -> ArchFilter:
+    return ArchFilter(items=ranges) if len(ranges) > 1 else ArchFilter(ranges[0])
+
+
+def _metric(names: Iterable[MetricName], label: str = "") -> SectionMetric:
+    base, *options = names
+    return SectionMetric(replace(base, label=label), tuple(options))
+
+
+def _covers(form: SectionMetric, needed: tuple[MetricName, ...]) -> bool:
+    """Whether a metric has its name wherever that is needed."""
+    names = (form.base, *form.options)
+    return names == (MetricName(form.base.name),) or names[: len(needed)] == needed
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a quantity is read on some chips: metrics per cycle with their clock, or one metric per second."""
+
+    chips: Chips
+    terms: tuple[str, ...]
+    clock: str = ""
+
+    @property
+    def nominal(self) -> bool:
+        """Whether its clock is the GPU's maximum, not the one of the run."""
+        return any(self.clock == clock for clock, _ in _NOMINAL_CLOCK.values())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value of a chart and the chips that have it; ``note`` goes behind the label of a roof that it makes."""
+
+    value: ChartValue
+    chips: Chips
+    note: str = ""
+
+
+class Lowering:
+    """Gathers the derived metrics and the inputs of one section while its charts are made.
+
+    Nsight Compute keeps one filter for each name in a section.  ``ambiguous`` are names that charts need with several: every
+    such use gets a derived metric of its own.  ``dense``: sparse products, which cost a replay pass more, are not counted.
+    """
+
+    def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset(), *, dense: bool = False) -> None:
+        self.spec, self.dialect, self._ambiguous = spec, dialect, ambiguous
+        self.choice = Choice(spec, dialect, dense=dense)
+        self.chips = self.choice.chips
+        self._uses: dict[str, list[tuple[tuple[str, Chips], ...]]] = {}
+        self._definitions: dict[str, tuple[str, set[Capability]]] = {}
+        self._collected: dict[str, set[Capability]] = {}
+
+    # What the section ends up with
+
+    def definitions(self, shown: Iterable[SectionMetric]) -> tuple[Definition, ...]:
+        """Derived metrics that are ``shown``, restricted to the chips that have their inputs where the dialect can."""
+        filtered = self.dialect.definition_filter
+        used = {one.name for metric in shown for one in (metric.base, *metric.options)}
+        return tuple(
+            Definition(name, expression, _filter(self.ranges(chips if filtered else self.chips)))
+            for name, (expression, chips) in self._definitions.items()
+            if name in used
+        )
+
+    def collected(self, shown: Iterable[SectionMetric]) -> tuple[SectionMetric, ...]:
+        """Metrics to collect that are not ``shown`` anyway, sorted by name."""
+        bases = {metric.base.name for metric in shown}
+        found = sorted(self._collected.items())
+        return tuple(_metric(self._names(name, chips)) for name, chips in found if name not in bases)
+
+    def conflicts(self, shown: Iterable[SectionMetric]) -> frozenset[str]:
+        """Names that are asked for with several filters, or on fewer chips than they are collected on."""
+        forms: dict[str, set[SectionMetric]] = {}
+        for metric in shown:
+            forms.setdefault(metric.base.name, set()).add(_metric((metric.base, *metric.options)))
+        found = {name for name, several in forms.items() if len(several) > 1}
+        for name, chips in self._collected.items():
+            needed = self._names(name, chips)
+            found |= {name for form in forms.get(name, ()) if not _covers(form, needed)}
+        return frozenset(found)
+
+    def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
+        """Have a metric collected."""
+        self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
+
+    def ranges(self, chips: Iterable[Capability]) -> tuple[ArchRange, ...]:
+        """The dialect's ranges for some chips; empty if its release profiles none of them."""
+        return self.dialect.ranges(frozenset(chips), self.chips)
+
+    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> SectionMetric:
+        """A metric that is called differently on different chips."""
+        form = tuple(chips_of.items())
+        names = ((self._alias(name, form) if name in self._ambiguous else name, chips) for name, chips in form)
+        return _metric((one for name, chips in names for one in self._names(name, chips)), label)
+
+    def _names(self, name: str, chips: Iterable[Capability]) -> tuple[MetricName, ...]:
+        """A name on some chips; where a filter holds one range only, each range has it on its own."""
+        ranges = self.ranges(chips)
+        parts = [ranges] if self.dialect.filter_items else [(one,) for one in ranges]
+        return tuple(MetricName(name, filter=_filter(part)) for part in parts)
+
+    def _alias(self, name: str, form: tuple[tuple[str, Chips], ...]) -> str:
+        """A name that is used in one form only, for the same value."""
+        uses = self._uses.setdefault(name, [])
+        if form not in uses:
+            uses.append(form)
+        tag = f"use{uses.index(form) + 1}"
+        chips = dict(form)[name]
+        if name in self._definitions:
+            return self.define(f"{name.removeprefix(DERIVED)}_{tag}", self._definitions[name][0], (), chips)
+        return self.define(f"{name}_{tag}".replace(".", "_"), f"{name} * 1", [name], chips)
+
+    def define(self, name: str, expression: str, inputs: Iterable[str], chips: Chips | None = None) -> str:
+        """A derived metric of our own; its inputs are collected."""
+        name = f"{DERIVED}{name}"
+        self._definitions.setdefault(name, (expression, set()))[1].update(self.chips if chips is None else chips)
+        for one in inputs:
+            self.collect(one, chips)
+        return name
+
+    def scaled(self, metric: str, weight: float, chips: Chips | None = None) -> str:
+        """The name of ``metric * weight``."""
+        if weight == 1:
+            return metric
+        divided = weight < 1 and (1 / weight).is_integer()
+        factor = number(1 / weight if divided else weight)
+        name = f"{metric}_{'per' if divided else 'x'}{factor}".replace(".", "_")
+        if weight == _SECTOR and "sectors" in metric:  # ncu reads units off names
+            name = name.removesuffix(f"_x{factor}").replace("sectors", "bytes")
+        return self.define(name, f"{metric} {'/' if divided else '*'} {factor}", [metric], chips)
+
+    # Work and traffic, achieved
+
+    def work(self, precision: Precision) -> list[Reading]:
+        """Operations per second of a precision."""
+        return self._achieved(precision, 1.0)
+
+    def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
+        """Traffic per second of a level, in bytes times ``scale``; what of it is written is collected, for measured roofs.
+
+        Names of the latest chips stand only where the dialect can name these, and its release them.
+        """
+        for chip, _ in self._bindings(level):
+            ways = self.spec.bindings(level, chip) if self.dialect.exact else level.bindings
+            for counter in next((way.writes.counters() for way in ways if way.writes), ()):
+                if self.dialect.dram_op or "_op_" not in counter:
+                    self.collect(f"{counter}.sum", [chip])
+        return self._achieved(level, scale)
+
+    def patched(self, item: Precision | Level) -> bool:
+        """Whether instruction patching counts an item, on any chip."""
+        return any("__sass_" in counter for sums in self.sums(item) for counter in sums.counters())
+
+    def _achieved(self, item: Precision | Level, factor: float) -> list[Reading]:
+        return self._readings(self._rate(sums, factor, chips) for sums, chips in self.sums(item).items())
+
+    def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
+        """What is counted, and where."""
+        found: dict[WeightedSum, set[Capability]] = {}
+        for chip, binding in self._bindings(item):
+            counters = self.choice.dense_work(item, chip) if self.choice.counts_dense(item) else binding.counters
+            if counters:
+                found.setdefault(counters, set()).add(chip)
+        return {sums: frozenset(chips) for sums, chips in found.items()}
+
+    def _rate(self, sums: WeightedSum, factor: float, chips: Chips) -> Part:
+        for counter in sums.counters():
+            self.collect(f"{counter}.sum", chips)
+        if len(sums.terms) == 1:
+            (counter, weight) = sums.terms[0]
+            return Part(chips, (self.scaled(f"{counter}.sum.per_second", weight * factor, chips),))
+        units = {counter.partition("__")[0] for counter in sums.counters()}
+        if len(units) > 1:
+            raise ValueError(f"counters of several units can't be summed per cycle: {sums.text()}")
+        terms = (self.scaled(f"{counter}.sum.per_cycle_elapsed", weight * factor, chips) for counter, weight in sums.terms)
+        return Part(chips, tuple(terms), f"{units.pop()}__cycles_elapsed.avg.per_second")
+
+    # Peaks
+
+    def peak(self, precision: Precision, roof: str, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
+        """Operations per second of a compute roof, times ``scale``, on all chips or some."""
+        share = ROOF_FACTORS.get(roof.rpartition(".")[2], 1.0) if precision.roofs else 1.0
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        for chip, binding in self._bindings(precision, chips):
+            if binding.peak:
+                peak = [(counter, weight * share * scale) for counter, weight in binding.peak.terms]
+            else:
+                architecture = self.spec.architecture(chip)
+                known = architecture.peak(roof) if architecture else None
+                peak = [(_ONE_PER_SM, known * scale)] if known else []
+            self._add_peak(parts, chip, peak, binding.clock)
+        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+
+    def bandwidth(self, level: Level, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
+        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak."""
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        for chip, binding in self._bindings(level, chips):
+            peak = binding.peak.terms if binding.peak else self._per_sm(level, chip)
+            if binding.clock:
+                self._add_peak(parts, chip, [(counter, weight * scale) for counter, weight in peak], binding.clock)
+        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+
+    def _bindings(self, item: Precision | Level, chips: Chips | None = None) -> Iterator[tuple[Capability, Binding]]:
+        """How an item is counted on each chip that the dialect's release profiles."""
+        for chip in sorted(self.chips if chips is None else chips):
+            binding = self.choice.binding(item, chip)
+            if binding and self.ranges([chip]):
+                yield chip, binding
+
+    def _per_sm(self, level: Level, chip: Capability) -> list[tuple[str, float]]:
+        """A level's bytes per SM and cycle; a chip of which none are known gets what the newest known has."""
+        known = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
+        amount, unit = known.get(chip) or known[max(known)] if known else (0.0, "")
+        return [(_ONE_PER_SM, amount)] if unit == "sm" else []
+
+    def _add_peak(
+        self,
+        parts: dict[tuple[tuple[str, ...], str], set[Capability]],
+        chip: Capability,
+        peak: Iterable[tuple[str, float]],
+        unit: str,
+    ) -> None:
+        architecture = self.spec.architecture(chip)
+        clock, factor = f"{unit}__cycles_elapsed.avg.per_second", 1.0
+        if architecture and unit in architecture.costly:
+            clock, factor = _NOMINAL_CLOCK[unit]
+        chips = frozenset([chip])
+        terms = tuple(self.scaled(f"{counter}.sum.peak_sustained", weight * factor, chips) for counter, weight in peak)
+        for counter, _ in peak:  # raw peaks, too: other tools read them
+            self.collect(f"{counter}.sum.peak_sustained", chips)
+        if terms:
+            parts.setdefault((terms, clock), set()).add(chip)
+
+    # Values
+
+    def apart(self, chips_of: Mapping[str, Chips]) -> list[tuple[SectionMetric, Chips]]:
+        """Metrics of one quantity, in few metrics with alternatives: those that may hold on the same chip stay apart."""
+        found = self._readings(Part(chips, (name,)) for name, chips in chips_of.items())
+        return [(one.value.metric, one.chips) for one in found if isinstance(one.value, MetricValue)]
+
+    def _readings(self, parts: Iterable[Part]) -> list[Reading]:
+        """Parts of one form on different chips become one value; what may hold on the same chip stays apart."""
+        groups: list[list[Part]] = []
+        for part in parts:
+            for group in groups:
+                if self._joins(part, group):
+                    group.append(part)
+                    break
+            else:
+                groups.append([part])
+        return [self._reading(group) for group in groups]
+
+    def _reading(self, group: list[Part]) -> Reading:
+        nominal = sorted(chip for part in group for chip in part.chips if part.nominal)
+        which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
+        note = f" (on {which} at the maximum memory clock)" if nominal else ""
+        return Reading(self._value(group), frozenset().union(*(part.chips for part in group)), note)
+
+    def _joins(self, part: Part, group: list[Part]) -> bool:
+        first = group[0]
+        if len(part.terms) != len(first.terms) or bool(part.clock) != bool(first.clock):
+            return False
+        return not any(self.dialect.meet(self.ranges(part.chips), self.ranges(one.chips)) for one in group)
+
+    def _value(self, parts: list[Part]) -> ChartValue:
+        terms = tuple(self._choices((part.terms[i], part.chips) for part in parts) for i in range(len(parts[0].terms)))
+        clocks = {part.clock for part in parts}
+        if clocks == {""}:
+            return MetricValue(*terms)
+        if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
+            return PerSecondValue(terms, self.metric(dict.fromkeys(clocks, self.chips)))
+        return PerSecondValue(terms, self._choices((part.clock, part.chips) for part in parts))
+
+    def _choices(self, names: Iterable[tuple[str, Chips]]) -> SectionMetric:
+        chips_of: dict[str, Chips] = {}
+        for name, chips in names:
+            chips_of[name] = chips_of.get(name, frozenset()) | chips
+        return self.metric(chips_of)

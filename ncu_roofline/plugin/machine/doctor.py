@@ -1,0 +1,281 @@
+"""What this machine has, lacks and gets wrong for measuring and profiling; reading and rendering reports needs none of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, timezone
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
+from ncu_roofline.plugin.machine.kept import kept, kept_for
+from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.manifest import STAGE, known_folders, read_manifest
+from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, VENDOR_FOLDER, Ncu, expected_folder, find_ncus
+from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
+from ncu_roofline.version import __version__
+
+OK, ABSENT, PROBLEM = "ok", "absent", "problem"
+"""Works; is not here, which only matters for measuring and profiling; is here and does not work."""
+
+OLD_DAYS = 180
+"""After as many days ceilings are better measured again: drivers, firmware and dust change them."""
+
+_NVIDIA = "0x10de"
+_DISPLAY = "0x03"
+_SYS_ADMIN = 21
+"""The capability CAP_SYS_ADMIN (linux/capability.h), which the driver takes for an administrator."""
+
+# Import name: distribution.
+_PACKAGES = {
+    "google.protobuf": "protobuf",
+    "jinja2": "jinja2",
+    "matplotlib": "matplotlib",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "regex": "regex",
+    "rich": "rich",
+    "shtab": "shtab",
+    "tqdm": "tqdm",
+}
+# From here on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part of it.
+_OWN_ZSTD = (3, 14)
+_ZSTD_CODE = "_zstd"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finding; ``advice`` says what to do, "" where nothing is to be done."""
+
+    topic: str
+    status: str
+    text: str
+    advice: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Plain values."""
+        return asdict(self)
+
+
+def examine(machine: Machine) -> list[Line]:
+    """Every line, in the order in which one thing needs the other."""
+    gpus, why_none = find_gpus(machine)
+    ncus = find_ncus(machine)
+    checks: list[Callable[[], Iterator[Line]]] = [
+        lambda: _gpus(machine, gpus, why_none),
+        lambda: _driver(machine, gpus),
+        lambda: _permission(machine),
+        lambda: _mig(gpus),
+        lambda: _clocks(gpus),
+        lambda: _compiler(machine),
+        lambda: _ncus(ncus),
+        lambda: _folders(machine, ncus),
+        lambda: _ceilings(machine, gpus),
+        _python,
+    ]
+    return [line for check in checks for line in check()]
+
+
+def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
+    for gpu in gpus:
+        capability = f"compute capability {capability_text(gpu.compute_capability)}, " if gpu.compute_capability else ""
+        yield Line("GPU", OK, f"{gpu.index}: {gpu.name}, {capability}{gpu.uuid}")
+    if gpus:
+        return
+    if machine.has_driver() and machine.which("nvidia-smi"):
+        yield Line("GPU", PROBLEM, f"the driver is here, but {why_none}", "See `dmesg | grep -i nvrm`, or restart.")
+    elif _on_the_bus(machine):
+        yield Line("GPU", PROBLEM, "an NVIDIA GPU is on the PCI bus, but no driver answers", "Install the NVIDIA driver.")
+    else:
+        yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
+
+
+def _on_the_bus(machine: Machine) -> bool:
+    for device in machine.path("/sys/bus/pci/devices").glob("*"):
+        name = f"/sys/bus/pci/devices/{device.name}"
+        if machine.read(f"{name}/vendor").strip() == _NVIDIA and machine.read(f"{name}/class").startswith(_DISPLAY):
+            return True
+    return False
+
+
+def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
+    version = next((gpu.driver for gpu in gpus if gpu.driver), "")
+    module = machine.read("/proc/driver/nvidia/version").partition("Kernel Module")[2]
+    loaded = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", module.partition("\n")[0] + "\n")
+    if version and loaded and version != loaded[1]:
+        text = f"the kernel module is {loaded[1]}, the libraries are {version}"
+        yield Line("driver", PROBLEM, text, "Restart, so that both are of one release.")
+    elif version or loaded:
+        yield Line("driver", OK, version or (loaded[1] if loaded else ""))
+    elif machine.has_driver():
+        yield Line("driver", OK, "its library loads, its version is not known")
+    else:
+        yield Line("driver", ABSENT, "none", "Nothing to do here; measuring and profiling need one.")
+
+
+def _permission(machine: Machine) -> Iterator[Line]:
+    restricted = re.search(r"^RmProfilingAdminOnly:\s*(\d)", machine.read("/proc/driver/nvidia/params"), re.MULTILINE)
+    if not restricted:
+        if machine.has_driver():
+            yield Line("counters", OK, "the driver does not say who may read them; profiling will show it")
+        return
+    if restricted[1] == "0":
+        yield Line("counters", OK, "every user may read them")
+    elif _is_admin(machine):
+        yield Line("counters", OK, "only administrators may read them, and you are one")
+    else:
+        text = "only administrators may read them, so ncu will fail with ERR_NVGPUCTRPERM"
+        yield Line("counters", PROBLEM, text, f"{PERMISSION_ADVICE}.")
+
+
+def _is_admin(machine: Machine) -> bool:
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read("/proc/self/status"), re.MULTILINE)
+    return bool(effective and int(effective[1], 16) >> _SYS_ADMIN & 1)
+
+
+def _mig(gpus: list[Gpu]) -> Iterator[Line]:
+    for gpu in gpus:
+        if gpu.mig:
+            text = f"GPU {gpu.index} is split by MIG: an instance sees part of its units, and not all counters"
+            yield Line("MIG", OK, text, "For rooflines of the whole GPU: `nvidia-smi -mig 0` as administrator.")
+
+
+def _clocks(gpus: list[Gpu]) -> Iterator[Line]:
+    for gpu in gpus:
+        now, most = (format_value(one, "hertz") if one else "unknown" for one in (gpu.clock, gpu.clock_max))
+        text = f"GPU {gpu.index}: SM clock {now} now, {most} at most"
+        if gpu.slowed:
+            slowed = f"{text}; slowed down by {', '.join(gpu.slowed)}"
+            yield Line("clocks", PROBLEM, slowed, "Cool it, or check its power supply; ceilings measured now would be too low.")
+        else:
+            yield Line("clocks", OK, text)
+
+
+def _compiler(machine: Machine) -> Iterator[Line]:
+    homes = [machine.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
+    places = [Path(home) / "bin" / "nvcc" for home in homes if home] + [machine.path("/usr/local/cuda/bin/nvcc")]
+    path = machine.which("nvcc") or next((place for place in places if os.access(place, os.X_OK)), None)
+    if path is None:
+        yield Line("nvcc", ABSENT, "none", "To measure ceilings here: install the CUDA toolkit, or load its module.")
+        return
+    output = machine.run([path, "--version"])
+    release = re.search(r"release (\d+)\.(\d+), V(\S+)", output.text)
+    if output.code != 0 or not release:
+        yield Line("nvcc", PROBLEM, f"{path} does not work: {output.reason}", "Install the CUDA toolkit again.")
+    elif (int(release[1]), int(release[2])) < (11, 8):
+        yield Line("nvcc", PROBLEM, f"{path} is {release[3]}, too old for the benchmarks", "Install CUDA 11.8 or later.")
+    else:
+        yield Line("nvcc", OK, f"{release[3]}, {path}")
+
+
+def _ncus(ncus: list[Ncu]) -> Iterator[Line]:
+    for ncu in ncus:
+        if ncu.problem:
+            advice = "Remove it from the PATH, or install it again."
+            yield Line("ncu", PROBLEM, f"{ncu.path} does not work: {ncu.problem}", advice)
+        elif ncu.release < (2020, 3):
+            yield Line("ncu", ABSENT, f"{ncu.version}, {ncu.path}: too old for our sections", "Install 2020.3 or later.")
+        else:
+            yield Line("ncu", OK, f"{ncu.version}, {ncu.path} ({ncu.found})")
+    if not ncus:
+        yield Line("ncu", ABSENT, "none", "To profile here: install Nsight Compute, or load its module.")
+
+
+def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
+    if machine.environ.get(NO_DEPLOYMENT, "0") not in ("", "0") and ncus:
+        text = f"{NO_DEPLOYMENT} is set: ncu reads the sections of its installation, ncu-ui those of your documents"
+        yield Line("sections", OK, text)
+    shown = set()
+    for name, ncu in {ncu.folder_name: ncu for ncu in ncus if not ncu.problem}.items():
+        folder = expected_folder(machine, ncu)
+        if folder is None:
+            yield Line("sections", PROBLEM, f"{name}: there is no home folder to keep them in", "Set HOME.")
+        else:
+            shown.add(folder)
+            yield _folder(folder, name)
+    # Also those of an ncu that is not found here now, of ncu-ui only, and of --dest.
+    for folder in known_folders(machine):
+        if folder not in shown:
+            own = machine.documents is not None and (machine.documents / VENDOR_FOLDER) in folder.parents
+            yield _folder(folder, folder.parent.name if own else "elsewhere")
+
+
+def _folder(folder: Path, name: str) -> Line:
+    if os.path.isdir(folder / STAGE):
+        text = f"{name}: an installation into {folder} was killed"
+        return Line("sections", PROBLEM, text, "Run `ncu-roofline install` or `ncu-roofline uninstall`: both clean up first.")
+    try:
+        manifest = read_manifest(folder)
+    except RooflineError as error:
+        return Line("sections", PROBLEM, str(error), error.next_step)
+    if manifest is None:
+        return Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
+    gone = [file for file in manifest.files if not os.path.exists(folder / file)]
+    if gone:
+        return Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
+    roofs = f"roofs of {manifest.ceilings}" if manifest.ceilings else "theoretical roofs"
+    text = f"{name}: {folder}, {len(manifest.files)} files of version {manifest.version}, {roofs}"
+    old = manifest.version != __version__
+    return Line("sections", OK, text, f"Run `ncu-roofline install` for version {__version__}." if old else "")
+
+
+def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
+    for gpu in gpus:
+        found = kept_for(machine, gpu)
+        again = "Run `ncu-roofline bench run`, then `ncu-roofline install --ceilings FILE`."
+        if found is None:
+            text = f"GPU {gpu.index}: not measured, charts have theoretical roofs"
+            yield Line("ceilings", ABSENT, text, "Run `ncu-roofline install` where there is nvcc.")
+            continue
+        days = _age(found.date)
+        text = f"GPU {gpu.index}: {found.path}, {f'{days} days old' if days is not None else 'of unknown age'}"
+        yield Line("ceilings", OK, text, again if days is not None and days > OLD_DAYS else "")
+    if not gpus:
+        for one in kept(machine):
+            yield Line("ceilings", OK, f"of another machine's {one.device}: {one.path}")
+
+
+def _age(day: str) -> int | None:
+    try:
+        return max((datetime.fromtimestamp(time.time(), timezone.utc).date() - date.fromisoformat(day)).days, 0)
+    except ValueError:
+        return None
+
+
+def _python() -> Iterator[Line]:
+    missing: list[str] = []
+    versions: list[str] = []
+    packages = dict(_PACKAGES)
+    if sys.version_info < _OWN_ZSTD:
+        packages["backports.zstd"] = "backports.zstd"
+    elif find_spec(_ZSTD_CODE) is None:
+        text = "it was built without zstd, so .ncu-repz files can't be read"
+        yield Line("Python", PROBLEM, text, "Install a Python with zstd, or unpack them with `zstd -d`.")
+    for module, distribution in packages.items():
+        version = _version(module, distribution)
+        (missing if version is None else versions).append(f"{distribution} {version or ''}".strip())
+    if missing:
+        yield Line("Python", PROBLEM, f"{', '.join(missing)} missing", f"Run `pip install {' '.join(missing)}`.")
+    else:
+        yield Line("Python", OK, ", ".join(versions))
+
+
+def _version(module: str, distribution: str) -> str | None:
+    """The version of a package, "" where it does not say, None where it is not there."""
+    try:
+        if find_spec(module) is None:
+            return None
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+    except ImportError:
+        return None

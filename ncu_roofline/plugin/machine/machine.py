@@ -1,0 +1,120 @@
+"""Everything that `machine` knows of the computer comes through `Machine`; tests pass a made-up one."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ncu_roofline.plugin.machine.answers import TooLongError, answer
+
+SECONDS = 60
+"""How long a program asked for its version or a list may take; on a busy file server Nsight Compute needs some of them."""
+
+BYTES = 64 << 20
+"""How much it may say; lists of all metrics of a chip have some megabytes."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program said; ``code`` is None where it could not be run at all, ``errors`` then says why."""
+
+    code: int | None
+    text: str
+    errors: str
+
+    @property
+    def reason(self) -> str:
+        """Why it failed: the last line it wrote, or its exit code."""
+        lines = [line.strip() for line in f"{self.text}\n{self.errors}".splitlines() if line.strip()]
+        return lines[-1] if lines else f"it ended with exit code {self.code}"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``system`` is "linux", "windows" or "darwin"; ``root`` is where absolute folders of the system are looked for."""
+
+    environ: Mapping[str, str] = field(repr=False, hash=False)
+    system: str = "linux"
+    root: Path = Path("/")
+
+    @property
+    def home(self) -> Path | None:
+        """The user's home folder; None where the environment names none."""
+        text = self.environ.get("USERPROFILE" if self.system == "windows" else "HOME", "")
+        return Path(text) if text else None
+
+    @property
+    def documents(self) -> Path | None:
+        """The folder under which Nsight Compute keeps its files: Documents in the home folder, whatever the language."""
+        return self.home / "Documents" if self.home else None
+
+    @property
+    def data(self) -> Path:
+        """Our own folder for data of the user.  Without a home folder it is below the folder for temporary files."""
+        home = self.home or Path(self.environ.get("TMPDIR") or self.environ.get("TEMP") or "/tmp")
+        local = {
+            "windows": self.environ.get("LOCALAPPDATA") or home / "AppData" / "Local",
+            "darwin": home / "Library" / "Application Support",
+        }
+        own = local.get(self.system) or self.environ.get("XDG_DATA_HOME") or home / ".local" / "share"
+        return Path(own) / "ncu-roofline"
+
+    def path(self, name: str) -> Path:
+        """The place of a system file ("/proc/version")."""
+        return self.root / name.lstrip("/")
+
+    def search_path(self) -> list[Path]:
+        """The folders of PATH."""
+        return [Path(part) for part in self.environ.get("PATH", "").split(os.pathsep) if part]
+
+    def which(self, name: str) -> Path | None:
+        """The program that a shell would start."""
+        found = shutil.which(name, path=self.environ.get("PATH", ""))
+        return Path(found) if found else None
+
+    def run(self, command: Sequence[str | os.PathLike[str]], seconds: float = SECONDS, most: int = BYTES) -> Output:
+        """Run a program that only answers, without input and in this environment; ``most`` bytes are an answer."""
+        try:
+            code, text, errors = answer([os.fspath(word) for word in command], self.environ, seconds, most)
+        except subprocess.TimeoutExpired:
+            return Output(None, "", f"it did not answer within {seconds:.0f} seconds")
+        except TooLongError:
+            return Output(None, "", f"it wrote more than {most:,} bytes")
+        except OSError as error:
+            return Output(None, "", error.strerror or str(error))
+        return Output(code, _text(text), _text(errors))
+
+    def read(self, name: str) -> str:
+        """The text of a system file; "" where there is none or it may not be read."""
+        try:
+            return self.path(name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def has_driver(self) -> bool:
+        """Whether the CUDA driver can be used: its library loads.  Wherever the root is not real, its version file decides."""
+        if self.path("/proc/driver/nvidia/version").is_file():
+            return True
+        if self.root != Path("/"):
+            return False
+        try:
+            ctypes.CDLL("nvcuda.dll" if self.system == "windows" else "libcuda.so.1")
+        except OSError:
+            return False
+        return True
+
+
+def this_machine() -> Machine:
+    """The machine that this runs on."""
+    system = {"win32": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
+    return Machine(dict(os.environ), system)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")

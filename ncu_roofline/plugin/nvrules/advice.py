@@ -1,0 +1,255 @@
+"""Runs the rules on a report's launches with numbers that the model has computed, and turns findings into rows."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ncu_roofline.chips import load_spec, load_units
+from ncu_roofline.chips.fields import release_text
+from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.formats.report import Report, RuleMessage
+from ncu_roofline.model import measurements_of
+from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
+from ncu_roofline.model.foreign import disbelieved
+from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.selection import group
+from ncu_roofline.model.utilisation import OF_ACTIVE
+from ncu_roofline.model.work import slots
+from ncu_roofline.plugin.nvrules.context import SKIPPED, RuleOutcome
+from ncu_roofline.plugin.nvrules.runner import RuleSet
+
+_LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
+OURS = "NcuRoofline"
+"""What the identifiers of our rules begin with."""
+# Sections of ours and of Nsight Compute that count tensor operations.
+_TENSOR_SECTION = re.compile(r"@section:\w*HierarchicalTensor\w*:")
+# What to collect, up to its purpose or the end of the sentence; never past the next word like it, which keeps it linear.
+_COLLECT = re.compile(r"\b(?P<verb>[Cc]ollect) (?P<what>(?:(?![Cc]ollect ).)*?)(?= to see |\.(?:\s|$))")
+_OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
+_WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
+Known = dict[object, object]
+"""By (name of a rule's method, id or None): what it would work out."""
+SEVERITY = ("error", "optimization", "warning", "ok", "none")
+"""Types of messages, what matters most first."""
+_OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
+
+
+def plain_text(message: str) -> str:
+    """The message without ``@section:id:text@`` and the like: the texts stay, web addresses follow theirs in parentheses."""
+    if "@" not in message:
+        return message
+    return _LINK.sub(lambda link: f"{link['label']} ({link['url']})" if link["url"] else link["text"], message)
+
+
+def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
+    """The outcome of a rule of ours, its messages without metrics and sections that the release can't collect.
+
+    Operations of tensor cores are counted from 2023.3 on; before, counts per opcode tell them.
+    """
+    release = release_of(ncu_version)
+    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(OURS):
+        return outcome
+    if not any("ollect " in message.text for message in outcome.messages):
+        return outcome
+    instead = _OPCODES if release >= OPCODES_SINCE else ""
+    return replace(outcome, messages=tuple(_fit(message, instead, release_text(release)) for message in outcome.messages))
+
+
+def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
+    def wanted(found: re.Match[str]) -> str:
+        parts = found["what"].split(", ")
+        kept = [part for part in parts if not _is_tensor(part)]
+        if len(kept) == len(parts):
+            return found[0]
+        kept = [part for part in kept if part != "..."] + [instead] * bool(instead)
+        return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
+
+    text = _COLLECT.sub(wanted, message.text)
+    return message if text == message.text else replace(message, text=text + _WHY.format(release))
+
+
+def _is_tensor(part: str) -> bool:
+    return counts_tensor_operations(part) or _TENSOR_SECTION.search(part) is not None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs.
+
+    ``slots`` are the operations that would take as long at the peak, None where ``fused`` says it; ``lower``: a lower bound.
+    """
+
+    total: float
+    metrics: tuple[str, ...]
+    note: str = ""
+    includes: tuple[str, ...] = ()
+    fused: float | None = None
+    slots: float | None = None
+    lower: bool = False
+
+
+class Share(NamedTuple):
+    """A share of a unit's peak, whether it is a lower bound, and whether it is of active cycles, of an unknown share of all."""
+
+    value: float
+    lower: bool
+    of_active: bool
+
+
+class Lender:
+    """The numbers of all launches of some measurements, taken apart once."""
+
+    def __init__(self, m: Measurements) -> None:
+        spec = load_spec()
+        self._counted = {("work", p.id): _Column(m.work.get(p.id)) for p in spec.precisions}
+        self._counted |= {("traffic", level.id): _Column(m.traffic.get(level.id)) for level in spec.levels}
+        instructions = [p for p in spec.precisions if p.counts_instructions and p.id in m.work]
+        self._slots = {p.id: tuple(slots(m, p, m.work[p.id].values).tolist()) for p in instructions}
+        self._fused = {name: _known(quantity) for name, quantity in m.fused.items() if name not in self._slots}
+        self._adding = {name: _known(quantity) for name, quantity in m.summands.items()}
+        self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
+        self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
+        self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
+        self._shares = {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
+        self._busy = {("busy", unit.id): _shares(m.units.get(unit.id)) for unit in load_units().units}
+        self._gaps = m.tensor_gaps.tolist()
+        self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
+
+    def of(self, row: int) -> Known:
+        """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
+        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._shares.items())}
+        known |= {key: values[row] if values else None for key, values in self._busy.items()}
+        twice = tuple(name for name in self._flops if _at(self._adding.get(name, ()), row) is None)
+        for key, column in self._counted.items():
+            is_work = key[0] == "work"
+            fused = _at(self._fused.get(key[1], ()), row) if is_work else None
+            needed = _at(self._slots.get(key[1], ()), row) if is_work else None
+            known[key] = column.at(row, twice if is_work else (), fused, needed)
+        active = self._active[row]
+        known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], active
+        if active is not None:  # else the report may tell of active cycles only
+            known["tensor_share", None] = Share(active, False, False)
+        return known
+
+
+class _Column:
+    """One quantity of all launches."""
+
+    def __init__(self, quantity: Quantity | None) -> None:
+        self._values = _known(quantity)
+        self._choice = quantity.choice.tolist() if quantity else []
+        origins = quantity.origins if quantity else ()
+        self._origins = [(tuple(origin.metrics.split(", ")), origin.note, origin.lower_bound) for origin in origins]
+
+    def at(self, row: int, twice: tuple[str, ...], fused: float | None, needed: float | None) -> Counted | None:
+        value = _at(self._values, row)
+        if value is None or self._choice[row] < 0:
+            return None
+        metrics, note, lower = self._origins[self._choice[row]]
+        return Counted(value, metrics, note, twice, fused, needed, lower)
+
+
+def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
+    """The values, None where unknown."""
+    if quantity is None:
+        return ()
+    return tuple(value if math.isfinite(value) else None for value in quantity.values.tolist())
+
+
+def _shares(quantity: Quantity | None) -> tuple[Share | None, ...]:
+    """The shares of a unit with what is to be known of them, None where unknown."""
+    if quantity is None:
+        return ()
+    of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
+    lower = quantity.is_lower_bound().tolist()
+    found = zip(quantity.values.tolist(), lower, quantity.choice.tolist(), strict=True)
+    return tuple(Share(value, least, of_active[choice]) if math.isfinite(value) else None for value, least, choice in found)
+
+
+def _at(values: tuple[float | None, ...], row: int) -> float | None:
+    return values[row] if values else None
+
+
+@dataclass(frozen=True)
+class KernelAdvice:
+    """What the rules said about one launch; ``kernel`` is its short name, ``seconds`` its run time (NaN if unknown)."""
+
+    report: str
+    launch: int
+    kernel: str
+    name: str
+    grid: str
+    block: str
+    seconds: float
+    outcomes: tuple[RuleOutcome, ...]
+
+    def messages(self) -> list[tuple[RuleOutcome, RuleMessage]]:
+        """All messages, what matters most first: by type, then by estimated speedup of the whole kernel."""
+        found = [(outcome, message) for outcome in self.outcomes for message in outcome.messages]
+        return sorted(found, key=lambda pair: _rank(pair[1]))
+
+    def skipped(self) -> tuple[RuleOutcome, ...]:
+        """Rules that did not run."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status == SKIPPED)
+
+
+def severity(kind: str) -> int:
+    """The rank of a type of messages, what matters most first."""
+    return SEVERITY.index(kind) if kind in SEVERITY else len(SEVERITY)
+
+
+def _rank(message: RuleMessage) -> tuple[int, bool, float]:
+    return severity(message.type), message.speedup_type != "global", -(message.speedup or 0.0)
+
+
+def advise(
+    report: Report,
+    rules: RuleSet,
+    measurements: Measurements | None = None,
+    *,
+    collected_only: bool = False,
+    watch: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> tuple[KernelAdvice, ...]:
+    """The rules on every launch of ``measurements`` (all of the report, if not given).
+
+    ``collected_only``: as ncu does, only rules of sections that the report was made with.  ``watch`` gets the row numbers and
+    gives them back one by one, so it can show how far the work is.  No rule looks at a launch whose counters are not believed.
+    Raises RooflineError for damage.
+    """
+    m = measurements_of(report) if measurements is None else measurements
+    labels, foreign = group(m, "launch").label, disbelieved(m)
+    lender = Lender(m)
+
+    def advice(row: int) -> KernelAdvice:
+        kernel, known = report.kernels[int(m.launch[row])], lender.of(row)
+        outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=known)
+        return KernelAdvice(
+            report=str(m.report[row]),
+            launch=int(m.launch[row]),
+            kernel=labels[row],
+            name=str(m.name[row]),
+            grid=str(m.grid[row]),
+            block=str(m.block[row]),
+            seconds=float(m.seconds[row]),
+            outcomes=tuple(collectable(outcome, report.ncu_version) for outcome in outcomes),
+        )
+
+    with rare_collection():
+        return tuple([advice(row) for row in watch(range(len(m)))])
+
+
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Rules make many small objects that all stay: looking for garbage among them takes a sixth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -1,0 +1,355 @@
+"""What rules say of all launches together: one finding per kernel, rule and title, what could save most time first."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.report import RuleMessage
+from ncu_roofline.model import Measurements, Roofline, roofline
+from ncu_roofline.model.measurements import IntArray
+from ncu_roofline.model.ranking import WORTH, at_stake, rank, time_by_gpu
+from ncu_roofline.model.roofline import Columns
+from ncu_roofline.model.selection import group
+from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection, severity
+from ncu_roofline.plugin.nvrules.context import RuleOutcome
+
+VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
+"""The rule whose finding stands for all that a kernel could save, and that on clocks, which are those of a report."""
+ADVICE, NOTE, FINE, SILENT = "optimization", "warning", "ok", "none"
+RANGES, LONGEST = "ranges", "longest launch"
+# A number of a sentence, with its sign, but no digits of a name: 7.4, 1,024, 1e-05, not FP64.
+_NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)")
+_ID = 12  # characters: one pair alike in a million among a hundred thousand findings
+
+Launch = tuple[str, int]
+"""Name of the report, position in it."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel on one GPU model with all its launches; NaN where unknown.
+
+    ``name`` is short and unique among the kernels.  ``seconds``: of all launches; ``share``: of the time of all launches on
+    this GPU; ``speedup``: its headroom at its present traffic and instructions (a ratio); ``recoverable``: that in seconds;
+    ``reason``: the sentence of its verdict.
+    """
+
+    name: str
+    full_name: str
+    device: str
+    launches: int
+    seconds: float
+    share: float
+    speedup: float
+    recoverable: float
+    reason: str = ""
+
+    @property
+    def weight(self) -> float:
+        """The seconds that it is ranked by: its whole time where nobody knows what could be saved; -1 without a time."""
+        return at_stake(self.seconds, self.recoverable) if math.isfinite(self.seconds) else -1.0
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts as `rank` does."""
+        return (*rank(self.seconds, self.recoverable, self.share), self.device, self.name)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule says of a kernel under one title; NaN where unknown.
+
+    ``id`` is the same for the same kernel, rule and title in any report, whatever numbers are in the title; on each GPU it is
+    there once.  ``title`` and ``text`` are plain; ``spoken`` says whose numbers they hold: RANGES where the launches say the
+    same but for numbers, LONGEST where the longest launch speaks for others, "" where all say the same.  ``launches`` are those
+    that it was said of, the longest first.  ``seconds``: of these launches (where rules ran on some only, those stand for all);
+    ``share``: of the time of all launches on this GPU.  ``recoverable``: seconds that the rule promises to save; for the
+    verdict all that these launches could save.  ``speedup``: what that makes of them, seconds / (seconds - recoverable).
+    """
+
+    id: str
+    kernel: Kernel
+    rule: str
+    rule_name: str
+    type: str
+    title: str
+    text: str
+    spoken: str
+    launches: tuple[Launch, ...]
+    seconds: float
+    share: float
+    speedup: float
+    recoverable: float
+    reason: str = ""
+
+    @property
+    def weight(self) -> float:
+        """The seconds that it is ranked by; a hint without a number is about its launches' part of the kernel's."""
+        if math.isfinite(self.recoverable):
+            return self.recoverable
+        about_kernel = self.type == ADVICE or self.rule == VERDICT
+        part = self.seconds / self.kernel.seconds if about_kernel and self.kernel.seconds > 0 else 0.0
+        return self.kernel.weight * part if self.kernel.weight > 0 and part > 0 else min(0.0, self.kernel.weight)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts what could save most to the front, kernel by kernel where that is the same."""
+        untimed, small, *kernel = self.kernel.order
+        part = -self.share if math.isfinite(self.share) else 0.0
+        same = (self.rule != VERDICT, severity(self.type), part, self.rule, self.title, self.id)
+        return (untimed, small, -self.weight, *kernel, *same)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings worth telling, best first; all kernels, likewise; their roofline, a row each; how many were not worth it.
+
+    ``clocks``: by GPU what is to be known of the clocks that its launches ran at, which is no finding of a kernel.
+    """
+
+    found: tuple[Finding, ...]
+    kernels: tuple[Kernel, ...]
+    roofline: Roofline
+    left_out: int
+    clocks: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A message on one launch; ``seconds`` of the launch, NaN if unknown."""
+
+    launch: Launch
+    seconds: float
+    message: RuleMessage
+
+    @property
+    def promised(self) -> float:
+        """Seconds that the message promises to save, NaN if it doesn't."""
+        percent = self.message.speedup if self.message.speedup_type == "global" else None
+        known = percent is not None and percent <= 100 and self.seconds > 0  # rules of others may promise more than there is
+        return self.seconds * (percent or 0.0) / 100 if known else math.nan
+
+    @property
+    def worth(self) -> float:
+        """Seconds: of the launch, or what is promised; without end where that is unknown."""
+        if not self.seconds > 0 or self.message.type == "error":
+            return math.inf
+        return self.promised if math.isfinite(self.promised) else self.seconds
+
+
+_Key = tuple[int, str, str, int]
+"""Row of the kernel, identifier of the rule, title without numbers, and which message of that title it was on a launch."""
+
+
+def findings(
+    advice: Iterable[KernelAdvice], measurements: Measurements, ceilings: Sequence[Ceilings] = (), *, share: float = WORTH
+) -> Findings:
+    """The findings of advice on some or all launches of ``measurements``; advice on other launches is passed over.
+
+    Left out is what is worth less than ``share`` of the run time of all launches on its GPU: a finding is worth the time that
+    it concerns, or the part of it that it promises to save.  What has no time, and errors of rules, stay.
+    """
+    with rare_collection():
+        return _found(_Whole(measurements, ceilings, advice), share)
+
+
+def _found(whole: _Whole, share: float) -> Findings:
+    groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
+    rules: dict[str, RuleOutcome] = {}
+    for one in whole.advice:
+        launch = (one.report, one.launch)
+        row = whole.rows[launch]
+        for outcome in one.outcomes:
+            times: dict[str, int] = {}
+            for message in outcome.messages:
+                if message.type != SILENT:
+                    title = without_numbers(message.title or outcome.name)
+                    times[title] = number = times.get(title, -1) + 1
+                    groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
+                    rules.setdefault(outcome.identifier, outcome)
+    kept = {key: said for key, said in groups.items() if not whole.worth(key, said) < share * whole.total(key[0])}
+    left_out = len(groups) - len(kept)
+    clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
+    for key in [key for key, said in kept.items() if key[1] == CLOCKS and said[0].message.type == NOTE]:
+        clocks[whole.kernels[key[0]].device, key[2]] += kept.pop(key)
+    at: defaultdict[str, list[str]] = defaultdict(list)
+    for (device, _), said in clocks.items():
+        at[device].append(_everywhere(said))
+    found = [_finding(key, said, rules[key[1]], whole) for key, said in kept.items()]
+    kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
+    return Findings(tuple(sorted(found, key=lambda one: one.order)), tuple(kernels), whole.roofline, left_out, at)
+
+
+def _longest_first(said: Iterable[_Said]) -> list[_Said]:
+    return sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
+
+
+def _everywhere(said: Iterable[_Said]) -> str:
+    """One text for what is said of many launches."""
+    texts = [one.message.text for one in _longest_first(said)]
+    text, spoken = spoken_of(texts, texts[0])
+    return f"In the longest launch: {text}" if spoken == LONGEST else text
+
+
+def most_telling(measurements: Measurements, most: int) -> IntArray:
+    """Positions of the ``most`` launches to look at: the longest of each kernel, of those with most time, then the others."""
+    seconds = np.nan_to_num(measurements.seconds)
+    kernels = group(measurements, "kernel")
+    order = np.argsort(-seconds, kind="stable")
+    longest = order[np.unique(kernels.index[order], return_index=True)[1]]  # of each kernel
+    longest = longest[np.argsort(-kernels.total(seconds), kind="stable")]
+    chosen: IntArray = np.concatenate([longest, order[~np.isin(order, longest)]])[:most]
+    return np.sort(chosen)
+
+
+class _Whole:
+    """All launches by kernel, and of which of them there is advice."""
+
+    def __init__(self, measurements: Measurements, ceilings: Sequence[Ceilings], advice: Iterable[KernelAdvice]) -> None:
+        self._measurements, self._ceilings = measurements, ceilings
+        self.roofline = roofline(measurements, ceilings, by="kernel")
+        places = zip(measurements.report.tolist(), measurements.launch.tolist(), strict=True)
+        self.rows: dict[Launch, int] = dict(zip(places, group(measurements, "kernel").index.tolist(), strict=True))
+        self.advice = tuple(one for one in advice if (one.report, one.launch) in self.rows)
+        columns = self.roofline.kernel_columns
+        self._totals = time_by_gpu(zip(columns["device"].tolist(), columns["seconds"].tolist(), strict=True))
+        self.kernels = _kernels(columns, self._totals)
+        advised: defaultdict[int, float] = defaultdict(float)
+        for one in self.advice:
+            advised[self.rows[one.report, one.launch]] += one.seconds if one.seconds > 0 else 0.0
+        self._advised = Counter(self.rows[one.report, one.launch] for one in self.advice)
+        self._stand_for = {row: self.kernels[row].seconds / seconds for row, seconds in advised.items() if seconds > 0}
+
+    def total(self, row: int) -> float:
+        """Seconds of all launches on the GPU of a kernel."""
+        return self._totals[self.kernels[row].device]
+
+    def stands_for(self, row: int) -> float:
+        """By how much longer all launches of a kernel took than those with advice."""
+        return self._stand_for.get(row, 1.0)
+
+    def worth(self, key: _Key, said: Iterable[_Said]) -> float:
+        """Seconds that messages are about, of all launches of the kernel: a verdict is about all of a launch."""
+        row, rule, *_ = key
+        return sum(one.seconds if rule == VERDICT and one.seconds > 0 else one.worth for one in said) * self.stands_for(row)
+
+    def gain(self, row: int, said: Sequence[_Said]) -> float:
+        """Seconds that launches of a kernel could save, NaN unknown: as its row says if these are all, else what each could."""
+        if len(said) == self._advised[row]:
+            return self.kernels[row].recoverable
+        return sum(self._launch_gains[one.launch] for one in said) * self.stands_for(row)
+
+    @cached_property
+    def _launch_gains(self) -> dict[Launch, float]:
+        """Seconds that each launch could save, NaN where unknown."""
+        columns = roofline(self._measurements, self._ceilings, by="launch").kernel_columns
+        launches = zip(columns["report"].tolist(), columns["launch"].tolist(), strict=True)
+        return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
+
+
+def _kernels(columns: Columns, totals: dict[str, float]) -> list[Kernel]:
+    names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable", "reason")
+    rows = zip(*(columns[name].tolist() for name in names), strict=True)
+    return [
+        Kernel(
+            name, full or name, device, launches, seconds, seconds / totals[device] if totals[device] > 0 else math.nan,
+            speedup if math.isfinite(recoverable) else math.nan, recoverable, reason,
+        )
+        for name, full, device, launches, seconds, speedup, recoverable, reason in rows
+    ]  # fmt: skip
+
+
+def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Whole) -> Finding:
+    row, rule, title, number = key
+    kernel, factor = whole.kernels[row], whole.stands_for(row)
+    said = _longest_first(said)
+    first = min(said, key=lambda one: severity(one.message.type))
+    titled, _ = spoken_of([one.message.title or outcome.name for one in said], first.message.title or outcome.name)
+    text, spoken = spoken_of([one.message.text for one in said], first.message.text)
+    seconds = sum(one.seconds for one in said) * factor
+    promised = [one.promised for one in said if math.isfinite(one.promised)]
+    recoverable = whole.gain(row, said) if rule == VERDICT else sum(promised) * factor if promised else math.nan
+    return Finding(
+        id=_identifier(kernel.full_name, rule, title, *([str(number)] if number else [])),
+        kernel=kernel,
+        rule=rule,
+        rule_name=outcome.name,
+        type=first.message.type,
+        title=titled,
+        text=text,
+        spoken=spoken,
+        launches=tuple(one.launch for one in said),
+        seconds=seconds,
+        share=seconds / whole.total(row) if whole.total(row) > 0 else math.nan,
+        speedup=seconds / (seconds - recoverable) if seconds > recoverable else math.nan,
+        recoverable=recoverable,
+    )
+
+
+@lru_cache(maxsize=4096)
+def without_numbers(title: str) -> str:
+    """What titles that differ in numbers share."""
+    return _NUMBER.sub("#", plain_text(title))
+
+
+def _identifier(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_ID]
+
+
+def spoken_of(texts: Sequence[str], first: str) -> tuple[str, str]:
+    """One text for several, plain, and whose numbers it holds (see `Finding`)."""
+    different = list(dict.fromkeys(texts))
+    if len(different) == 1:
+        return plain_text(first), ""
+    pieces = [_NUMBER.split(plain_text(text)) for text in different]
+    words = pieces[0][::2]
+    if any(one[::2] != words for one in pieces):
+        return plain_text(first), LONGEST
+    ranges = [_range(numbers) for numbers in zip(*(one[1::2] for one in pieces), strict=True)]
+    return "".join(part for pair in zip_longest(words, ranges, fillvalue="") for part in pair), RANGES
+
+
+def _range(numbers: Sequence[str]) -> str:
+    """The lowest and the highest, or the number that all are."""
+    values = sorted(dict.fromkeys(numbers), key=lambda number: float(number.replace(",", "")))
+    return values[0] if len(values) == 1 else f"{values[0]}\N{EN DASH}{values[-1]}"
+
+
+def advice_rows(found: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Findings for a page, in their order, each a dict of plain values.
+
+    kernel (short name), device, id, rule (its name), type, title, text; launches: a number; share: a ratio; recoverable:
+    seconds; speedup: a ratio; the last three None where unknown.
+    """
+    return [
+        {
+            "id": one.id,
+            "kernel": one.kernel.name,
+            "device": one.kernel.device,
+            "rule": one.rule_name,
+            "type": one.type,
+            "title": one.title,
+            "text": one.text,
+            "launches": len(one.launches),
+            "share": known(one.share),
+            "recoverable": known(one.recoverable),
+            "speedup": known(one.speedup),
+        }
+        for one in found
+    ]
+
+
+def known(value: float) -> float | None:
+    """A number for JSON: None where it is unknown."""
+    return value if math.isfinite(value) else None
