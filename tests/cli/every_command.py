@@ -84,8 +84,8 @@ def check_harmless(name: str, data: bytes, outcome: Outcome) -> None:
         assert not [one for one in root.iter() if one.tag.endswith("script")]
     elif name.endswith("csv"):
         assert not any(cell.startswith(("=", "+", "@")) for line in text.splitlines() for cell in line.split(","))
-    else:
-        assert all(line.isprintable() for line in text.split("\n"))
+    else:  # Markdown breaks references by spaces without width
+        assert all(line.isprintable() for line in (text.replace("\u200b", "") if name.endswith("md") else text).split("\n"))
 
 
 def strict(text: str) -> object:

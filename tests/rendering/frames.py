@@ -225,7 +225,7 @@ def _usage(chip: Chip, levels: Sequence[str], rng: random.Random) -> dict[str, A
         **{f"fraction_{unit}": share for unit, share in shares.items()},
         **{f"bandwidth_{level}": shares[level] * chip.bandwidth[level] for level in levels},
         "busiest_unit": label, "busiest_fraction": shares[busiest], "limit": busiest, "limit_fraction": shares[busiest],
-        "verdict": verdict, "headroom": 1 / shares[busiest], "headroom_compute": 2.5 / shares["sm"],
+        "verdict": verdict, "headroom": 1 / shares[busiest], "headroom_or_less": 0, "headroom_compute": 2.5 / shares["sm"],
         "speedup": 1 / shares[busiest], "occupancy": occupancy, "occupancy_theoretical": 0.5,
         "waves": rng.uniform(0.3, 40), "ipc": rng.uniform(0.1, 3), "issue_fraction": rng.uniform(0.05, 0.6),
         "reason": f"bound by its {label} at {shares[busiest]:.0%} of peak: {1 / shares[busiest]:.1f}x" if full else state,

@@ -52,7 +52,7 @@ function timesText(value) {
 
 /** That of a kernel: at this or less where something may be fuller than what was looked at. */
 function headroomText(kernel) {
-  return (kernel.headroom_or_less ? "\u2264" : "") + timesText(kernel.headroom);
+  return (kernel.headroom_or_less === 1 ? "\u2264" : "") + timesText(kernel.headroom);
 }
 
 function verdictColumns(text, number) {

@@ -94,6 +94,7 @@ _GAUGES = (
     "writeback",
     "bank_reads",
     "bank_writes",
+    "requests",
     "lanes",
 )
 _WIDTH = 128

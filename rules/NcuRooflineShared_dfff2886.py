@@ -3053,6 +3053,9 @@ GAUGES = {
     'bank_writes': Gauge(
         id='bank_writes', scale=0.01, metrics=('l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed',), most=1.5,
     ),
+    'requests': Gauge(
+        id='requests', scale=0.01, metrics=('l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+    ),
     'lanes': Gauge(id='lanes', scale=0.03125, metrics=('smsp__thread_inst_executed_per_inst_executed.ratio',), most=1.05),
 }
 COUNTS = (
