@@ -9,6 +9,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from ncu_roofline.analyses import views
+from ncu_roofline.base.texts import expression
 from ncu_roofline.cli.outputs import REPORT
 
 R = TypeVar("R")
@@ -122,10 +123,8 @@ def ratio(text: str) -> float:
 
 def regex(text: str) -> str:
     """A regular expression, as text."""
-    from ncu_roofline.base.patterns import UserPattern
-
     try:
-        return UserPattern(text, "").text
+        return expression(text).pattern
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
