@@ -14,7 +14,7 @@ from tests.patterns import Use, faults, uses
 
 # Expressions made of what a function is given: what they then are.  A new one has to be added here, or made a constant.
 _MADE = {
-    'inputs/ncu_cells.py: f"[\\\\s\'{grouping}]"': ("[\\s'.]",),
+    'formats/inputs/ncu_cells.py: f"[\\\\s\'{grouping}]"': ("[\\s'.]",),
     "chips/plausible.py: '|'.join(map(translate, wildcards)) or '(?!)'": (),  # longer names than 300 letters are not looked at
     "formats/inputs/ncu_cells.py: f'{mark}{first}{mark} *{re.escape(self.delimiter)}'": ('"ID" *,', "ID *;"),
     "formats/inputs/ncu_cells.py: f\"[+-]?(?:\\\\d{{1,3}}(?:[\\\\s'{group}]\\\\d{{2,3}})*[\\\\s'{group}]\\\\d{{3}}|\\\\d+)(?:{re.escape(mark)}\\\\d*)?(?:[eE][+-]?\\\\d+)?\"": (  # noqa: E501

@@ -39,11 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     try:
-        command = parse(words)
+        args = parse(words)
         from ncu_roofline.cli.standard_input import kept
 
-        with kept(*command.args) as request:
-            return command.func(request)
+        with kept(args):
+            return int(args.run(args))
     except (RooflineError, BrokenPipeError):
         raise
     except Exception as error:
