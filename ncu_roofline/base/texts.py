@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -58,6 +57,8 @@ def first_found(pattern: re.Pattern[str], text: str) -> str:
 
 def without_folders(command: str) -> str:
     """A command line with the base names of the absolute paths in it, for results that are passed on."""
+    import shlex
+
     try:
         words = shlex.split(command)
     except ValueError:  # quotes that do not match

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ncu_roofline.base.suggestions import did_you_mean
@@ -178,23 +177,27 @@ class _ShowVersion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Print it."""
-        commit = commit_of(Path(__file__).parents[2])
+        commit = commit_of(_CHECKOUT)
         write_text(f"ncu-roofline {__version__}{f' (commit {commit})' if commit else ''}")
         parser.exit()
 
 
-def commit_of(folder: Path) -> str:
+_CHECKOUT = os.path.join(os.path.dirname(__file__), "..", "..")
+
+
+def commit_of(folder: str | os.PathLike[str]) -> str:
     """The short hash of the commit, "" where ``folder`` is no checkout of this very project or git is missing."""
-    ours = False
-    with suppress(OSError, ValueError):
-        ours = 'name = "ncu-roofline"' in (folder / "pyproject.toml").read_text(encoding="utf-8")
-    if not ours or not (folder / ".git").exists():
-        return ""
     import subprocess
+
+    ours = False
+    with suppress(OSError, ValueError), open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as file:
+        ours = 'name = "ncu-roofline"' in file.read()
+    if not ours or not os.path.exists(os.path.join(folder, ".git")):
+        return ""
 
     # Hooks of git have variables that would name another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    words = ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"]
+    words = ["git", "-C", os.fspath(folder), "rev-parse", "--short=12", "HEAD"]
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=10)
         return done.stdout.strip()

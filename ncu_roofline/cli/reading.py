@@ -16,8 +16,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
 from ncu_roofline.base.suggestions import by_likeness
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
-from ncu_roofline.cli.cluster import Dask
-from ncu_roofline.cli.executors import Work, executor_here, guarded
+from ncu_roofline.cli.executors import Executor, Work, executor_here, guarded
 from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.report import Report
@@ -173,7 +172,11 @@ def for_each_report(reports: Any, work: Work[T], *, as_typed: bool = False) -> t
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
-    executor = Dask(reports.dask) if reports.dask else executor_here(paths)
+    executor: Executor = executor_here(paths)
+    if reports.dask:
+        from ncu_roofline.cli.cluster import Dask
+
+        executor = Dask(reports.dask)
     with closing(executor.outcomes(work, paths)) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
