@@ -7,7 +7,6 @@ import io
 import os
 import re
 import stat
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -122,6 +121,8 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
 
     What was there hands on its permissions.  Raises RooflineError.
     """
+    import tempfile
+
     check_target(path, overwrite)
     target = Path(os.path.realpath(path))
     try:

@@ -64,9 +64,7 @@ class Dask:
         logging.disable(logging.CRITICAL)  # what distributed logs of connections that end; what matters is said in a sentence
         try:
             with self._client() as client:
-                for outcome in self._gathered(
-                    client, work, [_Item(os.path.abspath(path), path, _sees(path)) for path in paths]
-                ):
+                for outcome in self._gathered(client, work, items):
                     done += 1
                     yield outcome
             return

@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.metavar in PLACES and value == "":  # an unset variable of a script
+        if action.option_strings and action.metavar in PLACES and value == "":  # an unset variable of a script
             raise argparse.ArgumentError(action, "the name is empty")
         if action.choices is not None and value not in action.choices:
             known = list(map(str, action.choices))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.temporary import no_room, temporary_folder
 from ncu_roofline.cli.outputs import STANDARD_INPUT, called
 
 NAME = "standard input"
@@ -38,6 +37,8 @@ def kept(args: Namespace) -> Iterator[None]:
         raise UsageError("Cannot read", NAME, "it is closed", "Leave it open, or name a file.")
     if sys.stdin.isatty():
         raise UsageError("Cannot read", NAME, "it is a terminal", "Send a report there: `cat FILE | ncu-roofline show -`.")
+    from ncu_roofline.base.temporary import temporary_folder
+
     with temporary_folder() as folder:
         path = folder / NAME
         _copy(sys.stdin.buffer, path)
@@ -55,6 +56,7 @@ def _is_input(report: str) -> bool:
 
 def _copy(stream: BinaryIO, path: Path) -> None:
     """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
+    from ncu_roofline.base.temporary import no_room
     from ncu_roofline.formats.inputs.opening import recognised
     from ncu_roofline.formats.inputs.text import HEAD_BYTES
     from ncu_roofline.formats.report.compressed import bounded, is_compressed
