@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import ReportNames, check_target, write_atomically
-from ncu_roofline.base.texts import printable
+from ncu_roofline.base.temporary import temporary_folder
+from ncu_roofline.base.texts import expression, printable
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 
@@ -60,7 +62,7 @@ def test_a_failure_midway_leaves_what_was_there(tmp_path: Path, existing: bool) 
     assert not existing or target.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("where", ["replace", "link", "chmod", "fdopen"])
+@pytest.mark.parametrize("where", ["replace", "chmod", "fdopen"])
 def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def fail(handle: object, *_: object) -> None:
         if isinstance(handle, int):
@@ -69,7 +71,7 @@ def test_errors_of_the_system_are_explained(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(f"ncu_roofline.base.files.os.{where}", fail)
     with pytest.raises(RooflineError, match=r"No space left on device\. Choose a place"):
-        write_atomically(tmp_path / "out", [b"x"], overwrite=where != "link")
+        write_atomically(tmp_path / "out", [b"x"], overwrite=True)
     assert names(tmp_path) == []
 
 
@@ -148,82 +150,33 @@ def test_what_is_overwritten_hands_on_its_permissions(tmp_path: Path, mode: int)
     assert stat.S_IMODE(target.stat().st_mode) == mode
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
-def test_what_is_overwritten_hands_on_its_owner(tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    target.write_bytes(b"old")
-    os.chown(target, 12345, 23456)
-    write_atomically(target, [b"new"], overwrite=True)
-    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+def test_a_folder_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_folder({"a": b"1", "b": b"2"}) as folder:
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a": b"1", "b": b"2"}
+        assert folder.stat().st_mode & 0o077 == 0
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
-def test_a_group_that_can_not_be_kept_hands_its_rights_to_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "out"
-    target.write_bytes(b"old")
-    os.chown(target, 12345, 23456)
-    target.chmod(0o664)
+@pytest.mark.parametrize("reason", ["missing", "none", "full"])
+def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
 
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr("ncu_roofline.base.files.os.chown", refuse)
-    write_atomically(target, [b"new"], overwrite=True)
-    assert stat.S_IMODE(target.stat().st_mode) == 0o644
-
-
-@pytest.fixture(params=["links", "none"])
-def hard_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system with hard links, and one without."""
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    if request.param == "none":
-        monkeypatch.setattr("ncu_roofline.base.files.os.link", refuse)
+    monkeypatch.setattr(tempfile, "tempdir", None if reason == "none" else str(tmp_path / ("" if reason == "full" else "no")))
+    if reason == "none":
+        monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "no")])
+    if reason == "full":
+        monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RooflineError, match=r"^Cannot write .*: .*\. Set TMPDIR to a folder"), temporary_folder({"a": b""}):
+        pytest.fail("there is no folder")
+    assert list(tmp_path.iterdir()) == []
 
 
-@POSIX
-@pytest.mark.usefixtures("hard_links")
-@pytest.mark.parametrize("kind", ["file", "link", "folder"])
-def test_what_appears_meanwhile_stays(tmp_path: Path, kind: str) -> None:
-    target = tmp_path / "out"
-
-    def chunks() -> Iterator[bytes]:
-        yield b"ours"
-        if kind == "file":
-            target.write_bytes(b"theirs")
-        elif kind == "link":
-            target.symlink_to(tmp_path / "nowhere")
-        else:
-            target.mkdir()
-
-    with pytest.raises(RooflineError, match=r"the file exists\. .*--force"):
-        write_atomically(target, chunks(), overwrite=False)
-    assert names(tmp_path) == ["out"]
-    assert target.is_symlink() == (kind == "link")
-    assert kind != "file" or target.read_bytes() == b"theirs"
-
-
-@POSIX
-@pytest.mark.usefixtures("hard_links")
-def test_a_new_file_is_whole_and_has_one_name(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "out", [b"new"], overwrite=False)
-    assert (tmp_path / "out").read_bytes() == b"new"
-    assert (tmp_path / "out").stat().st_nlink == 1
-    assert names(tmp_path) == ["out"]
-
-
-@POSIX
-def test_a_name_reserved_in_vain_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(number: int, text: str) -> None:
-        raise OSError(number, text)
-
-    monkeypatch.setattr("ncu_roofline.base.files.os.link", lambda *_: refuse(1, "Operation not permitted"))
-    monkeypatch.setattr("ncu_roofline.base.files.os.replace", lambda *_: refuse(5, "Input/output error"))
-    with pytest.raises(RooflineError, match="Input/output error"):
-        write_atomically(tmp_path / "out", [b"new"], overwrite=False)
-    assert names(tmp_path) == []
+@pytest.mark.parametrize("text", ["(", "[", "*", r"(?P<1>a)", "a{2,1}"])
+def test_what_is_no_regular_expression_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a regular expression"):
+        expression(text)
 
 
 class TestErrors:

@@ -15,7 +15,7 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.cli import main
-from ncu_roofline.cli.gallery import GALLERY
+from ncu_roofline.cli.demo import GALLERY
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "README.md"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -42,8 +41,24 @@ def clean(text: str, limit: int | None = _MAX_READ) -> str:
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
 
 
+def expression(text: str) -> re.Pattern[str]:
+    """A regular expression that a user gives.  Raises ValueError for what is none."""
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+
+
+def first_found(pattern: re.Pattern[str], text: str) -> str:
+    """What is found in ``text``: the first group that took part and is not empty, else all of it; "" for nothing."""
+    match = pattern.search(text)
+    return str(next(filter(None, match.groups()), match.group())) if match else ""
+
+
 def without_folders(command: str) -> str:
     """A command line with the base names of the absolute paths in it, for results that are passed on."""
+    import shlex
+
     try:
         words = shlex.split(command)
     except ValueError:  # quotes that do not match

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import RooflineError
@@ -10,7 +10,7 @@ from ncu_roofline.base.files import ReportNames, write_atomically
 from ncu_roofline.base.texts import printable
 from ncu_roofline.chips.metric_names import compact
 from ncu_roofline.cli.ceilings import ceiling_files, wanted
-from ncu_roofline.cli.options import CeilingsOption, argument, flag, option
+from ncu_roofline.cli.options import AUTO_HELP
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
 
 if TYPE_CHECKING:
@@ -18,35 +18,36 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.annotate import Account
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """What to copy, to where, and what goes in."""
+    about = "report file (.ncu-rep, .ncu-repz), - is standard input; it is not changed"
+    parser.add_argument("report", metavar=REPORT, help=about)
+    about = "the copy to write, a .ncu-rep; .ncu-repz is compressed"
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    about = f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated"
+    parser.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    parser.add_argument("--no-rules", action="store_true", help="charts only, no advice")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
 
-    report: str = argument("report file (.ncu-rep, .ncu-repz), - is standard input; it is not changed", REPORT)
-    output: str = option("the copy to write, a .ncu-rep; .ncu-repz is compressed", "FILE", short="-o", required=True)
-    measured: CeilingsOption
-    no_rules: bool = flag("charts only, no advice")
-    force: bool = flag("overwrite FILE")
 
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report.compressed import as_named
     from ncu_roofline.plugin.annotate import annotate
 
-    report, output = request.report, request.output
+    report, output = args.report, args.output
     if not report:
         raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
-    check_output(output, request.force, [report, *ceiling_files(request.measured.ceilings)])
+    check_output(output, args.force, [report, *ceiling_files(args.ceilings)])
     check_report(report, "only a report can be annotated")
-    named = wanted(request.measured.ceilings)
+    named = wanted(args.ceilings)
     ceilings = named.of(_devices(report)) if named.auto else named.files
     account = annotate(
         report,
-        lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=request.force),
+        lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=args.force),
         ceilings,
-        [] if request.no_rules else None,
+        [] if args.no_rules else None,
         lambda kernels, total: progress(kernels, "annotating launches", total),
     )
     say(f"Wrote {output}")

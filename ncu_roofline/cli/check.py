@@ -6,15 +6,15 @@ import glob
 import json
 import os
 import shlex
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.base.texts import printable
-from ncu_roofline.cli.options import argument, flag, names, option
+from ncu_roofline.cli.options import names
 from ncu_roofline.cli.outputs import say, write_text
 from ncu_roofline.rendering.table import listing
 
@@ -30,37 +30,32 @@ TOGETHER = "all together"
 ONE_MORE = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """Which section files, for what, and how it is told."""
-
-    files: tuple[str, ...] = argument(
-        "section files, globs or folders (default: the sections that come with ncu-roofline)", "FILE", nargs="*"
-    )
-    chip: tuple[str, ...] = option(
-        "chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)",
-        "CHIP,...",
-        action="extend",
-        type=names,
-    )
-    ncu: str = option("release to check for, as 2024.2 (default: every one from 2020.3 on)", "VERSION")
-    passes: bool = flag("print the replay passes of each file and of all together")
-    json: bool = flag("the same as JSON on standard output")
+    about = "section files, globs or folders (default: the sections that come with ncu-roofline)"
+    parser.add_argument("files", metavar="FILE", nargs="*", help=about)
+    about = "chip (GH100), compute capability (9.0), product (H100) or all (default: one chip per compute capability)"
+    parser.add_argument("--chip", metavar="CHIP,...", action="extend", type=names, default=[], help=about)
+    about = "release to check for, as 2024.2 (default: every one from 2020.3 on)"
+    parser.add_argument("--ncu", metavar="VERSION", default="", help=about)
+    about = "print the replay passes of each file and of all together"
+    parser.add_argument("--passes", action="store_true", help=about)
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
     from ncu_roofline.plugin.check import check_files, has_error, targets_of
     from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
 
-    release = _release(request.ncu)
-    targets = targets_of(request.chip)
-    checked = check_files(_paths(request.files), targets, release)
+    release = _release(args.ncu)
+    targets = targets_of(args.chip)
+    checked = check_files(_paths(args.files), targets, release)
     if not libraries():
         say(f"ncu-roofline: {HOW_TO_GET}")
-    table = _passes(checked, targets) if request.passes else {}
-    own = not request.files
-    write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table, own))
+    table = _passes(checked, targets) if args.passes else {}
+    own = not args.files
+    write_text(_json(checked, targets, table) if args.json else _text(checked, targets, release, table, own))
     return 1 if has_error(found for one in checked for found in one.findings) else 0
 
 

@@ -24,8 +24,6 @@ from ncu_roofline.version import __version__
 
 T = TypeVar("T")
 
-_INSTALL = "Install it with pip install 'ncu-roofline[dask]'."
-_CHECK = "Check the address that `dask scheduler` prints, and that this machine reaches it."
 _MOST_BYTES = 1_000_000  # of a scheduler file, which has a few thousand
 _CONNECT_SECONDS = 15
 _WORKERS_SECONDS = 120  # batch systems start workers late; adaptive clusters start them for the first work
@@ -51,13 +49,6 @@ class _Item(NamedTuple):
     seen: bool
 
 
-class _Batch(NamedTuple):
-    """Some reports under way."""
-
-    items: Sequence[_Item]
-    future: Any
-
-
 class Dask:
     """All reports, in batches, on the cluster of the scheduler at ``address`` (or of the scheduler file with that path)."""
 
@@ -66,30 +57,27 @@ class Dask:
 
     def outcomes(self, work: Work[T], paths: Sequence[str]) -> Generator[T | RooflineError, None, None]:
         """See Executor.  What a cluster leaves that goes away is done here.  Raises RooflineError where none can be used."""
-        done = 0
+        import asyncio  # only distributed needs it, and it takes its time
+
+        done, items = 0, [_Item(os.path.abspath(path), path, _sees(path)) for path in paths]
+        disabled = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)  # what distributed logs of connections that end; what matters is said in a sentence
         try:
-            for outcome in self._there(work, [_Item(os.path.abspath(path), path, _sees(path)) for path in paths]):
-                done += 1
-                yield outcome
+            with self._client() as client:
+                for outcome in self._gathered(client, work, items):
+                    done += 1
+                    yield outcome
             return
-        except _GoneError:
+        # Each release of distributed has its own ways to say that nobody is there.
+        except (_GoneError, asyncio.CancelledError, concurrent.futures.CancelledError, asyncio.TimeoutError, OSError):
             pass
+        finally:
+            logging.disable(disabled)
         rest = paths[done:]
         left = f"the remaining {len(rest)} reports are" if len(rest) > 1 else "the last report is"
         say(f"ncu-roofline: the dask cluster at {self._address} went away; {left} read here")
         with closing(executor_here(rest).outcomes(work, rest)) as outcomes:
             yield from outcomes
-
-    def _there(self, work: Work[T], items: Sequence[_Item]) -> Iterator[T | RooflineError]:
-        """Outcomes as long as there is a cluster.  Raises _GoneError."""
-        import asyncio  # only distributed needs it, and it takes its time
-
-        with _quiet_log(), self._client() as client:
-            try:
-                yield from self._gathered(client, work, items)
-            # Each release of distributed has its own ways to say that nobody is there.
-            except (asyncio.CancelledError, concurrent.futures.CancelledError, asyncio.TimeoutError, OSError) as error:
-                raise _GoneError from error
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -97,14 +85,16 @@ class Dask:
         try:
             from distributed import Client
         except ImportError as error:
-            raise self._error(f"the package distributed is not installed ({error})", _INSTALL) from error
+            next_step = "Install it with pip install 'ncu-roofline[dask]'."
+            raise self._error(f"the package distributed is not installed ({error})", next_step) from error
         address = self._from_file() if self._address.endswith(".json") else self._address
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             client = _connected(Client, address)
         if isinstance(client, BaseException):
             reason = f"no scheduler answers there ({_first_line(client) or type(client).__name__})"
-            raise self._error(reason, _CHECK) from client
+            next_step = "Check the address that `dask scheduler` prints, and that this machine reaches it."
+            raise self._error(reason, next_step) from client
         for warning in caught:  # of packages whose versions differ between here, scheduler and workers
             if "VersionMismatch" in warning.category.__name__:
                 say(f"ncu-roofline: dask: {' '.join(str(warning.message).split())}")
@@ -113,49 +103,58 @@ class Dask:
 
     def _from_file(self) -> str:
         """The address in the file that `dask scheduler --scheduler-file` writes; distributed would wait for it for ever."""
+        next_step = "Give the scheduler file that `dask scheduler` wrote."
         try:
             return str(json.loads(read_file(self._address, _MOST_BYTES))["address"])
         except OSError as error:
-            raise self._error(error.strerror or str(error), "Give the scheduler file that `dask scheduler` wrote.") from error
+            raise self._error(error.strerror or str(error), next_step) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self._error("it is no scheduler file", "Give the scheduler file that `dask scheduler` wrote.") from error
+            raise self._error("it is no scheduler file", next_step) from error
 
     def _gathered(self, client: Any, work: Work[T], items: Sequence[_Item]) -> Iterator[T | RooflineError]:
+        """The outcomes, some batches ahead.  Raises _GoneError."""
         threads = max(sum(client.nthreads().values()), 1)
         size = max(1, min(_BATCH, len(items) // (threads * _BATCHES_PER_THREAD)))
         waiting = deque(items[start : start + size] for start in range(0, len(items), size))
-        under_way: deque[_Batch] = deque()
+        under_way: deque[tuple[Sequence[_Item], Any]] = deque()
         while waiting or under_way:
             while waiting and len(under_way) < _AHEAD * threads:
                 batch = waiting.popleft()
-                under_way.append(_Batch(batch, client.submit(read_batch, __version__, work, batch, pure=False)))
-            yield from self._result(client, work, under_way.popleft())
+                under_way.append((batch, client.submit(read_batch, __version__, work, batch, pure=False)))
+            yield from self._result(client, work, *under_way.popleft())
 
-    def _result(self, client: Any, work: Work[T], batch: _Batch) -> Iterator[T | RooflineError]:
+    def _result(self, client: Any, work: Work[T], batch: Sequence[_Item], future: Any) -> Iterator[T | RooflineError]:
         """The outcomes of a batch.  Raises RooflineError where its workers are of another kind, or there are none."""
         from distributed.scheduler import KilledWorker
 
-        self._wait(client, batch.future)
+        self._wait(client, future)
         try:
-            outcomes: list[Any] = batch.future.result()
+            outcomes: list[Any] = future.result()
         except KilledWorker:
-            names = [item.name for item in batch.items]
-            say(f"ncu-roofline: workers of the dask cluster died of {_among(names)}; read here, each in a process of its own")
-            with closing(Pool.of(names).outcomes(work, names)) as found:
+            names = [item.name for item in batch]
+            among = names[0] if len(names) == 1 else f"{names[0]} or of the {len(names) - 1} read with it"
+            say(f"ncu-roofline: workers of the dask cluster died of {among}; read here, each in a process of its own")
+            with closing(Pool(min(os.cpu_count() or 1, len(names))).outcomes(work, names)) as found:
                 yield from found
             return
         except (ImportError, AttributeError, RuntimeError) as error:
             if client.status != "running":
                 raise _GoneError from error
-            reason = f"its workers cannot run this program ({_first_line(error)})"
             next_step = f"Install ncu-roofline {__version__} in the Python environment of the workers."
-            raise self._error(reason, next_step) from error
+            raise self._error(f"its workers cannot run this program ({_first_line(error)})", next_step) from error
         yield from outcomes
 
     def _wait(self, client: Any, future: Any) -> None:
         """Until the future is done.  Raises _GoneError or RooflineError where that can't be hoped for."""
+        import asyncio
+
         alone_since = time.monotonic()
-        while not future.done() and not _done_soon(future):
+        while not future.done():
+            try:
+                future.exception(timeout=_LOOK_SECONDS)
+                return
+            except (TimeoutError, asyncio.TimeoutError):
+                pass
             if client.status != "running":
                 raise _GoneError
             if client.nthreads():
@@ -172,15 +171,16 @@ def read_batch(version: str, work: Work[T], items: Sequence[_Item]) -> list[T | 
     """What a worker does: ``work`` on each report.  Raises RuntimeError where it is not of the client's version."""
     if version != __version__:
         raise RuntimeError(f"they have ncu-roofline {__version__}, not {version}")
+    found: list[T | RooflineError] = []
     with _ONE_AT_A_TIME:
-        return [_outcome(work, item) for item in items]
-
-
-def _outcome(work: Work[T], item: _Item) -> T | RooflineError:
-    if item.seen and not _sees(item.path):
-        reason = f"the dask worker on {platform.node() or 'another machine'} does not see it as {item.path}"
-        return RooflineError("Cannot read", item.name, reason, "Put it into a folder that all workers share under one path.")
-    return guarded(work, item.path, item.name)
+        for item in items:
+            if item.seen and not _sees(item.path):
+                reason = f"the dask worker on {platform.node() or 'another machine'} does not see it as {item.path}"
+                next_step = "Put it into a folder that all workers share under one path."
+                found.append(RooflineError("Cannot read", item.name, reason, next_step))
+            else:
+                found.append(guarded(work, item.path, item.name))
+    return found
 
 
 def _connected(client: Any, address: str) -> Any:
@@ -200,16 +200,6 @@ def _connected(client: Any, address: str) -> Any:
         return TimeoutError(f"it takes the connection, but says nothing for {_CONNECT_SECONDS} seconds")
 
 
-def _done_soon(future: Any) -> bool:
-    import asyncio
-
-    try:
-        future.exception(timeout=_LOOK_SECONDS)
-    except (TimeoutError, asyncio.TimeoutError):
-        return False
-    return True
-
-
 def _sees(path: str) -> bool:
     try:
         return os.path.exists(path)
@@ -217,20 +207,5 @@ def _sees(path: str) -> bool:
         return False
 
 
-def _among(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} or of the {len(names) - 1} read with it"
-
-
 def _first_line(error: BaseException) -> str:
     return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), "")
-
-
-@contextmanager
-def _quiet_log() -> Iterator[None]:
-    """Without what distributed logs of connections that end: whatever matters is said in a sentence."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, ratio
+from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, add_width, ratio
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     check_output,
@@ -74,107 +75,74 @@ common; 2 for wrong options.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparing:
-    """What is compared with what, and which differences count."""
-
-    TITLE: ClassVar[str] = "comparison"
-    against: str = choice(
-        "of three reports or more, what each is compared with (default: %(default)s)",
-        ("baseline", "previous", "both"),
-        default="both",
-    )
-    match: str = choice(
-        "launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)",
-        ("aggregate", "order"),
-    )
-    times: str = choice(
-        "times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
+def add_options(parser: ArgumentParser) -> None:
+    """Which states of an application, how they are compared, and what fails the command."""
+    parser.epilog = _EPILOG
+    add_reports(parser)
+    how = parser.add_argument_group("comparison")
+    about = "of three reports or more, what each is compared with (default: %(default)s)"
+    how.add_argument("--against", choices=("baseline", "previous", "both"), default="both", help=about)
+    about = "launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)"
+    how.add_argument("--match", choices=("aggregate", "order"), default="aggregate", help=about)
+    how.add_argument(
+        "--times",
+        choices=("auto", "raw", "normalised"),
+        default="auto",
+        help="times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
         "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)",
-        ("auto", "raw", "normalised"),
     )
-    tolerance: float = option("changes of time up to this are none (default: 2%%)", "RATIO", type=ratio, default=0.02)
-    small: bool = flag("judge launches under 20 us and kernels under 1 %% of the time, too; see below")
+    about = "changes of time up to this are none (default: 2%%)"
+    how.add_argument("--tolerance", metavar="RATIO", type=ratio, default=0.02, help=about)
+    about = "judge launches under 20 us and kernels under 1 %% of the time, too; see below"
+    how.add_argument("--small", action="store_true", help=about)
+    thresholds = parser.add_argument_group("thresholds")
+    about = "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below"
+    thresholds.add_argument("--fail-if", metavar="EXPRESSION", action="append", default=[], help=about)
+    thresholds.add_argument("--strict", action="store_true", help="also if a number it needs is missing")
+    thresholds.add_argument("--junit", metavar="FILE", default="", help="write the thresholds as JUnit XML")
+    add_filters(parser)
+    add_roofs(parser)
+    files = ".html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt"
+    output = add_output(parser, f"file to write: {files}; - is standard output")
+    add_width(output)
+    about = "what csv and parquet hold (default: %(default)s)"
+    output.add_argument("--table", choices=ANALYSES["comparison"].tables, default="kernels", help=about)
+    add_looks(output)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ThresholdOptions:
-    """What fails the command."""
-
-    TITLE: ClassVar[str] = "thresholds"
-    fail_if: tuple[str, ...] = option(
-        "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below", "EXPRESSION", action="append"
-    )
-    strict: bool = flag("also if a number it needs is missing")
-    junit: str = option("write the thresholds as JUnit XML", "FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonOutput:
-    """How the comparison is told, and where."""
-
-    TITLE: ClassVar[str] = "output"
-    json: bool = flag("all tables as JSON on standard output")
-    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
-    output: str = option(
-        "file to write: .html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt; - is standard output",
-        "FILE",
-        short="-o",
-    )
-    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
-    table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["comparison"].tables, default="kernels")
-    title: str = option("title of the page, picture or Markdown", "TEXT")
-    theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
-    force: bool = flag("overwrite FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """Which states of an application, and how they are compared."""
-
-    EPILOG: ClassVar[str] = _EPILOG
-    reports: ReportOptions
-    how: Comparing
-    thresholds: ThresholdOptions
-    filters: FilterOptions
-    roofs: RoofOptions
-    output: ComparisonOutput
-
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
     from ncu_roofline.analyses.compare.expressions import parse
     from ncu_roofline.analyses.compare.thresholds import evaluate
 
-    how, thresholds = request.output, request.thresholds
     known = [name for name in ANALYSES["comparison"].formats if name != "junit"]
-    output_format = chosen_format(how.output, how.format, known, "no format of comparisons ({})", as_json=how.json)
-    conditions = [parse(text) for text in thresholds.fail_if]
-    _check_outputs(request)
-    states = _states(request.reports.reports)
-    result, failed = _compared(request, states)
+    output_format = chosen_format(args.output, args.format, known, "no format of comparisons ({})", as_json=args.json)
+    conditions = [parse(text) for text in args.fail_if]
+    _check_outputs(args)
+    states = _states(args.reports)
+    result, failed = _compared(args, states)
     result = evaluate(result, conditions)
-    width = how.width or terminal_width()
-    theme = {"theme": how.theme} if how.theme else {}
-    data = render(result, output_format, table=how.table, title=how.title, width=width, **theme)
-    deliver(how.output, data, how.force, output_format)
-    if thresholds.junit:
-        deliver(thresholds.junit, render(result, "junit", strict=thresholds.strict), how.force)
+    width = args.width or terminal_width()
+    theme = {"theme": args.theme} if args.theme else {}
+    data = render(result, output_format, table=args.table, title=args.title, width=width, **theme)
+    deliver(args.output, data, args.force, output_format)
+    if args.junit:
+        deliver(args.junit, render(result, "junit", strict=args.strict), args.force)
     disjoint = _disjoint(result)
-    return 1 if _tripped(result, thresholds.strict, said=output_format == "text") or failed or disjoint else 0
+    return 1 if _tripped(result, args.strict, said=output_format == "text") or failed or disjoint else 0
 
 
-def _check_outputs(request: Request) -> None:
+def _check_outputs(args: Namespace) -> None:
     from ncu_roofline.cli.reading import named_files
 
-    how, junit = request.output, request.thresholds.junit
-    if junit and not request.thresholds.fail_if:
+    junit = args.junit
+    if junit and not args.fail_if:
         raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")
-    if junit and junit == (how.output or STANDARD_OUTPUT):
+    if junit and junit == (args.output or STANDARD_OUTPUT):
         raise UsageError("Cannot use --junit", junit, "the comparison goes there", "Name another file.")
-    for path in (how.output, junit):
+    for path in (args.output, junit):
         if path:
-            check_output(path, how.force, named_files(request.reports, request.roofs.ceilings))
+            check_output(path, args.force, named_files(args))
 
 
 @dataclass(frozen=True)
@@ -197,7 +165,7 @@ def _states(arguments: Sequence[str]) -> list[_State]:
     return [_State(one.paths[0], one.paths) if len(one.paths) == 1 else one for one in found]
 
 
-def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, bool]:
+def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
     from ncu_roofline.analyses.compare.frames import Settings, compare
     from ncu_roofline.analyses.compare.sides import roof_spreads
@@ -207,14 +175,14 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     from ncu_roofline.formats.inputs import open_ceilings
     from ncu_roofline.model import Measurements
 
-    select = checked_selection(request.filters)
-    named = wanted(request.roofs.ceilings, open_ceilings)
-    reports = replace(request.reports, reports=tuple(path for state in states for path in state.paths))
-    found, failed = for_each_report(reports, partial(_read, gpu=request.filters.gpu), as_typed=True)
+    select = checked_selection(args)
+    named = wanted(args.ceilings, open_ceilings)
+    reports = Namespace(**{**vars(args), "reports": [path for state in states for path in state.paths]})
+    found, failed = for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
     read = without_warnings(found)
     measurements = Measurements.joined([one for _, one in read])
     if not len(select.launches(measurements)):
-        raise no_launch(request.reports, request.filters.launches)
+        raise no_launch(args, args)
     ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
     called = {os.path.realpath(path): set(one.report) for path, one in read}
     kept = [(state, names) for state in states if (names := _names(state, called))]
@@ -223,17 +191,17 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
     if len(kept) < 2:
         reason = "nothing else could be read to compare with it"
         raise RooflineError("Cannot compare", states[0].label, reason, "See the messages above.")
-    sides = _sides(request, measurements, [names for _, names in kept], ceilings)
+    sides = _sides(args, measurements, [names for _, names in kept], ceilings)
     settings = Settings(
-        tolerance=request.how.tolerance,
-        times=request.how.times,
-        in_order=request.how.match == "order",
-        against=request.how.against,
+        tolerance=args.tolerance,
+        times=args.times,
+        in_order=args.match == "order",
+        against=args.against,
         top=select.top,
         precisions=select.precisions,
         levels=select.levels,
         roof_spreads=roof_spreads(sides, ceilings),
-        small=request.how.small,
+        small=args.small,
     )
     typed = [state.label for state, _ in kept]
     labels = list(map(ReportNames.apart(typed), typed))
@@ -241,7 +209,7 @@ def _compared(request: Request, states: Sequence[_State]) -> tuple[Comparison, b
 
 
 def _sides(
-    request: Request, measurements: Measurements, states: Sequence[set[str]], ceilings: Sequence[Ceilings]
+    args: Namespace, measurements: Measurements, states: Sequence[set[str]], ceilings: Sequence[Ceilings]
 ) -> list[Roofline]:
     """The Roofline of each state, of reports by name, with roofs of its own: clocks differ."""
     import numpy as np
@@ -250,13 +218,13 @@ def _sides(
     from ncu_roofline.model import roofline
 
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
-    launches = replace(checked_selection(request.filters), top=0, precisions=(), levels=())
+    launches = replace(checked_selection(args), top=0, precisions=(), levels=())
     found = []
     for names in states:
         mine = measurements.take(np.flatnonzero([name in names for name in measurements.report]))
         models = set(zip(mine.device, mine.capability, strict=True))
         fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
-        found.append(roofline(mine, fitting, clock=request.roofs.clock, select=launches))
+        found.append(roofline(mine, fitting, clock=args.clock, select=launches))
     return found
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.cli.options import PLACES, argument
 from ncu_roofline.cli.outputs import PLATFORM_FILE, REPORT, write_text
+from ncu_roofline.cli.parser import PLACES
 
 SHELLS = ("bash", "zsh", "fish")
 _EPILOG = """\
@@ -23,21 +22,19 @@ _FOLDER = "DIR"
 _MORE = {"bash": "\ncomplete -o bashdefault -o default -F _shtab_ncu_roofline ncu-roofline"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """For which shell."""
+    parser.epilog = _EPILOG
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
-    EPILOG: ClassVar[str] = _EPILOG
-    shell: str = argument("the shell", choices=SHELLS)
 
-
-def run(request: Request) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import shtab
 
-    if request.shell not in shtab.SUPPORTED_SHELLS:
+    if args.shell not in shtab.SUPPORTED_SHELLS:
         reason = f"the package shtab {shtab.__version__} writes no script for it"
-        raise RooflineError("Cannot complete in", request.shell, reason, "Install a newer one: pip install -U shtab.")
+        raise RooflineError("Cannot complete in", args.shell, reason, "Install a newer one: pip install -U shtab.")
     from ncu_roofline.cli.parser import command_line
 
     parser = command_line()
@@ -47,7 +44,7 @@ def run(request: Request) -> int:
             action.complete = shtab.DIRECTORY if action.metavar == _FOLDER else shtab.FILE
         elif action.choices is None and action.dest in known:
             action.choices = known[action.dest]
-    write_text(f"{shtab.complete(parser, request.shell).rstrip()}{_MORE.get(request.shell, '')}")
+    write_text(f"{shtab.complete(parser, args.shell).rstrip()}{_MORE.get(args.shell, '')}")
     return 0
 
 

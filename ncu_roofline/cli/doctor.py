@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import ClassVar
+from argparse import ArgumentParser, Namespace
 
 from ncu_roofline.base.texts import printable
-from ncu_roofline.cli.options import flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.plugin.machine.doctor import ABSENT, PROBLEM, Line, examine
 from ncu_roofline.plugin.machine.machine import this_machine
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """How to say it."""
-
-    EPILOG: ClassVar[str] = (
-        "Exit code 1 if something that is here does not work; what is absent is no problem for reading reports."
-    )
-    json: bool = flag("the same as JSON on standard output")
+    parser.epilog = "Exit code 1 if something that is here does not work; what is absent is no problem for reading reports."
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print every line; exit code 1 if something here does not work, 0 if things are merely absent."""
     lines = examine(this_machine())
-    if request.json:
+    if args.json:
         write_text(json.dumps([line.as_dict() for line in lines], indent=2))
     else:
         write_text("\n".join([*map(_text, lines), "", _verdict(lines)]))

@@ -5,18 +5,17 @@ An executor gives the outcome of each report in the order of the reports, errors
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
-from multiprocessing.connection import Connection
-from typing import Protocol, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ncu_roofline.base.errors import RooflineError, unexpected
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 T = TypeVar("T")
 
@@ -36,8 +35,9 @@ class Executor(Protocol):
 
 def executor_here(paths: Sequence[str]) -> Executor:
     """The one for these reports on this machine."""
-    pool = Pool.of(paths)
-    return pool if pool.workers > 1 and sum(map(_size, paths)) >= PARALLEL_FROM_BYTES else Serial()
+    workers = min(os.cpu_count() or 1, len(paths))
+    sizes = (os.path.getsize(path) for path in paths if os.path.exists(path))
+    return Pool(workers) if workers > 1 and sum(sizes) >= PARALLEL_FROM_BYTES else Serial()
 
 
 class Serial:
@@ -54,39 +54,32 @@ class Pool:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    @classmethod
-    def of(cls, paths: Sequence[str]) -> Pool:
-        """As many processes as make sense for these reports."""
-        return cls(min(os.cpu_count() or 1, len(paths)))
-
     def outcomes(self, work: Work[T], paths: Sequence[str]) -> Generator[T | RooflineError, None, None]:
         """See Executor.  A process that dies costs the report that it read, and no other."""
         found: dict[int, T | RooflineError] = {}
-        first = 0
-        while first < len(paths):
-            with closing(self._settled(work, paths, [n for n in range(first, len(paths)) if n not in found])) as settled:
-                for number, outcome in settled:
+        begun = 0  # all before are done
+        while begun < len(paths):
+            todo = [number for number in range(begun, len(paths)) if number not in found]
+            lost = []
+            with _processes(self.workers) as pool:
+                futures = _submitted(pool, work, [paths[number] for number in todo])
+                for number, future in zip(todo, futures, strict=True):
+                    outcome = _outcome(future, paths[number])
+                    if isinstance(outcome, _DiedError):
+                        lost.append(number)
+                        continue
                     found[number] = outcome
-                    while first in found:
-                        yield found.pop(first)
-                        first += 1
-
-    def _settled(
-        self, work: Work[T], paths: Sequence[str], numbers: Sequence[int]
-    ) -> Generator[tuple[int, T | RooflineError], None, None]:
-        """Outcomes by number: of all; where a process died, of what ended before, and of the reports that may have been it."""
-        lost = []
-        with _processes(self.workers) as pool:
-            futures = _submitted(pool, work, [paths[number] for number in numbers])
-            for number, future in zip(numbers, futures, strict=True):
-                outcome = _outcome(future, paths[number])
-                if isinstance(outcome, _DiedError):
-                    lost.append(number)
-                else:
-                    yield number, outcome
-        # Reports are begun in their order, so it was one of the first without an outcome; each goes into a process of its own.
-        for number in lost[: self.workers]:
-            yield number, _alone(work, paths[number])
+                    while begun in found:
+                        yield found.pop(begun)
+                        begun += 1
+            # Reports are begun in their order, so it was one of the first without an outcome; each has a process of its own.
+            for number in lost[: self.workers]:
+                with _processes(1) as pool:
+                    (future,) = _submitted(pool, work, [paths[number]])
+                    found[number] = _outcome(future, paths[number])
+            while begun in found:
+                yield found.pop(begun)
+                begun += 1
 
 
 def guarded(work: Work[T], path: str, name: str) -> T | RooflineError:
@@ -103,89 +96,73 @@ class _DiedError(RooflineError):
     """The process that read a report died, or one beside it did."""
 
 
-def _alone(work: Work[T], path: str) -> T | RooflineError:
-    with _processes(1) as pool:
-        (future,) = _submitted(pool, work, [path])
-        return _outcome(future, path)
+def _outcome(future: Future[T | RooflineError] | None, path: str) -> T | RooflineError:
+    from concurrent.futures.process import BrokenProcessPool
 
-
-def _outcome(future: Future[T | RooflineError], path: str) -> T | RooflineError:
     try:
-        return future.result()
+        if future:
+            return future.result()
     except BrokenProcessPool:
-        reason = "the process that read it died, perhaps for lack of memory"
-        return _DiedError("Cannot read", path, reason, "Free some memory; --keep-going goes on without this report.")
+        pass
     except Exception as error:  # what came of the report can't travel between processes
         return unexpected("Cannot read", path, error)
+    reason = "the process that read it died, perhaps for lack of memory"
+    return _DiedError("Cannot read", path, reason, "Free some memory; --keep-going goes on without this report.")
 
 
 @contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with this one, whatever ends it, and at once where the block is left by an exception."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Spawned, not forked: the same on every platform, and safe whatever threads the caller has.
-    context = multiprocessing.get_context("spawn")
-    reader, writer = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with, initargs=(reader,))
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         yield pool
     except BaseException:
-        writer.close()
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-        writer.close()
-        reader.close()
 
 
-def _end_with(parent: Connection) -> None:
-    """In a worker: end when the other end of a pipe is closed, also by the parent's death; Ctrl-C is the parent's to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+def _end_with_parent() -> None:
+    """In a worker: end when the parent does, however; Ctrl-C is the parent's to answer."""
+    import multiprocessing
 
-
-def _end_after(parent: Connection) -> None:
-    try:
-        parent.poll(None)
-    finally:
+    def end() -> None:
+        parent = multiprocessing.parent_process()
+        if parent:
+            parent.join()
         os._exit(1)
 
-
-def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError]]:
-    with _interrupts_held():  # now it starts its processes
-        return [_begun(pool, work, path) for path in paths]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end, daemon=True).start()
 
 
-def _begun(pool: ProcessPoolExecutor, work: Work[T], path: str) -> Future[T | RooflineError]:
-    try:
-        return pool.submit(guarded, work, path, path)
-    except BrokenProcessPool as error:
-        failed: Future[T | RooflineError] = Future()
-        failed.set_exception(error)
-        return failed
+def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError] | None]:
+    """The work under way, None where a process died before.
 
+    Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
+    """
+    from concurrent.futures.process import BrokenProcessPool
 
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """What is started meanwhile is born deaf to Ctrl-C, before it can see to that itself; here it takes effect at the end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     held: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
-    masks = hasattr(signal, "pthread_sigmask")  # what children inherit; handlers they don't
+    main = threading.current_thread() is threading.main_thread()
+    masks = main and hasattr(signal, "pthread_sigmask")  # what children inherit; handlers they don't
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
+    futures: list[Future[T | RooflineError] | None] = []
     try:
-        yield
+        with suppress(BrokenProcessPool):
+            futures.extend(pool.submit(guarded, work, path, path) for path in paths)
     finally:
         if masks:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler)
+        if main:
+            signal.signal(signal.SIGINT, handler)
         if held:
             signal.raise_signal(signal.SIGINT)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0
+    return futures + [None] * (len(paths) - len(futures))

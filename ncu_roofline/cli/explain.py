@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.chips.metric_names import compact
-from ncu_roofline.cli.options import FilterOptions, ReportOptions, flag, view_option
+from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
 from ncu_roofline.rendering.table import command_lines, wrapped
 
@@ -27,30 +28,28 @@ if TYPE_CHECKING:
 _INDENT = " " * 10  # of what goes on below
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """What to explain, and of which view."""
+    add_reports(parser)
+    add_filters(parser)
+    add_view(parser, "explain")
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
-    reports: ReportOptions
-    filters: FilterOptions
-    view: str = view_option("explain")
-    json: bool = flag("the same as JSON on standard output")
 
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
 
-    select = checked_selection(request.filters, view=request.view)
-    work = partial(_explain, select=select, gpu=request.filters.gpu, view=request.view)
-    found, failed = for_each_report(request.reports, work)
+    select = checked_selection(args, view=args.view)
+    work = partial(_explain, select=select, gpu=args.gpu, view=args.view)
+    found, failed = for_each_report(args, work)
     explanations = without_warnings(found)
     if not any(explanation.launches for explanation in explanations):
-        raise no_launch(request.reports, request.filters.launches)
-    if request.json:
+        raise no_launch(args, args)
+    if args.json:
         write_text(json.dumps([explanation.as_dict() for explanation in explanations], indent=2))
     else:
-        more, width = ANALYSES[request.view].viewer.more, terminal_width()
+        more, width = ANALYSES[args.view].viewer.more, terminal_width()
         write_text("\n\n".join("\n".join(_lines(explanation, more, width)) for explanation in explanations))
     return 1 if failed else 0
 

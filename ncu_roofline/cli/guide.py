@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.suggestions import advice
 from ncu_roofline.base.texts import shorten
-from ncu_roofline.cli.options import argument
 from ncu_roofline.cli.outputs import terminal_width, write_text
 from ncu_roofline.rendering.table import Table, TextColumn, command_lines, terminal, wrapped
 
@@ -26,20 +25,19 @@ _CELL = re.compile(r"(?<!\\)\|")
 _INDENTED = "    "
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """Which page."""
+    about = "the page; without it, a list of all pages"
+    parser.add_argument("topic", metavar="TOPIC", nargs="?", default=_CONTENTS, help=about)
 
-    topic: str = argument("the page; without it, a list of all pages", "TOPIC", nargs="?", default=_CONTENTS)
 
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print a page, or the list of pages.  Raises UsageError for a page that there is not."""
     pages = _pages()
-    topic = request.topic.lower()
+    topic = args.topic.lower()
     if topic not in pages:
         next_step = advice(f"There are {', '.join(topics())}", topic, topics())
-        raise UsageError("Cannot print", shorten(request.topic), "the guide has no such page", next_step)
+        raise UsageError("Cannot print", shorten(args.topic), "the guide has no such page", next_step)
     text = _LINK.sub(r"\1", _COMMENT.sub("", pages[topic].read_text(encoding="utf-8")))
     write_text("\n".join(_page(text, terminal_width())).rstrip())
     return 0

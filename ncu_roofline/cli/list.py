@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.options import argument, flag
 from ncu_roofline.cli.outputs import write_text
 from ncu_roofline.rendering.table import listing
 
@@ -106,16 +105,14 @@ LISTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """Which list, and how."""
+    parser.add_argument("what", choices=tuple(LISTS), help="what to list")
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
-    what: str = argument("what to list", choices=tuple(LISTS))
-    json: bool = flag("as JSON")
 
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print one list, as an aligned table or as JSON."""
-    rows = LISTS[request.what]()
-    write_text(json.dumps(rows, indent=2) if request.json else "\n".join(listing(rows)))
+    rows = LISTS[args.what]()
+    write_text(json.dumps(rows, indent=2) if args.json else "\n".join(listing(rows)))
     return 0

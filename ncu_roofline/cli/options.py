@@ -9,16 +9,17 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from ncu_roofline.analyses import views
+from ncu_roofline.base.texts import expression
 from ncu_roofline.cli.outputs import REPORT
+from ncu_roofline.cli.parser import PLACES
 
 R = TypeVar("R")
 
+Group = argparse._ArgumentGroup
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
 AUTO = "auto"
 """The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
-PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
-"""What the value of an option that names a file or folder is called in the help."""
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
 
 
@@ -122,10 +123,8 @@ def ratio(text: str) -> float:
 
 def regex(text: str) -> str:
     """A regular expression, as text."""
-    from ncu_roofline.base.patterns import UserPattern
-
     try:
-        return UserPattern(text, "").text
+        return expression(text).pattern
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -183,14 +182,122 @@ def latency(text: str) -> float:
     return seconds
 
 
-def view_option(command: str) -> Any:
-    """The field of the view that a command is to give."""
+KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
+
+
+def add_reports(parser: argparse.ArgumentParser) -> None:
+    """The reports, what to do with those that can't be read, and where to read them."""
+    about = "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input"
+    parser.add_argument("reports", metavar=REPORT, nargs="+", help=about)
+    parser.add_argument("--keep-going", action="store_true", help=KEEP_GOING)
+    about = "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)"
+    parser.add_argument("--dask", metavar="ADDRESS", type=scheduler, help=about)
+
+
+def add_launches(parser: argparse.ArgumentParser, top: str = "only the N with the longest run time", of: int = 0) -> Group:
+    """Which launches; the group of filters, for more."""
+    group = parser.add_argument_group("filters")
+    group.add_argument(
+        "--kernel", metavar="REGEX", type=regex, default="", help="kernels whose name matches (searched anywhere in it)"
+    )
+    about = "launches by position in the report, from 0"
+    group.add_argument("--launch", metavar="N,N-M", type=ranges, default=(), help=about)
+    group.add_argument("--nvtx", metavar="REGEX", type=regex, default="", help="launches inside NVTX ranges that match")
+    group.add_argument("--top", metavar="N", type=positive, default=of, help=top)
+    return group
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Which launches, precisions and levels."""
+    group = add_launches(parser)
+    about = "precisions, as `list precisions` names them; tensor is all tensor types"
+    group.add_argument("--precision", metavar="ID,...", type=words, default=(), help=about)
+    about = "memory levels, as `list levels` names them"
+    group.add_argument("--level", metavar="ID,...", type=words, default=(), help=about)
+    about = "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases"
+    group.add_argument("--gpu", metavar="X.Y", type=capability, help=about)
+
+
+def add_roofs(parser: argparse.ArgumentParser) -> Group:
+    """At which clock the roofs stand, and measured ones; the group of the model, for more."""
+    group = parser.add_argument_group("model")
+    add_clock(group)
+    about = f"measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); {AUTO_HELP}; repeatable"
+    group.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    return group
+
+
+def add_clock(group: Group) -> None:
+    """At which clock the theoretical roofs stand."""
+    about = "clock the theoretical roofs stand at (default: %(default)s)"
+    group.add_argument("--clock", choices=("profiled", "max"), default="profiled", help=about)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """How the roofline is built; ``by`` None is as the view has it."""
+    group = add_roofs(parser)
+    group.add_argument(
+        "--by",
+        choices=("launch", "kernel", "application"),
+        help="what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, "
+        "launch)",
+    )
+    about = "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)"
+    group.add_argument("--source", choices=("auto", "embedded"), default="auto", help=about)
+
+
+def add_view(parser: Container, command: str) -> None:
+    """The view that a command is to give."""
     known = views(command)
     text = "; ".join(f"{name}: {row.about}" for name, row in known.items())
-    return choice(f"{text} (default: %(default)s)", known, default="roofline")
+    parser.add_argument("--view", choices=known, default="roofline", help=f"{text} (default: %(default)s)")
 
 
-KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
+def add_views(parser: argparse.ArgumentParser) -> None:
+    """Another model than the hierarchical roofline, and points of a sweep joined."""
+    group = parser.add_argument_group("view")
+    add_view(group, "show")
+    group.add_argument(
+        "--launch-latency",
+        metavar="TIME",
+        type=latency,
+        help="what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
+        "--ceilings, else no overhead is shown)",
+    )
+    about = "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
+    group.add_argument("--trajectory", action="store_true", help=about)
+    group.add_argument(
+        "--label",
+        metavar="PATTERN",
+        type=step_label,
+        default="",
+        help="what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
+        "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
+        "names apart); implies --trajectory",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, files: str, about_json: str = "all tables as JSON on standard output") -> Group:
+    """Where the result goes; the group of the output, for more."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help=about_json)
+    group.add_argument("-o", "--output", metavar="FILE", default="", help=files)
+    about = "format of FILE, where the suffix does not say it"
+    group.add_argument("--format", metavar="FORMAT", default="", help=about)
+    group.add_argument("--force", action="store_true", help="overwrite FILE")
+    return group
+
+
+def add_width(group: Container, about: str = "width of the text") -> None:
+    """How wide text is."""
+    group.add_argument("--width", metavar="COLUMNS", type=positive, help=about)
+
+
+def add_looks(group: Container) -> None:
+    """Title and colours of a page or picture."""
+    group.add_argument("--title", metavar="TEXT", default="", help="title of the page, picture or Markdown")
+    about = "colours (default: light; a page follows the reader's system)"
+    group.add_argument("--theme", choices=("light", "dark"), help=about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,86 +324,6 @@ class LaunchFilters:
     kernel: str = option("kernels whose name matches (searched anywhere in it)", "REGEX", type=regex)
     launch: tuple[tuple[int, int], ...] = option("launches by position in the report, from 0", "N,N-M", type=ranges, default=())
     nvtx: str = option("launches inside NVTX ranges that match", "REGEX", type=regex)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchOptions(LaunchFilters):
-    """Which launches, and of these the longest."""
-
-    top: int = option("only the N with the longest run time", "N", type=positive, default=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FilterOptions:
-    """Which launches, precisions and levels."""
-
-    TITLE: ClassVar[str] = "filters"
-    launches: LaunchOptions = field(default_factory=LaunchOptions)
-    precision: tuple[str, ...] = option(
-        "precisions, as `list precisions` names them; tensor is all tensor types", "ID,...", type=words, default=()
-    )
-    level: tuple[str, ...] = option("memory levels, as `list levels` names them", "ID,...", type=words, default=())
-    gpu: tuple[int, int] | None = option(
-        "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases",
-        "X.Y",
-        type=capability,
-        default=None,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoofOptions:
-    """At which clock the roofs stand, and measured ones."""
-
-    TITLE: ClassVar[str] = "model"
-    clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
-    ceilings: tuple[str, ...] = option(
-        f"measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); {AUTO_HELP}; repeatable",
-        "FILE|auto",
-        action="append",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """How the roofline is built; ``by`` None is as the view has it."""
-
-    TITLE: ClassVar[str] = "model"
-    by: str | None = choice(
-        "what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, launch)",
-        ("launch", "kernel", "application"),
-        default=None,
-    )
-    roofs: RoofOptions = field(default_factory=RoofOptions)
-    source: str = choice(
-        "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)",
-        ("auto", "embedded"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewOptions:
-    """Another model than the hierarchical roofline, and points of a sweep joined."""
-
-    TITLE: ClassVar[str] = "view"
-    view: str = view_option("show")
-    launch_latency: float | None = option(
-        "what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
-        "--ceilings, else no overhead is shown)",
-        "TIME",
-        type=latency,
-        default=None,
-    )
-    trajectory: bool = flag(
-        "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
-    )
-    label: str = option(
-        "what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
-        "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
-        "names apart); implies --trajectory",
-        "PATTERN",
-        type=step_label,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

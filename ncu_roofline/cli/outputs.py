@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,10 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
-from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.suggestions import advice
 from ncu_roofline.base.texts import block, one_line, printable
-from ncu_roofline.rendering.table import as_shown
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.measuring import Record
@@ -33,6 +30,8 @@ _CALLED: dict[str, str] = {}
 
 def check_output(path: str, force: bool, inputs: Iterable[str]) -> None:
     """Raise RooflineError early, before the work, if ``path`` can't be written, or is one of the ``inputs``."""
+    from ncu_roofline.base.files import check_target
+
     if path != STANDARD_OUTPUT:
         check_unread(path, inputs)
         check_target(path, force)
@@ -84,6 +83,8 @@ def write_output(path: str, data: bytes, force: bool) -> None:
             stream.flush()
             stream.buffer.write(data)
     else:
+        from ncu_roofline.base.files import write_atomically
+
         write_atomically(path, [data], overwrite=force)
 
 
@@ -115,6 +116,8 @@ def has_cursor(stream: TextIO | None) -> bool:
 
 def terminal_width(unknown: int = 120) -> int:
     """Characters of a line of the terminal, or ``unknown``; what is narrower than 60 wraps by itself."""
+    import shutil
+
     return max(shutil.get_terminal_size((unknown, 24)).columns, 60)
 
 
@@ -123,6 +126,8 @@ def write_text(text: str) -> None:
 
     Raises RooflineError.
     """
+    from ncu_roofline.rendering.table import as_shown
+
     with standard_output() as stream:
         lines = map(as_shown if coloured(stream) else one_line, _as_called(text).split("\n"))
         stream.write("\n".join(lines) + "\n")
@@ -199,9 +204,12 @@ def _discard_the_rest() -> None:
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """``items`` as they are, with a bar on standard error: from one second on, and only where somebody looks."""
+    if not has_cursor(sys.stderr):
+        yield from items
+        return
     from tqdm import tqdm
 
-    with tqdm(items, what, total, delay=1.0, leave=False, disable=not has_cursor(sys.stderr), file=sys.stderr) as bar:
+    with tqdm(items, what, total, delay=1.0, leave=False, file=sys.stderr) as bar:
         yield from bar
 
 

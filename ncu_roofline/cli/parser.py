@@ -7,17 +7,15 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from contextlib import suppress
 from itertools import takewhile
-from types import ModuleType
 from typing import Any, NoReturn
 
 from ncu_roofline.base.suggestions import did_you_mean
-from ncu_roofline.cli.outputs import STANDARD_INPUT, standard_output
-from ncu_roofline.cli.version import ShowVersion
+from ncu_roofline.cli.outputs import STANDARD_INPUT, standard_output, write_text
+from ncu_roofline.version import __version__
 
-# Each has a file of its name here, with the class Request, which declares the options, and the function run, which takes one;
-# where it consists of several, these are in ACTIONS by name, each with its line of help.
+# Each has a file of its name here, with the functions add_options, which declares the options, and run, which takes the values.
 COMMANDS = {
     "demo": "render the bundled sample report (html, png, text): the first thing to run",
     "show": "print each kernel's intensity, performance, share of the roof and what binds it",
@@ -42,6 +40,8 @@ COMMANDS = {
 }
 
 
+PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
+"""What the value of an option that names a file or folder is called in the help."""
 _USUAL = "show"
 """The command where only reports are named."""
 _OWN = ("-h", "--help", "--version")
@@ -70,6 +70,8 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.option_strings and action.metavar in PLACES and value == "":  # an unset variable of a script
+            raise argparse.ArgumentError(action, "the name is empty")
         if action.choices is not None and value not in action.choices:
             known = list(map(str, action.choices))
             question = did_you_mean(str(value), known)
@@ -84,17 +86,14 @@ class _Parser(argparse.ArgumentParser):
 Commands = argparse._SubParsersAction  # the public name for this class does not exist
 
 
-def parse(words: Sequence[str]) -> partial[int]:
-    """What the command line asks for, ready to run: the function of a command with its request.
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What the command line asks for; ``run`` in it is the function of the command, which takes it.
 
     Reports without a command are shown; without any word the help is printed.  Raises SystemExit where argparse does.
     """
     words = completed(words)
     meant = next((word for word in words if not word.startswith("-")), "")
-    args = command_line([meant] if meant in COMMANDS else []).parse_args(words)
-    from ncu_roofline.cli.options import taken
-
-    return partial(args.run, taken(args.request, args))
+    return command_line([meant] if meant in COMMANDS else []).parse_args(words)
 
 
 def completed(words: Sequence[str]) -> list[str]:
@@ -129,12 +128,12 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
         epilog="Reports alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
         "`ncu-roofline COMMAND --help` lists the options.",
     )
-    parser.add_argument("--version", action=ShowVersion)
+    parser.add_argument("--version", action=_ShowVersion)
     commands: Commands[Any] = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     for name, about in COMMANDS.items():
         one = _add(commands, name, about)
         if name in complete:
-            _complete(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
+            declare(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
     return parser
 
 
@@ -143,21 +142,63 @@ def _add(commands: Commands[Any], name: str, about: str) -> argparse.ArgumentPar
     return added
 
 
-def _complete(parser: argparse.ArgumentParser, module: ModuleType) -> None:
-    if not hasattr(module, "ACTIONS"):
-        _add_options(parser, module.Request, module.run)
-        return
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, (about, request, run) in module.ACTIONS.items():
-        _add_options(_add(actions, name, about), request, run)
+def declare(parser: argparse.ArgumentParser, module: Any) -> None:
+    """The options of a command."""
+    if hasattr(module, "add_options"):
+        module.add_options(parser)
+        parser.set_defaults(run=module.run)
+    elif not hasattr(module, "ACTIONS"):
+        _add_request(parser, module.Request, module.run)
+    else:
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        for name, (about, request, run) in module.ACTIONS.items():
+            _add_request(_add(actions, name, about), request, run)
+    if "\n" in (parser.epilog or ""):
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
-def _add_options(parser: argparse.ArgumentParser, request: Any, run: Callable[[Any], int]) -> None:
-    from ncu_roofline.cli.options import add_options
+def _add_request(parser: argparse.ArgumentParser, request: Any, run: Callable[[Any], int]) -> None:
+    """The options that a class of requests declares."""
+    from ncu_roofline.cli.options import add_options, taken
 
     parser.description = getattr(request, "DESCRIPTION", parser.description)
     parser.epilog = getattr(request, "EPILOG", "")
     if "\n" in parser.epilog:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_options(parser, request)
-    parser.set_defaults(request=request, run=run)
+    parser.set_defaults(run=lambda args: run(taken(request, args)))
+
+
+class _ShowVersion(argparse.Action):
+    """Like argparse's own, but git is asked only when somebody wants to know."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, default=argparse.SUPPRESS, help="show the version and exit", **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print it."""
+        commit = commit_of(_CHECKOUT)
+        write_text(f"ncu-roofline {__version__}{f' (commit {commit})' if commit else ''}")
+        parser.exit()
+
+
+_CHECKOUT = os.path.join(os.path.dirname(__file__), "..", "..")
+
+
+def commit_of(folder: str | os.PathLike[str]) -> str:
+    """The short hash of the commit, "" where ``folder`` is no checkout of this very project or git is missing."""
+    import subprocess
+
+    ours = False
+    with suppress(OSError, ValueError), open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as file:
+        ours = 'name = "ncu-roofline"' in file.read()
+    if not ours or not os.path.exists(os.path.join(folder, ".git")):
+        return ""
+
+    # Hooks of git have variables that would name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    words = ["git", "-C", os.fspath(folder), "rev-parse", "--short=12", "HEAD"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=10)
+        return done.stdout.strip()
+    return ""

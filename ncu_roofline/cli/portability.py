@@ -6,24 +6,13 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli.options import (
-    AUTO,
-    AUTO_HELP,
-    KEEP_GOING,
-    LaunchOptions,
-    argument,
-    choice,
-    flag,
-    names,
-    option,
-    step_label,
-)
+from ncu_roofline.cli.options import AUTO, AUTO_HELP, KEEP_GOING, add_clock, add_launches, add_output, names, step_label
 from ncu_roofline.cli.outputs import (
     PLATFORM_FILE,
     STANDARD_OUTPUT,
@@ -66,112 +55,68 @@ def _operations(text: str) -> tuple[str, float]:
     return name, value
 
 
-@dataclass(frozen=True, kw_only=True)
-class EfficiencyOptions:
-    """What goes into the efficiency of a platform."""
-
-    TITLE: ClassVar[str] = "what is compared"
-    ceilings: tuple[tuple[str, str], ...] = option(
-        "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
-        f"repeated; {AUTO_HELP} (default: the roofs of the inputs, theoretical ones as the last resort)",
-        "[PLATFORM=]FILE|auto",
-        action="append",
-        type=_assigned,
-    )
-    ceiling: str = choice(
-        "compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)",
-        ("fma", "nofma", "divide", "divide_nofma", "mix"),
-    )
-    flops: str = choice(
-        "executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)",
-        ("executed", "canonical"),
-    )
-    canonical_flops: tuple[tuple[str, float], ...] = option(
-        "canonical operations, where no table gives them; may be repeated; implies --flops canonical",
-        "[VARIANT=]N",
-        action="append",
-        type=_operations,
-    )
-    level: tuple[tuple[str, str], ...] = option(
-        "memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)",
-        "[PLATFORM=]LEVEL",
-        action="append",
-        type=_assigned,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What is a run, and which count."""
-
-    TITLE: ClassVar[str] = "runs"
-    precision: str = option("precision of the work (default: the one with the most)", "ID")
-    platforms: tuple[str, ...] = option(
-        "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)",
-        "NAME,...",
-        type=names,
-        default=(),
-    )
-    application: str = option("what files that name no application are of", "NAME")
-    by: str = choice("kernel: each kernel is a variant of its own (default: %(default)s)", ("application", "kernel"))
-    label: str = option(
-        "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
-        "NVTX ranges, or nvtx:PATTERN searched in them",
-        "PATTERN",
-        type=step_label,
-    )
-    clock: str = choice("clock the theoretical roofs stand at (default: %(default)s)", ("profiled", "max"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PortabilityOutput:
-    """How the result is told, and where."""
-
-    TITLE: ClassVar[str] = "output"
-    json: bool = flag("as JSON on standard output")
-    output: str = option("write a .csv, .md, .json or .txt file instead", "FILE", short="-o")
-    format: str = option("text, csv, md or json, where the suffix does not say it", "FORMAT")
-    title: str = option("title of a Markdown file", "TEXT")
-    force: bool = flag("overwrite FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Which files of which platforms, and how they are compared."""
-
-    DESCRIPTION: ClassVar[str] = _DESCRIPTION
-    inputs: tuple[str, ...] = argument(
-        "reports, other tools' files and plain tables (CSV, JSON), - is standard input; PLATFORM= says what the machine is "
-        "called",
-        PLATFORM_FILE,
-        nargs="+",
+    parser.description = _DESCRIPTION
+    about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
+    parser.add_argument("inputs", metavar=PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called")
+    parser.add_argument("--keep-going", action="store_true", help=KEEP_GOING)
+    how = parser.add_argument_group("what is compared")
+    how.add_argument(
+        "--ceilings",
+        metavar="[PLATFORM=]FILE|auto",
+        action="append",
+        type=_assigned,
+        default=[],
+        help="measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
+        f"repeated; {AUTO_HELP} (default: the roofs of the inputs, theoretical ones as the last resort)",
     )
-    keep_going: bool = flag(KEEP_GOING)
-    compared: EfficiencyOptions
-    runs: RunOptions
-    launches: LaunchOptions
-    output: PortabilityOutput
+    about = "compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)"
+    how.add_argument("--ceiling", choices=("fma", "nofma", "divide", "divide_nofma", "mix"), default="fma", help=about)
+    about = "executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)"
+    how.add_argument("--flops", choices=("executed", "canonical"), default="executed", help=about)
+    about = "canonical operations, where no table gives them; may be repeated; implies --flops canonical"
+    how.add_argument("--canonical-flops", metavar="[VARIANT=]N", action="append", type=_operations, default=[], help=about)
+    about = "memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)"
+    how.add_argument("--level", metavar="[PLATFORM=]LEVEL", action="append", type=_assigned, default=[], help=about)
+    runs = parser.add_argument_group("runs")
+    about = "precision of the work (default: the one with the most)"
+    runs.add_argument("--precision", metavar="ID", default="", help=about)
+    about = "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)"
+    runs.add_argument("--platforms", metavar="NAME,...", type=names, default=(), help=about)
+    runs.add_argument("--application", metavar="NAME", default="", help="what files that name no application are of")
+    about = "kernel: each kernel is a variant of its own (default: %(default)s)"
+    runs.add_argument("--by", choices=("application", "kernel"), default="application", help=about)
+    about = (
+        "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
+        "NVTX ranges, or nvtx:PATTERN searched in them"
+    )
+    runs.add_argument("--label", metavar="PATTERN", type=step_label, default="", help=about)
+    add_clock(runs)
+    add_launches(parser)
+    output = add_output(parser, "write a .csv, .md, .json or .txt file instead", "as JSON on standard output")
+    output.add_argument("--title", metavar="TEXT", default="", help="title of a Markdown file")
 
 
-def run(request: Request) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
     from ncu_roofline.analyses.portability.frames import portability
     from ncu_roofline.analyses.portability.platforms import Reading, read_runs
     from ncu_roofline.cli.ceilings import Shelf, ceiling_files
     from ncu_roofline.cli.reading import launches
 
-    how, of, known = request.output, request.runs, ANALYSES["portability"].formats
-    output_format = chosen_format(how.output, "json" if how.json else how.format, known, "none of {}")
-    inputs = _inputs(request.inputs)
-    named = [path for _, path in request.compared.ceilings]
-    check_output(how.output or STANDARD_OUTPUT, how.force, [*(one.path for one in inputs), *ceiling_files(named)])
-    given = [pair for pair in request.compared.ceilings if pair != ("", AUTO)]
-    find = Shelf().find if len(given) < len(request.compared.ceilings) else None
-    reading = Reading(of.precision, of.by, of.label, of.clock, of.application, launches(request.launches))
+    known = ANALYSES["portability"].formats
+    output_format = chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
+    inputs = _inputs(args.inputs)
+    named = [path for _, path in args.ceilings]
+    check_output(args.output or STANDARD_OUTPUT, args.force, [*(one.path for one in inputs), *ceiling_files(named)])
+    given = [pair for pair in args.ceilings if pair != ("", AUTO)]
+    find = Shelf().find if len(given) < len(args.ceilings) else None
+    reading = Reading(args.precision, args.by, args.label, args.clock, args.application, launches(args))
     unread: list[RooflineError] = []
 
     def leave_out(error: RooflineError) -> None:
-        if not request.keep_going or isinstance(error, UsageError):
+        if not args.keep_going or isinstance(error, UsageError):
             raise error
         tell(error)
         unread.append(error)
@@ -179,12 +124,12 @@ def run(request: Request) -> int:
     runs, warnings = read_runs(inputs, _ceilings(given), reading, find, leave_out)
     if unread and not runs:
         raise RooflineError(
-            "Cannot read", " ".join(request.inputs), "none of the reports could be read", "See the messages above."
+            "Cannot read", " ".join(args.inputs), "none of the reports could be read", "See the messages above."
         )
-    result = portability(runs, replace(_choices(request.compared, of.platforms), incomplete=bool(unread)))
+    result = portability(runs, replace(_choices(args), incomplete=bool(unread)))
     warn((*warnings, *result.warnings))
-    data = render(result, output_format, title=how.title, width=terminal_width())
-    deliver(how.output, data, how.force, output_format)
+    data = render(result, output_format, title=args.title, width=terminal_width())
+    deliver(args.output, data, args.force, output_format)
     return 1 if unread else 0
 
 
@@ -213,15 +158,15 @@ def _ceilings(given: Sequence[tuple[str, str]]) -> dict[str, str] | list[str]:
     return named or plain
 
 
-def _choices(asked: EfficiencyOptions, platforms: tuple[str, ...]) -> Choices:
+def _choices(args: argparse.Namespace) -> Choices:
     from ncu_roofline.analyses.portability.frames import Choices
 
-    levels = {name: level.lower() for name, level in asked.level}
+    levels = {name: level.lower() for name, level in args.level}
     return Choices(
-        flops="canonical" if asked.canonical_flops else asked.flops,
-        ceiling=asked.ceiling,
+        flops="canonical" if args.canonical_flops else args.flops,
+        ceiling=args.ceiling,
         level=levels.pop("", load_spec().memory),
         levels=levels,
-        canonical=dict(asked.canonical_flops),
-        platforms=platforms,
+        canonical=dict(args.canonical_flops),
+        platforms=args.platforms,
     )

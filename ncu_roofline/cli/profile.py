@@ -22,9 +22,6 @@ from ncu_roofline.cli.install import NEWEST_TRIED
 from ncu_roofline.cli.options import (
     AUTO,
     AUTO_HELP,
-    ModelOptions,
-    ReportOptions,
-    RoofOptions,
     argument,
     choice,
     flag,
@@ -35,6 +32,7 @@ from ncu_roofline.cli.options import (
     words,
 )
 from ncu_roofline.cli.outputs import check_output, say, write_text
+from ncu_roofline.cli.parser import parse
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import profile, running, slurm
 from ncu_roofline.plugin.machine.deploy import Pack
@@ -284,6 +282,5 @@ def _finish(machine: Machine, request: Request, setting: Setting, outcome: Run, 
 
 
 def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
-    reports = ReportOptions(reports=(str(report),))
-    model = ModelOptions(roofs=RoofOptions(ceilings=(setting.ceilings.path,) if setting.ceilings else ()))
-    return render.run(render.Request(reports=reports, output=str(page), force=force, model=model))
+    ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
+    return render.run(parse(["render", f"--output={page}", *ceilings, *(["--force"] if force else []), "--", str(report)]))

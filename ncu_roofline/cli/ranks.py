@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, regex
+from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, add_width, regex
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
 if TYPE_CHECKING:
@@ -20,58 +20,46 @@ _EPILOG = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RanksOutput:
-    """How the ranks are told, and where."""
-
-    TITLE: ClassVar[str] = "output"
-    json: bool = flag("all tables as JSON on standard output")
-    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
-    output: str = option("write to a file: .csv, .parquet, .json or .txt; - is standard output", "FILE", short="-o")
-    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
-    table: str = choice("what csv and parquet hold (default: %(default)s)", ANALYSES["ranks"].tables, default="kernels")
-    force: bool = flag("overwrite FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """Which reports of which ranks."""
-
-    EPILOG: ClassVar[str] = _EPILOG
-    reports: ReportOptions
-    rank: str = option(
-        "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'", "REGEX", type=regex
-    )
-    by: str = choice("what one row is (default: %(default)s)", ("kernel", "application"))
-    filters: FilterOptions
-    roofs: RoofOptions
-    output: RanksOutput
+def add_options(parser: ArgumentParser) -> None:
+    """Which reports of which ranks, and where to tell of them."""
+    parser.epilog = _EPILOG
+    add_reports(parser)
+    about = "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'"
+    parser.add_argument("--rank", metavar="REGEX", type=regex, default="", help=about)
+    about = "what one row is (default: %(default)s)"
+    parser.add_argument("--by", choices=("kernel", "application"), default="kernel", help=about)
+    add_filters(parser)
+    add_roofs(parser)
+    output = add_output(parser, "write to a file: .csv, .parquet, .json or .txt; - is standard output")
+    add_width(output)
+    about = "what csv and parquet hold (default: %(default)s)"
+    output.add_argument("--table", choices=ANALYSES["ranks"].tables, default="kernels", help=about)
 
 
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.ranks.frames import ranks
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, named_files, no_launch
     from ncu_roofline.formats.inputs import open_ceilings
 
-    how, known = request.output, ANALYSES["ranks"].formats
-    output_format = chosen_format(how.output, how.format, known, "no format of merged ranks ({})", as_json=how.json)
-    if how.output:
-        check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
-    select = checked_selection(request.filters, request.by)
-    named = wanted(request.roofs.ceilings, open_ceilings)
-    found, failed = for_each_report(request.reports, partial(_read, select=select, gpu=request.filters.gpu), as_typed=True)
+    known = ANALYSES["ranks"].formats
+    output_format = chosen_format(args.output, args.format, known, "no format of merged ranks ({})", as_json=args.json)
+    if args.output:
+        check_output(args.output, args.force, named_files(args))
+    select = checked_selection(args, args.by)
+    named = wanted(args.ceilings, open_ceilings)
+    found, failed = for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
-        raise no_launch(request.reports, request.filters.launches)
+        raise no_launch(args, args)
     ceilings = named.of(
         key for part in parts for key in zip(part.measurements.device, part.measurements.capability, strict=True)
     )
-    result = ranks(parts, ceilings, rank=request.rank, clock=request.roofs.clock, by=request.by, select=select)
-    width = how.width or terminal_width()
-    data = render(result, output_format, table=how.table, width=width)
-    deliver(how.output, data, how.force, output_format)
+    result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
+    width = args.width or terminal_width()
+    data = render(result, output_format, table=args.table, width=width)
+    deliver(args.output, data, args.force, output_format)
     return 1 if failed else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +16,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
 from ncu_roofline.base.suggestions import by_likeness
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
-from ncu_roofline.cli.cluster import Dask
-from ncu_roofline.cli.executors import Work, executor_here, guarded
-from ncu_roofline.cli.options import FilterOptions, LaunchFilters, LaunchOptions, ReportOptions
+from ncu_roofline.cli.executors import Executor, Work, executor_here, guarded
 from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.report import Report
@@ -72,25 +71,25 @@ def _reports_below(folder: str) -> list[str]:
     return sorted(map(os.path.normpath, paths), key=natural_order)  # what is no file there gets its sentence
 
 
-def named_files(reports: ReportOptions, ceilings: Sequence[str] = ()) -> list[str]:
+def named_files(args: Namespace) -> list[str]:
     """All files that a command line names to be read.  Raises RooflineError as `expand`."""
-    return [*expand(reports.reports), *([reports.dask] if reports.dask else []), *ceiling_files(ceilings)]
+    return [*expand(args.reports), *([args.dask] if args.dask else []), *ceiling_files(args.ceilings)]
 
 
-def launches(chosen: LaunchOptions) -> Selection:
+def launches(args: Namespace) -> Selection:
     """The launches that a command line chooses."""
-    return Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch, top=chosen.top)
+    return Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.top)
 
 
-def selection(filters: FilterOptions, by: str = "launch") -> Selection:
+def selection(args: Namespace, by: str = "launch") -> Selection:
     """The filters of a command line, of whose names nobody knows yet whether there is such a thing."""
     top_by = "kernel" if by == "kernel" else "launch"
-    return replace(launches(filters.launches), top_by=top_by, precisions=filters.precision, levels=filters.level)
+    return replace(launches(args), top_by=top_by, precisions=args.precision, levels=args.level)
 
 
-def checked_selection(filters: FilterOptions, by: str = "launch", view: str = "roofline") -> Selection:
+def checked_selection(args: Namespace, by: str = "launch", view: str = "roofline") -> Selection:
     """The same; precisions and levels that the view does not know are refused by name."""
-    select = selection(filters, by)
+    select = selection(args, by)
     ANALYSES[view].viewer.check_names(select)
     return select
 
@@ -124,19 +123,19 @@ def check_kernels(report: Report | MetricTable) -> None:
     check_content("Cannot use", report.path, len(report), len(report.metric_names), empty)
 
 
-def no_launch(reports: ReportOptions, chosen: LaunchFilters) -> RooflineError:
+def no_launch(reports: Any, chosen: Any) -> RooflineError:
     """The error where filters leave nothing."""
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
     given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
     alone = chosen.kernel and not (chosen.launch or chosen.nvtx)
-    next_step = (_other_kernels(reports, chosen.kernel) if alone else "") or "Loosen the filters."
+    next_step = (_other_kernels(reports.reports, chosen.kernel) if alone else "") or "Loosen the filters."
     return RooflineError("Cannot use", " ".join(reports.reports), reason, next_step)
 
 
-def _other_kernels(reports: ReportOptions, kernel: str) -> str:
+def _other_kernels(reports: Sequence[str], kernel: str) -> str:
     """The names of kernels that are most like a pattern that matched none, "" where no report can be read here."""
-    read = [guarded(_functions, path, path) for path in expand(reports.reports)[:_ASKED]]
+    read = [guarded(_functions, path, path) for path in expand(reports)[:_ASKED]]
     names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
     alike = by_likeness(kernel[:_NAME], names[:_COMPARED])
     if alike:
@@ -162,7 +161,7 @@ class _Calling:
         return self.work(path, self.names(name))
 
 
-def for_each_report(reports: ReportOptions, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
+def for_each_report(reports: Any, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
     ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
@@ -173,7 +172,11 @@ def for_each_report(reports: ReportOptions, work: Work[T], *, as_typed: bool = F
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
-    executor = Dask(reports.dask) if reports.dask else executor_here(paths)
+    executor: Executor = executor_here(paths)
+    if reports.dask:
+        from ncu_roofline.cli.cluster import Dask
+
+        executor = Dask(reports.dask)
     with closing(executor.outcomes(work, paths)) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):

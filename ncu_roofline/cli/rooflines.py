@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from ncu_roofline.analyses.hierarchical.view import VIEWER, Asked
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli.ceilings import wanted
-from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import expand, for_each_report, no_launch, opened, selection
 from ncu_roofline.formats.inputs import PointTable, joined, open_ceilings
@@ -65,42 +65,32 @@ class ReadReport:
     sampled: bool = False
 
 
-def read_roofline(
-    reports: ReportOptions,
-    filters: FilterOptions,
-    model: ModelOptions,
-    view: ViewOptions,
-    *,
-    for_people: bool = True,
-    advice: bool = False,
-    full_paths: bool = False,
-) -> Result:
+def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = False, full_paths: bool = False) -> Result:
     """Read every report of the command line and build the view it asks for; with ``advice``, what our rules say.
 
     What is ``for_people`` has a row per kernel unless they say otherwise, data one per launch.  Reports go by the shortest
     ends of their paths that tell them apart, or by their ``full_paths``.
     """
-    sweep, made = view.trajectory or bool(view.label), ANALYSES[view.view].viewer
-    by = model.by or ("kernel" if for_people and model.source != "embedded" else made.by)
+    sweep, made = args.trajectory or bool(args.label), ANALYSES[args.view].viewer
+    by = args.by or ("kernel" if for_people and args.source != "embedded" else made.by)
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
-    roofs = model.roofs
-    asked = Asked(selection(filters, by), by, roofs.clock, model.source, roofs.ceilings, view.launch_latency)
+    asked = Asked(selection(args, by), by, args.clock, args.source, tuple(args.ceilings), args.launch_latency)
     made.check(asked)
-    measured = wanted(roofs.ceilings, open_ceilings)
-    names = ReportNames(full=True) if full_paths else ReportNames.apart(expand(reports.reports))
-    work = partial(_read, names=names, view=view.view, charts=model.source == "embedded", gpu=filters.gpu)
-    found, failed = for_each_report(reports, partial(work, advised=asked.select if advice else None), as_typed=True)
-    if not model.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
-        asked = replace(asked, by=made.by, select=selection(filters, made.by))
+    measured = wanted(args.ceilings, open_ceilings)
+    names = ReportNames(full=True) if full_paths else ReportNames.apart(expand(args.reports))
+    work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu)
+    found, failed = for_each_report(args, partial(work, advised=asked.select if advice else None), as_typed=True)
+    if not args.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
+        asked = replace(asked, by=made.by, select=selection(args, made.by))
     read = _completed(found)
     warn(warning for report in read for warning in report.warnings)
     measurements = Measurements.joined([report.measurements for report in read])
     if sweep:
-        measurements = as_trajectory(measurements, view.label)
+        measurements = as_trajectory(measurements, args.label)
     measurements = _called(measurements, names)
     selected = asked.select.launches(measurements)
     if not len(selected):
-        raise no_launch(reports, filters.launches)
+        raise no_launch(args, args)
     ceilings = measured.of(zip(measurements.device, measurements.capability, strict=True))
     frames = made.frames(measurements, ceilings, asked)
     if for_people and made is VIEWER:

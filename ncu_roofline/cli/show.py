@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from argparse import SUPPRESS
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import views
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import listed, printable
-from ncu_roofline.cli.options import FilterOptions, ModelOptions, ReportOptions, ViewOptions, flag, option, positive
+from ncu_roofline.cli.options import add_filters, add_model, add_reports, add_views, add_width
 from ncu_roofline.cli.outputs import STANDARD_OUTPUT, coloured, terminal_width, write_output, write_text
 from ncu_roofline.cli.standard_input import NAME as STANDARD_INPUT_NAME
 from ncu_roofline.rendering.table import wrapped
@@ -24,49 +23,43 @@ if TYPE_CHECKING:
 _NAMED = 5  # reports that a sentence names
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """What to show, and how."""
+    add_reports(parser)
+    add_filters(parser)
+    add_model(parser)
+    add_views(parser)
+    about = "all tables of the view as JSON on standard output, a row per launch unless --by says otherwise"
+    parser.add_argument("--json", action="store_true", help=about)
+    about = "with --json: where the reports lie, not only their names"
+    parser.add_argument("--full-paths", action="store_true", help=about)
+    parser.add_argument("--all", action="store_true", help="all kernels, not only those that could save most")
+    about = "also where the numbers come from, and the reasons of all verdicts"
+    parser.add_argument("--notes", action="store_true", help=about)
+    add_width(parser, "width of the table (default: the terminal's)")
+    parser.add_argument("-o", "--output", help=SUPPRESS)  # what newcomers try
 
-    reports: ReportOptions
-    filters: FilterOptions
-    model: ModelOptions
-    view: ViewOptions
-    json: bool = flag("all tables of the view as JSON on standard output, a row per launch unless --by says otherwise")
-    full_paths: bool = flag("with --json: where the reports lie, not only their names")
-    all: bool = flag("all kernels, not only those that could save most")
-    notes: bool = flag("also where the numbers come from, and the reasons of all verdicts")
-    width: int | None = option("width of the table (default: the terminal's)", "COLUMNS", type=positive, default=None)
-    output: str = option(SUPPRESS, "FILE", short="-o")  # what newcomers try
 
-
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses import render, text_table
     from ncu_roofline.analyses.hierarchical.text import TOP
     from ncu_roofline.cli.rooflines import read_roofline
 
-    if request.output:
-        words = ["ncu-roofline", "render", *request.reports.reports, "-o", request.output]
+    if args.output:
+        words = ["ncu-roofline", "render", *args.reports, "-o", args.output]
         next_step = f"Write pictures and pages with `{shlex.join(words)}`."
-        raise UsageError("Cannot write", request.output, "show only prints", next_step)
-    if request.full_paths and not request.json:
+        raise UsageError("Cannot write", args.output, "show only prints", next_step)
+    if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "tables for people name reports only", "Add --json.")
-    result = read_roofline(
-        request.reports,
-        request.filters,
-        request.model,
-        request.view,
-        for_people=not request.json,
-        full_paths=request.full_paths,
-    )
-    if request.json:
+    result = read_roofline(args, for_people=not args.json, full_paths=args.full_paths)
+    if args.json:
         write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
         return result.exit_code
-    width = request.width or terminal_width()
-    top = 0 if request.all else TOP
-    table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=request.notes)
-    said = [*_lacking(result.explanations, request.view.view), *_where(result.with_source)]
+    width = args.width or terminal_width()
+    top = 0 if args.all else TOP
+    table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=args.notes)
+    said = [*_lacking(result.explanations, args.view), *_where(result.with_source)]
     lines = wrapped(said, width, "  ", whole=True)
     write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.texts import clean, listed
-from ncu_roofline.cli.options import LaunchFilters, ReportOptions, RoofOptions, choice, flag, option, positive
+from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, add_width, positive
 from ncu_roofline.cli.outputs import (
     check_output,
     chosen_format,
     coloured,
     deliver,
+    has_cursor,
+    say,
     terminal_width,
     warn,
     without_warnings,
     write_text,
 )
-from ncu_roofline.cli.source_reports import Read, Reading, Shelf, Whole, read_view
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
+    from ncu_roofline.analyses.source.code import Disassemble
     from ncu_roofline.analyses.source.frames import SourceRoofline
+    from ncu_roofline.formats.ceilings import Ceilings
 
     Capability = tuple[int, int]
     Gpu = tuple[str, Capability]
@@ -63,82 +68,52 @@ _INSTALL = "with nvdisasm there are whole instructions: pip install 'ncu-rooflin
 _DISASSEMBLED = (7, 5)  # the oldest chip that the nvdisasm of PyPI knows
 _ROWS_ALONE = ("csv", "parquet")
 _DATA = ("json", *_ROWS_ALONE)
+_ALL, _UNLINED, _NONE = "all", "those without source lines", ""
+"""Of which launches instructions are shown, and so disassembled, which takes a program of its own."""
+_PATIENCE = 120.0  # seconds for all code of a report: of a launch it takes one for 0.5 MB
+_LONG = 1_000_000  # bytes of code that take so long that people wonder
 _TAKEN = {"all": "rows", "ascii": "ascii_only"}  # what the makers of formats call options
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launches(LaunchFilters):
-    """Which launches: of each report the kernels that take most time."""
-
-    top: int = option(
-        "the N kernels with most time of each report, each by its longest launch (default: %(default)s)",
-        "N",
-        type=positive,
-        default=1,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """What the tables show."""
-
-    TITLE: ClassVar[str] = "rows"
-    by: str | None = choice(
-        "one table, of rows that are these (default: findings, loops, then lines); outer-line: lines of the kernel itself, "
-        "with what is inlined there",
-        ("loop", "line", "outer-line", "function", "instruction"),
-        default=None,
-    )
-    rows: int | None = option(
-        "rows of a table; of instructions the hottest stretch of so many", "N", type=positive, default=None
-    )
-    all: bool = flag("all rows")
-    sort: str | None = choice(
-        "what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of work; "
-        "traffic: L1 bytes, those of local memory too",
-        ("samples", "work", "int32", "traffic", "excess", "executed"),
-        default=None,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceOutput:
-    """How it is told, and where."""
-
-    TITLE: ClassVar[str] = "output"
-    json: bool = flag("all tables as JSON on standard output")
-    width: int | None = option("width of the text", "COLUMNS", type=positive, default=None)
-    ascii: bool = flag("text of plain ASCII characters")
-    output: str = option(
-        "file to write: .html, .png, .svg, .pdf, .md, .csv, .json, .parquet or .txt; - is standard output", "FILE", short="-o"
-    )
-    format: str = option("format of FILE, where the suffix does not say it", "FORMAT")
-    table: str | None = choice(
-        "what csv and parquet hold (default: the rows of --by, else lines)", ANALYSES["source"].tables, default=None
-    )
-    title: str = option("title of the page, picture or Markdown", "TEXT")
-    theme: str | None = choice("colours (default: light; a page follows the reader's system)", ("light", "dark"), default=None)
-    full_paths: bool = flag("in json, csv and parquet: where source files lie, not only what tells their names apart")
-    force: bool = flag("overwrite FILE")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """Which launches of which reports, and what of them."""
-
-    EPILOG: ClassVar[str] = _EPILOG
-    reports: ReportOptions
-    rows: Rows
-    launches: Launches
-    roofs: RoofOptions
-    source_folder: tuple[str, ...] = option(
-        "where source files lie that the report does not hold; may be repeated", "DIR", action="append"
+    parser.epilog = _EPILOG
+    add_reports(parser)
+    rows = parser.add_argument_group("rows")
+    rows.add_argument(
+        "--by",
+        choices=("loop", "line", "outer-line", "function", "instruction"),
+        help="one table, of rows that are these (default: findings, loops, then lines); outer-line: lines of the kernel "
+        "itself, with what is inlined there",
     )
-    no_disassembly: bool = flag("names of opcodes by our own table, even where nvdisasm is installed")
-    output: SourceOutput = field(default_factory=SourceOutput)
+    about = "rows of a table; of instructions the hottest stretch of so many"
+    rows.add_argument("--rows", metavar="N", type=positive, help=about)
+    rows.add_argument("--all", action="store_true", help="all rows")
+    rows.add_argument(
+        "--sort",
+        choices=("samples", "work", "int32", "traffic", "excess", "executed"),
+        help="what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of "
+        "work; traffic: L1 bytes, those of local memory too",
+    )
+    about = "the N kernels with most time of each report, each by its longest launch (default: %(default)s)"
+    add_launches(parser, about, 1)
+    add_roofs(parser)
+    about = "where source files lie that the report does not hold; may be repeated"
+    parser.add_argument("--source-folder", metavar="DIR", action="append", default=[], help=about)
+    about = "names of opcodes by our own table, even where nvdisasm is installed"
+    parser.add_argument("--no-disassembly", action="store_true", help=about)
+    about = "file to write: .html, .png, .svg, .pdf, .md, .csv, .json, .parquet or .txt; - is standard output"
+    output = add_output(parser, about)
+    add_width(output)
+    output.add_argument("--ascii", action="store_true", help="text of plain ASCII characters")
+    about = "what csv and parquet hold (default: the rows of --by, else lines)"
+    output.add_argument("--table", choices=ANALYSES["source"].tables, help=about)
+    add_looks(output)
+    about = "in json, csv and parquet: where source files lie, not only what tells their names apart"
+    output.add_argument("--full-paths", action="store_true", help=about)
 
 
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print or write the view; exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.cli.ceilings import wanted
@@ -146,57 +121,47 @@ def run(request: Request) -> int:
     from ncu_roofline.formats.inputs import open_ceilings
     from ncu_roofline.model.roofline import check_ceilings
 
-    how, known = request.output, ANALYSES["source"].formats
-    _check_folders(request.source_folder)
-    output_format = chosen_format(how.output, how.format, known, "no format of the source view ({})", as_json=how.json)
-    if how.table and output_format not in _ROWS_ALONE:
-        raise UsageError("Cannot use --table", how.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
-    _check_options(request, output_format)
-    if how.output:
-        check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
-    named = wanted(request.roofs.ceilings, open_ceilings)
-    shelf = Shelf(named.files, tuple(named.shelf.all) if named.auto else ())
-    whole = Whole.NONE if request.no_disassembly else _shown_whole(request, output_format)
-    reading = Reading(request.launches, request.launches.top, request.roofs.clock, request.source_folder, shelf, whole)
-    found, failed = for_each_report(request.reports, partial(read_view, how=reading))
+    known = ANALYSES["source"].formats
+    for folder in args.source_folder:
+        if not os.path.isdir(folder):
+            raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
+    output_format = chosen_format(args.output, args.format, known, "no format of the source view ({})", as_json=args.json)
+    if args.table and output_format not in _ROWS_ALONE:
+        raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
+    _check_options(args, output_format)
+    if args.output:
+        check_output(args.output, args.force, named_files(args))
+    named = wanted(args.ceilings, open_ceilings)
+    whole = _NONE if args.no_disassembly else _shown_whole(args, output_format)
+    others = tuple(named.shelf.all) if named.auto else ()
+    found, failed = for_each_report(args, partial(_read, args=args, given=named.files, others=others, whole=whole))
     kept = [one for one in without_warnings(found) if one]
-    read = [one for one in kept if isinstance(one, Read)]
-    lacking = [one for one in kept if not isinstance(one, Read)]
+    read = [one for one in kept if isinstance(one, _Report)]
+    lacking = [one for one in kept if not isinstance(one, _Report)]
     if not read:
-        raise _none_counted(lacking, request.reports) if lacking else no_launch(request.reports, request.launches)
-    warn(map(_without_step, lacking))
+        raise _none_counted(lacking, args.reports) if lacking else no_launch(args, args)
+    warn(f"{one.path} is left out: {one.reason}." for one in lacking)
     gpus = [gpu for one in read for gpu in one.gpus]
     check_ceilings(named.files, gpus)
     named.of(gpus)  # says which were chosen
     frames = SourceRoofline.joined([one.frames for one in read])
-    if not how.full_paths:
+    if not args.full_paths:
         frames = frames.without_folders()
     warn(text for one in read for text in one.undone)
     if _shows_instructions(whole, frames) and _would_help(gpus):
         frames = replace(frames, notes=(*frames.notes, _INSTALL))
-    warn(_not_found(frames, request.source_folder))
-    _deliver(frames, request, output_format)
+    warn(_not_found(frames, args.source_folder))
+    _deliver(frames, args, output_format)
     return 1 if failed else 0
 
 
-def _none_counted(lacking: Sequence[NotCountedError], reports: ReportOptions) -> RooflineError:
+def _none_counted(lacking: Sequence[NotCountedError], reports: Sequence[str]) -> RooflineError:
     """The error where no report has counts by instruction."""
     first = lacking[0]
     if len(lacking) == 1:
         return first
-    named = " ".join(reports.reports)
+    named = " ".join(reports)
     return RooflineError(first.what, named, f"none of {len(lacking)} reports has counts by instruction", first.next_step)
-
-
-def _without_step(error: NotCountedError) -> str:
-    """A report that is left out beside others, as a warning."""
-    return f"{error.path} is left out: {error.reason}."
-
-
-def _check_folders(folders: Iterable[str]) -> None:
-    for folder in folders:
-        if not os.path.isdir(folder):
-            raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
 
 
 def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
@@ -209,29 +174,18 @@ def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
         yield f"{where}: {listed(map(clean, lacking), 3)}. Name a folder that holds them, or above it."
 
 
-def _check_options(request: Request, output_format: str) -> None:
+def _check_options(args: Namespace, output_format: str) -> None:
     """Raise UsageError for options that nothing would come of."""
-    how, rows = request.output, request.rows
-    if rows.all and rows.rows is not None:
+    if args.all and args.rows is not None:
         raise UsageError("Cannot use", "--rows", "--all shows all of them", "Leave out one of the two.")
-    given = {
-        "by": rows.by,
-        "rows": rows.rows,
-        "all": rows.all,
-        "sort": rows.sort,
-        "width": how.width,
-        "ascii": how.ascii,
-        "title": how.title,
-        "theme": how.theme,
-    }
-    if how.full_paths and output_format not in _DATA:
+    if args.full_paths and output_format not in _DATA:
         raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
-    for name, value in given.items():
+    for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
         taken = ANALYSES["source"].takes(output_format, _TAKEN.get(name, name))
         chooses = name == "by" and output_format in _ROWS_ALONE
-        if value and not taken and not chooses:
+        if getattr(args, name) and not taken and not chooses:
             raise UsageError("Cannot use", f"--{name}", f"{output_format} has no use for it", "Leave it out.")
-    if rows.by and how.table:
+    if args.by and args.table:
         raise UsageError("Cannot use", "--by", "--table says what the file holds", "Leave out one of the two.")
 
 
@@ -242,43 +196,117 @@ def _would_help(gpus: Iterable[Gpu]) -> bool:
     return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
 
 
-def _shown_whole(request: Request, output_format: str) -> Whole:
+def _shown_whole(args: Namespace, output_format: str) -> str:
     """Of which launches what is asked for has instructions in it."""
     if output_format in _ROWS_ALONE:
-        return Whole.ALL if _table(request) == "instructions" else Whole.NONE
+        return _ALL if _table(args) == "instructions" else _NONE
     if output_format in ("text", "md"):
-        return {"instruction": Whole.ALL, "loop": Whole.NONE, "function": Whole.NONE}.get(request.rows.by or "", Whole.UNLINED)
-    return Whole.ALL if output_format in ("html", "json") else Whole.NONE
+        return {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(args.by or "", _UNLINED)
+    return _ALL if output_format in ("html", "json") else _NONE
 
 
-def _shows_instructions(whole: Whole, frames: SourceRoofline) -> bool:
+def _shows_instructions(whole: str, frames: SourceRoofline) -> bool:
     from ncu_roofline.analyses.source.launches import launches
 
-    return whole is Whole.ALL or (whole is Whole.UNLINED and not all(one.has_lines for one in launches(frames)))
+    return whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
 
 
-def _table(request: Request) -> str:
+def _table(args: Namespace) -> str:
     """What csv and parquet hold."""
-    return request.output.table or f"{request.rows.by or 'line'}s".replace("-", "_")
+    return args.table or f"{args.by or 'line'}s".replace("-", "_")
 
 
-def _deliver(frames: SourceRoofline, request: Request, output_format: str) -> None:
+def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> None:
     """Print or write what was asked for; what has no room for notes gets them beside it."""
     from ncu_roofline.analyses.source.text import text_table
 
-    how, rows = request.output, request.rows
-    shown: dict[str, Any] = {"by": rows.by or "", "rows": 0 if rows.all else rows.rows, "sort": rows.sort or ""}
+    shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
     if output_format == "text":
-        shown |= {"width": how.width or terminal_width(), "ascii_only": how.ascii}
-    if output_format == "text" and not how.output:
+        shown |= {"width": args.width or terminal_width(), "ascii_only": args.ascii}
+    if output_format == "text" and not args.output:
         write_text(text_table(frames, color=coloured(sys.stdout), **shown))
         return
     if output_format in _ROWS_ALONE:
         warn(frames.caveats())
-    theme = {"theme": how.theme} if how.theme else {}
+    theme = {"theme": args.theme} if args.theme else {}
     deliver(
-        how.output,
-        render(frames, output_format, table=_table(request), title=how.title, **theme, **shown),
-        how.force,
+        args.output,
+        render(frames, output_format, table=_table(args), title=args.title, **theme, **shown),
+        args.force,
         output_format,
     )
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What a worker brings back of one report; ``undone`` says why instructions are not whole."""
+
+    frames: SourceRoofline
+    gpus: tuple[Gpu, ...]
+    undone: tuple[str, ...]
+
+
+def _read(
+    path: str, name: str, args: Namespace, given: Sequence[Ceilings], others: Sequence[Ceilings], whole: str
+) -> tuple[_Report | NotCountedError | None, tuple[str, ...]]:
+    """The view of a report, or why it has none (None if no launch passes the filters), and sentences.
+
+    Its ceilings are those ``given``, and for GPUs that none of them is of the first that fits of the ``others``.
+    """
+    from ncu_roofline.analyses.source.build import NotCountedError, source_roofline
+    from ncu_roofline.cli.reading import check_kernels
+    from ncu_roofline.formats.inputs import check_report
+    from ncu_roofline.formats.report import read_report
+    from ncu_roofline.model import Selection, measurements_of
+
+    check_report(path, "source counters are in reports only")
+    select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch)
+    undone: list[str] = []
+    with read_report(path) as report:
+        check_kernels(report)
+        if select != Selection() and not len(select.positions(measurements_of(report))):
+            return None, report.warnings
+        gpus = tuple((device.name, device.compute_capability or (0, 0)) for device in report.devices)
+        ceilings: dict[str, Ceilings] = {}
+        for gpu in gpus:
+            mine = [one for one in given if one.applies_to(*gpu)] or [one for one in others if one.applies_to(*gpu)][:1]
+            ceilings |= {one.path: one for one in mine}
+        try:
+            frames = source_roofline(
+                report,
+                list(ceilings.values()),
+                select=select,
+                top=args.top,
+                clock=args.clock,
+                disassemble=_disassembler(undone.append) if whole else None,
+                only_unlined=whole == _UNLINED,
+                folders=tuple(args.source_folder),
+                label=name,
+            )
+        except NotCountedError as error:
+            return error, report.warnings
+        return _Report(frames, gpus, tuple(undone)), report.warnings
+
+
+def _disassembler(failure: Callable[[str], None]) -> Disassemble | None:
+    """Whole instructions of functions by offset, None where nvdisasm is not installed; once it failed there are no more."""
+    from ncu_roofline.plugin.machine.disassembly import disassemble, find_nvdisasm
+
+    tool = find_nvdisasm()
+    failed: list[RooflineError] = []
+    deadline = time.monotonic() + _PATIENCE
+
+    def texts(codes: Sequence[bytes], capability: Capability) -> Sequence[Mapping[int, str]]:
+        if not tool or failed:
+            return [{}] * len(codes)
+        size = sum(map(len, codes))
+        if size > _LONG and has_cursor(sys.stderr):
+            say(f"nvdisasm reads {size / 1e6:.1f} MB of code (--no-disassembly leaves that out) ...")
+        try:
+            return disassemble(codes, capability, tool, deadline - time.monotonic())
+        except RooflineError as error:
+            failed.append(error)
+            failure(str(error))
+            return [{}] * len(codes)
+
+    return texts if tool else None

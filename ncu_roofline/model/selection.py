@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.base.texts import expression
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
 from ncu_roofline.model.names import across_numbers, short_names
 
@@ -163,12 +163,12 @@ class Selection:
         return m if len(index) == len(m) else m.take(index)
 
     def positions(self, m: Measurements) -> IntArray:
-        """Where these launches are.  Raises RooflineError for an expression that takes longer than `patterns.SECONDS`."""
+        """Where these launches are."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
             keep &= self._called(m)
         if self.nvtx:
-            keep &= _matches(list(m.nvtx), UserPattern(self.nvtx, "--nvtx"))
+            keep &= _matches(list(m.nvtx), expression(self.nvtx))
         if self.launch:
             keep &= np.any([(m.launch >= first) & (m.launch <= last) for first, last in self.launch], axis=0)
         index = np.flatnonzero(keep)
@@ -178,7 +178,7 @@ class Selection:
 
     def _called(self, m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which launches have a name in which ``kernel`` is found."""
-        pattern = UserPattern(self.kernel, "--kernel")
+        pattern = expression(self.kernel)
         found = _matches([f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)], pattern)
         if any(sign in self.kernel for sign in _EXCLUDING):
             return found
@@ -186,7 +186,7 @@ class Selection:
         return found | _matches(list(m.function), pattern) | _matches(short, pattern)
 
 
-def _matches(texts: list[str], pattern: UserPattern) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _matches(texts: list[str], pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     known = {text: bool(pattern.search(text)) for text in dict.fromkeys(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import REPORT_SUFFIXES, natural_order
-from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.base.texts import expression, first_found
 from ncu_roofline.model.measurements import Measurements, TextArray
 
 NVTX = "nvtx"
@@ -50,9 +50,9 @@ def _by_nvtx(label: str) -> bool:
     return label == NVTX or label.startswith(f"{NVTX}:")
 
 
-def _pattern(label: str) -> UserPattern | None:
+def _pattern(label: str) -> re.Pattern[str] | None:
     text = label[len(NVTX) + 1 :] if _by_nvtx(label) else label
-    return UserPattern(text, "--label") if text else None
+    return expression(text) if text else None
 
 
 def _own_or(m: Measurements, labels: Sequence[str]) -> TextArray:
@@ -62,21 +62,21 @@ def _own_or(m: Measurements, labels: Sequence[str]) -> TextArray:
     return result
 
 
-def _nvtx_labels(m: Measurements, pattern: UserPattern | None) -> list[str]:
+def _nvtx_labels(m: Measurements, pattern: re.Pattern[str] | None) -> list[str]:
     paths = list(dict.fromkeys(path for path in m.nvtx if path))
-    texts = [pattern.found(path).strip() for path in paths] if pattern else differing(paths)
+    texts = [first_found(pattern, path).strip() for path in paths] if pattern else differing(paths)
     by_path = dict(zip(paths, texts, strict=True))
     return [by_path.get(path, "") for path in m.nvtx]
 
 
-def _report_labels(m: Measurements, pattern: UserPattern | None) -> list[str]:
+def _report_labels(m: Measurements, pattern: re.Pattern[str] | None) -> list[str]:
     """Labels of the reports' paths.  A report that the expression does not fit is refused: it would be missing unseen."""
     unlabelled = {report for report, own in zip(m.report, m.label, strict=True) if not own}
     reports = [report for report in dict.fromkeys(m.report) if report in unlabelled]
-    texts = [pattern.found(report).strip() for report in reports] if pattern else file_labels(reports)
+    texts = [first_found(pattern, report).strip() for report in reports] if pattern else file_labels(reports)
     for report, text in zip(reports, texts, strict=True):
         if pattern and not text:
-            reason = f"the pattern {pattern.text!r} finds nothing in its path"
+            reason = f"the pattern {pattern.pattern!r} finds nothing in its path"
             raise RooflineError(_WHAT, report, reason, "Change --label, or leave the report out.")
     by_report = dict(zip(reports, texts, strict=True))
     return [by_report.get(report, "") for report in m.report]

@@ -14,7 +14,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses import views
 from ncu_roofline.analyses.formats import FORMATS
-from ncu_roofline.cli.options import add_options
+from ncu_roofline.cli.parser import declare
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.schema import TABLE, message
 from tests.attack import judging, meaning, raw, wire
@@ -172,7 +172,7 @@ def test_every_option_of_the_commands_is_met() -> None:
     met = {command: {word for line in _all() if line.command == command for word in line.text.split()} for command in READING}
     for command in READING:
         parser = argparse.ArgumentParser(add_help=False)
-        add_options(parser, importlib.import_module(f"ncu_roofline.cli.{command}").Request)
+        declare(parser, importlib.import_module(f"ncu_roofline.cli.{command}"))
         for action in parser._actions:
             names = set(action.option_strings)
             refused = action.help == argparse.SUPPRESS  # with advice, whatever the reports

@@ -16,7 +16,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.outputs import check_unread
-from ncu_roofline.cli.parser import COMMANDS, _complete
+from ncu_roofline.cli.parser import COMMANDS, declare
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 from tests.machine.fakes import fake_ncu
@@ -82,7 +82,7 @@ def options() -> Iterator[tuple[str, list[str], list[str]]]:
     """Each command with the options that name what it writes and what it reads."""
     for name in COMMANDS:
         parser = argparse.ArgumentParser()
-        _complete(parser, importlib.import_module(f"ncu_roofline.cli.{name}"))
+        declare(parser, importlib.import_module(f"ncu_roofline.cli.{name}"))
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         for action, one in inner[0].choices.items() if inner else [("", parser)]:
             told = [action for action in one._actions if action.help != argparse.SUPPRESS]  # others are refused with advice

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import Terminated
-from ncu_roofline.cli import main
-from ncu_roofline.cli.signals import ended_by_signals
+from ncu_roofline.cli import ended_by_signals, main
 from tests.cli.command import assert_no_leftovers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")

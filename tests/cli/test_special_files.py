@@ -1,4 +1,4 @@
-"""Devices, sockets, pipes and folders as inputs: whatever a command does with a file, it says in a sentence what they are."""
+"""Devices, sockets and pipes as inputs: whatever a command does with a file, it says in a sentence what they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.base import files
 from tests.cli.command import Command, assert_refused
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
@@ -38,12 +37,11 @@ READING = {
     "bench draw": "bench draw {x} -o - --format svg",
     "install": "install --ceilings {x} --dest {out}",
 }
-WHAT = {"device": "it is a device", "socket": "it is a socket", "pipe": "it is a pipe that nobody writes to"}
+WHAT = {"device": "it is a device", "socket": "it is a socket"}
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.setattr(files, "_PIPE_SECONDS", 0.1)
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
@@ -56,11 +54,8 @@ def special(folder: Path, kind: str) -> Path:
     if kind == "device":
         return Path("/dev/zero")
     path = folder / kind
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(os.fspath(path))
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.fspath(path))
     return path
 
 

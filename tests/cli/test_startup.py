@@ -25,7 +25,7 @@ HEAVY = (
     "multiprocessing",
     "shtab",
 )
-CORE = ("outputs", "parser", "signals", "version")  # of the command line: no command
+CORE = ("outputs", "parser")  # of the command line: no command
 DRAWING = ("pandas", "matplotlib", "jinja2", "pyarrow")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}

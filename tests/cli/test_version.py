@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.cli import version
+from ncu_roofline.cli import parser
 from tests.cli.command import Command
 
 NEEDS_GIT = pytest.mark.skipif(not shutil.which("git"), reason="no git on this machine")
@@ -36,12 +36,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @NEEDS_GIT
 def test_commit_of_a_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    commit = version.commit_of(checkout)
+    commit = parser.commit_of(checkout)
     assert len(commit) >= 12
     assert git(checkout, "rev-parse", "HEAD").startswith(commit)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    assert version.commit_of(checkout) == commit
-    monkeypatch.setattr(version, "_CHECKOUT", checkout)
+    assert parser.commit_of(checkout) == commit
+    monkeypatch.setattr(parser, "_CHECKOUT", checkout)
     assert Command(capsys)("--version").out == f"ncu-roofline {ncu_roofline.__version__} (commit {commit})\n"
 
 
@@ -50,23 +50,23 @@ def test_the_commit_of_another_project_says_nothing(checkout: Path, tmp_path: Pa
     """Installed into an environment inside somebody's repository, or copied into it."""
     inside = checkout / ".venv" / "site-packages"
     inside.mkdir(parents=True)
-    assert version.commit_of(inside) == ""
+    assert parser.commit_of(inside) == ""
     (checkout / "pyproject.toml").write_text('[project]\nname = "other"\n')
-    assert version.commit_of(checkout) == ""
-    assert version.commit_of(tmp_path) == ""
+    assert parser.commit_of(checkout) == ""
+    assert parser.commit_of(tmp_path) == ""
 
 
 @NEEDS_GIT
 def test_without_git_or_a_commit(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(checkout / ".git" / "refs")
-    assert version.commit_of(checkout) == ""
+    assert parser.commit_of(checkout) == ""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert version.commit_of(checkout) == ""
+    assert parser.commit_of(checkout) == ""
 
 
 def test_elsewhere_the_version_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(version, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(parser, "_CHECKOUT", tmp_path)
     outcome = Command(capsys)("--version")
     assert (outcome.code, outcome.out) == (0, f"ncu-roofline {ncu_roofline.__version__}\n")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ncu_roofline.analyses.portability.runs import PlatformRun, runs_of_roofline, runs_of_table
 from ncu_roofline.base.errors import RooflineError, unexpected
-from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.base.texts import expression, first_found
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import open_ceilings
@@ -118,7 +118,7 @@ def _parts(measurements: Measurements, path: str, how: Reading) -> list[Measurem
     if how.label.partition(":")[0] == "nvtx":
         measurements = as_trajectory(measurements, how.label)
     elif how.label and not any(measurements.label):
-        text = UserPattern(how.label, "--label").found(path)
+        text = first_found(expression(how.label), path)
         if not text:
             reason = f"the pattern {how.label!r} finds no variant in its path"
             raise RooflineError(_WHAT, path, reason, "Change --label, or leave the file out.")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.base.texts import expression
 
 # rank0, rank_12, task.3, procid=4, pe7, r12: what mpirun, srun and ncu users call their files and folders.
 _WORD = re.compile(r"(?:^|[^a-zA-Z])(?:mpi[-_.]?)?(?:rank|task|procid|proc|pe|r)[-_.=]?(\d+)", re.IGNORECASE)
@@ -50,11 +50,11 @@ def rank_names(sources: Sequence[RankSource], pattern: str = "") -> RankNames:
     ``pattern`` is a regular expression searched in the report's path; its first group (without one, the whole match) is the
     rank.  Without it, in this order: the processes, where a report holds several; a number after a word such as rank in all
     paths; the one number in which all paths differ; host and process id; the file name.
-    Raises RooflineError for a report whose path does not match ``pattern``, or that it is searched in for too long.
+    Raises RooflineError for a report whose path does not match ``pattern``.
     """
     reports = list(dict.fromkeys(source.report for source in sources))
     if pattern:
-        wanted = UserPattern(pattern, "--rank")
+        wanted = expression(pattern)
         return _by_report(sources, {report: _matched(report, wanted) for report in reports}, f"--rank {pattern}")
     processes = Counter(report for report, _, _ in {(one.report, one.host, one.pid) for one in sources})
     if max(processes.values(), default=0) > 1:
@@ -78,12 +78,12 @@ def _by_report(sources: Sequence[RankSource], ranks: dict[str, str], origin: str
     return RankNames(tuple(ranks[source.report] for source in sources), origin)
 
 
-def _matched(report: str, pattern: UserPattern) -> str:
+def _matched(report: str, pattern: re.Pattern[str]) -> str:
     match = pattern.search(report)
     text = (match.group(1) if match.re.groups else match.group()) if match else None
     if not text:
         next_step = "Give a regular expression whose first group is the rank in every path, such as 'node(\\d+)'."
-        raise RooflineError("Cannot tell the rank of", report, f"--rank {pattern.text} finds none in its path", next_step)
+        raise RooflineError("Cannot tell the rank of", report, f"--rank {pattern.pattern} finds none in its path", next_step)
     return _plain(text)
 
 

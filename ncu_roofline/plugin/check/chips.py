@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ncu_roofline.base.patterns import UserPattern
+from ncu_roofline.base.texts import expression
 from ncu_roofline.plugin.check.nvperf import SCHEDULING, CounterRequest, EvalRequest, Library, NvperfError, libraries, used_size
 
 OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
@@ -80,10 +80,10 @@ class Chip:
 
     def _matching(self, pattern: str) -> str:
         try:
-            expression = UserPattern(pattern, "metrics regex:")
+            found = expression(pattern)
         except ValueError:
             return FOREIGN  # Nsight Compute's dialect, not Python's
-        return OK if any(map(expression.search, self.names)) else UNKNOWN
+        return OK if any(map(found.search, self.names)) else UNKNOWN
 
     @cached_property
     def names(self) -> tuple[str, ...]:

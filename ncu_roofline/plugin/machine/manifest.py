@@ -15,7 +15,6 @@ from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import matching, read_file, write_atomically
-from ncu_roofline.base.temporary import remove_left_over
 from ncu_roofline.plugin.machine.machine import Machine
 from ncu_roofline.plugin.machine.ncu import VENDOR_FOLDER
 
@@ -296,7 +295,6 @@ def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
             make_folder(machine.data)
         handle = os.open(machine.data, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX)
-    remove_left_over(machine.data, alone=handle is not None)
     try:
         yield
     finally:
