@@ -15,7 +15,7 @@ from ncu_roofline.analyses.hierarchical.usage import Usage, usages
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE
 from ncu_roofline.analyses.source.counts import FloatArray
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.lines import has_lines
+from ncu_roofline.analyses.source.sums import has_lines
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.model.roofline import Table
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ncu_roofline.analyses.source.columns import FINDINGS, WHERE
 from ncu_roofline.analyses.source.findings import memory, time, work
-from ncu_roofline.analyses.source.findings.examined import About, Examined, Finding
-from ncu_roofline.analyses.source.findings.library import Called, called_library
+from ncu_roofline.analyses.source.findings.examined import About, Examined
+from ncu_roofline.analyses.source.findings.work import Called, called_library
 
 CAUSES = (*memory.CAUSES, *work.CAUSES, *time.CAUSES)
 
@@ -33,18 +33,9 @@ def findings(
     with np.errstate(all="ignore"):
         causes = [*(cause(launch) for cause in CAUSES), called_library(launch, called)] if launch.size else []
         found = [one for cause in causes for one in cause if one.share <= _WHOLE]
-    rows = [_row(launch, one) for one in sorted(found, key=lambda one: -one.share)]
+    rows = []
+    for one in sorted(found, key=lambda one: -one.share):
+        top = int(one.site.rows[0])
+        at = {name: launch[name][top] for name in ("file", "line", "function", "offset", "loop")}
+        rows.append(at | {name: getattr(one, name) for name in ("finding", "share", "of", "message", "advice", "cause")})
     return {column.name: [row[column.name] for row in rows] for column in FINDINGS if column not in WHERE}
-
-
-def _row(launch: Examined, one: Finding) -> dict[str, Any]:
-    top = int(one.site.rows[0])
-    at = {name: launch[name][top] for name in ("file", "line", "function", "offset", "loop")}
-    return at | {
-        "finding": one.finding,
-        "share": one.share,
-        "of": one.of,
-        "message": one.message,
-        "advice": one.advice,
-        "cause": one.cause,
-    }
