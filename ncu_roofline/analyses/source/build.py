@@ -12,9 +12,8 @@ import numpy as np
 from ncu_roofline.analyses.source import columns
 from ncu_roofline.analyses.source.code import Cubins, Disassemble, LaunchCode, SourceTexts
 from ncu_roofline.analyses.source.counts import Counts, counted
-from ncu_roofline.analyses.source.findings import findings
-from ncu_roofline.analyses.source.findings.examined import About
-from ncu_roofline.analyses.source.findings.work import Called
+from ncu_roofline.analyses.source.examined import About
+from ncu_roofline.analyses.source.findings import Called, findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
 from ncu_roofline.analyses.source.instructions import Weights, instructions_of
 from ncu_roofline.analyses.source.loops import Loops, loop_columns

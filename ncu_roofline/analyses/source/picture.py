@@ -12,8 +12,7 @@ from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.page.data import heading
-from ncu_roofline.analyses.source.text_cells import line_text, place_text
+from ncu_roofline.analyses.source.text_tables import line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.thresholds import MOST_OF_TIME
@@ -68,14 +67,19 @@ def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi
     hottest = _hottest(launch) if launch else _Hottest("", "", ())
     loops = _loops(launch) if launch else []
     chart = chart_of(launch) if launch else {}
-    said = [*frames.caveats(), _limit(launch), *_notes(hottest, len(found), chart, loops), *_without_diamonds(launch)]
+    said = [
+        *frames.caveats(),
+        launch.limit if launch else "",
+        *_notes(hottest, len(found), chart, loops),
+        *_without_diamonds(launch),
+    ]
     lines = wrapped(said, _SMALL, width - 2 * DEFAULT.edge, _NOTE_LINES, measure)
     head, foot = header_height(1, DEFAULT) + 6, 8.0 + 8.6 * len(lines)
     height = head + _PANEL[1] + _FOOT + foot
     made = Figure(figsize=(width / 72, height / 72), dpi=dpi or DEFAULT.dpi, facecolor=colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
     sheet = sheet_over(made, width, height)
-    about = heading(launch) if launch else {"kernel": "", "facts": ["no launch has counts by instruction"]}
+    about = launch.heading if launch else {"kernel": "", "facts": ["no launch has counts by instruction"]}
     name = clean(title) or f"Source roofline of {about['kernel']}".removesuffix(" of ")
     put_header(sheet, name, " \N{MIDDLE DOT} ".join(about["facts"]), colours, measure)
     for index, line in enumerate(reversed(lines)):
@@ -112,12 +116,6 @@ def _notes(hottest: _Hottest, launches: int, chart: Mapping[str, Any], loops: Se
     ]
 
 
-def _limit(launch: Launch | None) -> str:
-    """What limits the kernel: why dots may stand below their roof."""
-    said = f"{launch.usage.reason}." if launch and launch.usage and launch.usage.reason else ""
-    return said[:1].upper() + said[1:]
-
-
 def _without_diamonds(launch: Launch | None) -> list[str]:
     """Why loops have no performance: those that hold most of what is counted, or where none has a performance all."""
     rows = [row for row in launch.rows("loops") if row["loop"] >= 0 and row["executed"] != 0] if launch else []
@@ -137,17 +135,19 @@ def _hottest(launch: Launch) -> _Hottest:
     """
     lines = sorted(launch.rows("lines"), key=lambda row: (row["line"] < 0, row["file"], row["line"]))
     rows = lines if launch.has_lines else [row for row in launch.rows("loops") if row["loop"] >= 0]
-    functions = {row["function"]: row["name"] for row in launch.rows("functions")}
     sampled = any(row["share_samples"] > 0 for row in rows)
     share = "share_samples" if sampled else "share_executed"
     most = sorted((place for place, row in enumerate(rows) if row[share] > 0), key=lambda place: -rows[place][share])[:_LINES]
     kept = [rows[place] for place in sorted(most)]
-    names = {launch.frames.called(row["file"]) for row in kept if row["file"]}
-    only = "".join(names) if len(names) == 1 else ""
+    files = {launch.frames.called(row["file"]) for row in kept if row["file"]}
+    only = "".join(files) if len(files) == 1 else ""
     return _Hottest(
         only,
         "samples that found warps there" if sampled else _EXECUTED[launch.counted],
-        [(_where(row, launch, named=not only), line_text(row, functions) if "line" in row else "", row[share]) for row in kept],
+        [
+            (_where(row, launch, named=not only), line_text(row, launch.function_names) if "line" in row else "", row[share])
+            for row in kept
+        ],
     )
 
 
