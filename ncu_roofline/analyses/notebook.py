@@ -12,9 +12,7 @@ from ncu_roofline.analyses.compare.changes import about, headline
 from ncu_roofline.analyses.compare.text import names_of, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.usage import per_kernel, times_text, usages
-from ncu_roofline.analyses.phases.captions import heading as heading_of
-from ncu_roofline.analyses.phases.captions import notes_of
-from ncu_roofline.analyses.phases.chart import charts
+from ncu_roofline.analyses.phases.chart import charts, notes_of
 from ncu_roofline.analyses.ranks.text import heading
 from ncu_roofline.analyses.source.launches import launches, longest_first
 from ncu_roofline.analyses.source.text import sentences
@@ -80,7 +78,7 @@ def _places(result: Any) -> Iterator[str]:
 
 def _phases(result: Any) -> Iterator[str]:
     drawn = charts(result)
-    yield from map(heading_of, drawn[:_VARIANTS])
+    yield from (one.heading() for one in drawn[:_VARIANTS])
     yield from notes_of(result, drawn)
 
 

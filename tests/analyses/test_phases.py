@@ -12,11 +12,10 @@ import pytest
 
 from ncu_roofline import read_report
 from ncu_roofline.analyses import ANALYSES, render, text_table
-from ncu_roofline.analyses.phases.alignment import ACTIVE, CUMULATED, SWITCHED, TOLD
 from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.phases.picture import figure
-from ncu_roofline.analyses.phases.slices import MOST_SLICES
+from ncu_roofline.analyses.phases.slices import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD
 from ncu_roofline.chips.phases import counter_of
 from ncu_roofline.model.samples import samples_of
 from tests.analyses.phases_made import BLOCKS, DRAM, FP64, GRID, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps

@@ -11,9 +11,8 @@ import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, WORKS
-from ncu_roofline.analyses.source.findings import findings
-from ncu_roofline.analyses.source.findings.examined import About
-from ncu_roofline.analyses.source.findings.library import Called
+from ncu_roofline.analyses.source.examined import About
+from ncu_roofline.analyses.source.findings import Called, findings
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import kind_of
 from ncu_roofline.chips.circumstances import circumstances

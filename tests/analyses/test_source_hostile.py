@@ -12,8 +12,8 @@ import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
+from ncu_roofline.analyses.source.examined import About
 from ncu_roofline.analyses.source.findings import findings
-from ncu_roofline.analyses.source.findings.examined import About
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import shorten

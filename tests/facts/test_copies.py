@@ -50,9 +50,7 @@ ON_PURPOSE = {
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
     # Kinds of instructions.
-    "analyses/source/findings/memory.py": {"shared"},
-    "analyses/source/findings/time.py": {"shared"},
-    "analyses/source/findings/work.py": {"fp64"},
+    "analyses/source/findings.py": {"shared", "fp64"},
     "generate/arithmetic.py": {"fp64", "fp32"},
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ncu_roofline.analyses.source import page
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
 from ncu_roofline.analyses.source.launches import HEATED, launches
-from ncu_roofline.analyses.source.page import data as page_data
-from ncu_roofline.analyses.source.page import files as page_files
 from ncu_roofline.analyses.source.page import render_html
-from ncu_roofline.analyses.source.text_cells import share_text
-from ncu_roofline.analyses.source.text_tables import How, loop_rows, loop_table
+from ncu_roofline.analyses.source.text_tables import How, loop_rows, loop_table, share_text
 from ncu_roofline.base.errors import RooflineError
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames
 from tests.analyses.time_frames import ordinary, point
@@ -152,13 +150,13 @@ def test_sources_are_whole_where_there_is_room(monkeypatch: pytest.MonkeyPatch) 
     files = {file["label"]: file for file in data_of(source_frames())["files"]}
     assert files["smooth.cu"]["parts"] == [[1, SOURCE.splitlines()]]
     assert files["smooth.cu"]["whole"]
-    monkeypatch.setattr(page_files, "_MOST", 10)
-    monkeypatch.setattr(page_files, "_AROUND", 0)
+    monkeypatch.setattr(page, "_WHOLE", 10)
+    monkeypatch.setattr(page, "_AROUND", 0)
     files = {file["label"]: file for file in data_of(source_frames())["files"]}
     assert [(first, len(texts)) for first, texts in files["smooth.cu"]["parts"]] == [(5, 2), (10, 4), (15, 1), (17, 1)]
     assert not files["smooth.cu"]["whole"]
     assert files["weights.cuh"]["whole"]
-    monkeypatch.setattr(page_files, "_ROOM", 30)
+    monkeypatch.setattr(page, "_ROOM", 30)
     parts = [file["parts"] for file in data_of(source_frames())["files"]]
     assert sum(len(text) for part in parts for _, texts in part for text in texts) <= 30
     assert not any(file["parts"] for file in data_of(source_frames(texts={}))["files"])
@@ -179,10 +177,10 @@ def test_many_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(frames.instruction_columns["offset"]) > 10_000
     assert len(render_html(frames)) < 5e6
     assert data_of(frames)["launches"][0]["left_out"] == 0
-    monkeypatch.setattr(page_data, "_INSTRUCTIONS", 100)
+    monkeypatch.setattr(page, "_INSTRUCTIONS", 100)
     (launch,) = data_of(longer(source_frames(), 20, counted=False))["launches"]
     kept = launch["instructions"]["offset"]
-    assert kept == list(range(0, 16 * (18 + page_data._NEIGHBOURS), 16))
+    assert kept == list(range(0, 16 * (18 + page._NEIGHBOURS), 16))
     assert launch["left_out"] == 360 - len(kept)
     (launch,) = data_of(longer(source_frames(), 20))["launches"]
     given = source_frames().instruction_columns
@@ -201,14 +199,14 @@ def test_lines_that_only_call_stand_in_the_order_of_the_code() -> None:
     )
     data = data_of(replace(frames, instruction_columns={**frames.instruction_columns, "inlined": inlined}))
     callers = [data["files"][one["file"]]["label"] for one in data["launches"][0]["callers"]]
-    assert callers == files[: page_data._PLACES]
+    assert callers == files[: page._PLACES]
 
 
 def test_room_is_shared_by_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_data, "_INSTRUCTIONS", 100)
-    assert page_data._most([10, 20]) == 100
-    assert page_data._most([10, 80, 60]) == 45
-    assert page_data._most([]) == 100
+    monkeypatch.setattr(page, "_INSTRUCTIONS", 100)
+    assert page._most([10, 20]) == 100
+    assert page._most([10, 80, 60]) == 45
+    assert page._most([]) == 100
 
 
 def test_launches_are_in_order_of_time() -> None:

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.source import listing, text
+from ncu_roofline.analyses.source import text
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches, longest_first
 from ncu_roofline.analyses.source.text import BY, text_table
-from ncu_roofline.analyses.source.text_cells import bars
+from ncu_roofline.analyses.source.text_tables import bars, hottest
 from ncu_roofline.rendering.table import columns_wide, escape
 from tests.analyses.source_frames import TEXTS, rows_of, source_frames
 
@@ -287,15 +287,15 @@ def test_bars_are_as_long_as_shares(shares: list[float], ascii_only: bool) -> No
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=30), st.integers(1, 30))
 def test_the_listing_is_the_hottest_stretch(weights: list[int], most: int) -> None:
-    start, end = listing._hottest(weights, most)
+    start, end = hottest(weights, most)
     assert end - start == min(most, len(weights))
     assert sum(weights[start:end]) == max(sum(weights[i : i + end - start]) for i in range(len(weights) - (end - start) + 1))
 
 
 def test_the_only_hot_instruction_stands_in_the_middle() -> None:
-    assert listing._hottest([0.0] * 10 + [0.3] + [0.0] * 10, 5) == (8, 13)
-    assert listing._hottest([0.1, *[0.0] * 9], 5) == (0, 5)
-    assert listing._hottest([0.2, *[0.0] * 9, 0.15, 0.1, *[0.0] * 9], 5) == (8, 13)
+    assert hottest([0.0] * 10 + [0.3] + [0.0] * 10, 5) == (8, 13)
+    assert hottest([0.1, *[0.0] * 9], 5) == (0, 5)
+    assert hottest([0.2, *[0.0] * 9, 0.15, 0.1, *[0.0] * 9], 5) == (8, 13)
 
 
 def test_where_source_is_nowhere_the_text_says_how_to_get_it() -> None:
@@ -303,4 +303,3 @@ def test_where_source_is_nowhere_the_text_says_how_to_get_it() -> None:
     assert "--source-folder" in " ".join(text_table(FRAMES["no-text"]).split())
     assert "--source-folder" not in text_table(FRAMES["whole"])
     assert set(TEXTS) == {"smooth.cu", "weights.cuh"}
-    assert text._OWN_NAMES.startswith("Opcodes are named by our own table")

@@ -45,7 +45,7 @@ _UNKNOWN_CHIP = "unknown-chip"
 _LOST_LANES = 0.3
 
 
-def in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quantity]:
+def _in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quantity]:
     """Transactions of 32 bytes by level id.
 
     L1 contains shared memory as in Ding and Williams (2019): 4 transactions of 32 bytes for a wavefront of up to 128 bytes.
@@ -55,28 +55,22 @@ def in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quan
     innermost = load_spec().chain[0]
     shared = next(kind for kind in counted.kinds if kind.bytes != counted.transaction)
     traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != shared.level}
-    if innermost in traffic:
-        wavefronts = m.transactions.get(shared.id, Quantity.missing(len(m)))
-        traffic[innermost] = _with_shared(traffic[innermost], wavefronts, shared.bytes / counted.transaction)
-    return traffic
-
-
-def _with_shared(l1: Quantity, wavefronts: Quantity, weight: float) -> Quantity:
-    """The sum, with an origin for every pair of origins that there is."""
+    if innermost not in traffic:
+        return traffic
+    l1, wavefronts = traffic[innermost], m.transactions.get(shared.id, Quantity.missing(len(m)))
+    weight = shared.bytes / counted.transaction
+    text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
+    origins = []  # one for every pair of origins that there is
+    for origin in l1.origins:
+        origins.append(origin if origin.source == "embedded" else _with_note(origin, WITHOUT_SHARED))
+        both = (replace(origin, metrics=f"{origin.metrics}, {other.metrics}") for other in wavefronts.origins)
+        origins += [_with_note(pair, text) for pair in both]
     own = np.array([origin.source != "embedded" for origin in l1.origins] + [False])
     added = own[l1.choice] & np.isfinite(wavefronts.values)
-    width = len(wavefronts.origins) + 1
-    text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
-    origins = []
-    for origin in l1.origins:
-        alone = origin.note if origin.source == "embedded" else WITHOUT_SHARED
-        origins.append(_with_note(origin, alone))
-        origins += [
-            _with_note(replace(origin, metrics=f"{origin.metrics}, {other.metrics}"), text) for other in wavefronts.origins
-        ]
-    pairs = l1.choice * width + np.where(added, wavefronts.choice + 1, 0)
+    pairs = l1.choice * (len(wavefronts.origins) + 1) + np.where(added, wavefronts.choice + 1, 0)
     values = np.where(added, l1.values + weight * wavefronts.values, l1.values)
-    return Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
+    traffic[innermost] = Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
+    return traffic
 
 
 def _with_note(origin: Origin, note: str) -> Origin:
@@ -97,42 +91,35 @@ class _Shown:
         core = {level for level in load_spec().chain if self.select.wants("", level)}
         return core | set(self.points["level"][self.points["device"] == device])
 
-    def kinds(self, device: str) -> set[str]:
-        """Kinds of instruction with points."""
-        return set(self.points["precision"][self.points["device"] == device])
 
-
-def roof_rows(
+def _roof_rows(
     roofs: Roofs, spec: Spec, counted: InstructionSpec, points: dict[str, Any], select: Selection
 ) -> list[dict[str, Any]]:
-    """Rows of the roofs frame.  ``spec`` has the kinds of instruction for precisions."""
-    shown = _Shown(points, select)
+    """Rows of the roofs frame: instruction issue, bandwidths in transactions per second, and walls of each GPU.
+
+    ``spec`` has the kinds of instruction for precisions.
+    """
     alone = {kind.level: kind for kind in counted.kinds if kind.bytes != counted.transaction}
-    rows = [_row(row, counted, alone) for row in roofs.rows(spec, shown)]
-    devices = {row["device"]: row for row in rows}
-    for device, row in devices.items():
-        kinds = {kind.id for kind in counted.kinds if kind.level not in alone and select.wants(kind.id)}
-        kinds |= shown.kinds(device)
-        rows += [_wall(row, wall) for wall in counted.walls if wall.kind in kinds]
+    rows = []
+    for row in roofs.rows(spec, _Shown(points, select)):
+        if row["kind"] == "compute":
+            rows.append({**row, "label": counted.issue_label})
+            continue
+        kind = alone.get(row["level"])
+        size = kind.bytes if kind else counted.transaction
+        scaled = {name: row[name] / size for name in ("value", "value_min", "value_max")}
+        label = f"{row['label']}, wavefronts of {size:g} B" if kind else row["label"]
+        rows.append({**row, **scaled, "unit": "txn/s", "precision": kind.id if kind else "", "label": label})
+    chosen = {kind.id for kind in counted.kinds if kind.level not in alone and select.wants(kind.id)}
+    for device, row in {row["device"]: row for row in rows}.items():
+        where = {name: row[name] for name in ("report", "device", "compute_capability")}
+        kinds = chosen | set(points["precision"][points["device"] == device])
+        rows += [where | _wall(wall) for wall in counted.walls if wall.kind in kinds]
     return rows
 
 
-def _row(row: dict[str, Any], counted: InstructionSpec, alone: dict[str, Kind]) -> dict[str, Any]:
-    """A row in bytes per second as transactions per second, that of instructions with its name."""
-    if row["kind"] == "compute":
-        return {**row, "label": counted.issue_label}
-    kind = alone.get(row["level"])
-    size = kind.bytes if kind else counted.transaction
-    scaled = {name: row[name] / size for name in ("value", "value_min", "value_max")}
-    label = f"{row['label']}, wavefronts of {size:g} B" if kind else row["label"]
-    return {**row, **scaled, "unit": "txn/s", "precision": kind.id if kind else "", "label": label}
-
-
-def _wall(row: dict[str, Any], wall: InstructionWall) -> dict[str, Any]:
-    """A wall for the GPU of another row."""
-    where = {name: row[name] for name in ("report", "device", "compute_capability")}
+def _wall(wall: InstructionWall) -> dict[str, Any]:
     return {
-        **where,
         "roof": wall.id,
         "kind": "wall",
         "precision": wall.kind,
@@ -151,63 +138,53 @@ def _wall(row: dict[str, Any], wall: InstructionWall) -> dict[str, Any]:
     }
 
 
-class InstructionRows:
-    """Which rows have instructions and transactions, from any of their launches."""
+def _availability(
+    m: Measurements,
+    grouping: Grouping,
+    traffic: Mapping[str, Quantity],
+    levels: Sequence[str],
+    of_hierarchical: Sequence[str],
+) -> dict[str, Any]:
+    """Columns of the kernels frame: which rows have instructions and transactions, from any of their launches, and notes.
 
-    def __init__(self, m: Measurements, grouping: Grouping, traffic: Mapping[str, Quantity], levels: tuple[str, ...]) -> None:
-        self._m, self._grouping = m, grouping
-        missing = Quantity.missing(len(m))
-        self._work = m.instructions.get(EXECUTED, missing).values
-        self._levels = {level: traffic.get(level, missing).values for level in levels}
-        every = [quantity.values for quantity in traffic.values()]
-        self._any_traffic = np.any([np.isfinite(values) for values in (missing.values, *every)], axis=0)
+    ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only those on a level above its roof
+    are true here.
+    """
 
-    def status(self) -> Any:
-        """Why a row has points or none."""
-        known = self._known(self._work)
-        executed = self._grouping.total(np.nan_to_num(self._work)) > 0
-        together = self._known(np.where(self._any_traffic, self._work, np.nan))
-        foreign = disbelieved(self._m)[self._grouping.first] != ""
-        timeless = ~self._known(self._m.seconds)
-        conditions = [timeless & foreign, self._unknown(), timeless, ~known, ~executed, ~together]
-        names = ["foreign", _UNKNOWN_CHIP, "no-time", "no-work-metrics", "no-instructions", "no-traffic-metrics"]
-        return np.select(conditions, names, default="ok").astype(object)
+    def known(values: FloatArray) -> Any:
+        return grouping.total(np.isfinite(values).astype(np.float64)) > 0
 
-    def executed(self) -> FloatArray:
-        """Warp instructions of each row, NaN where unknown."""
-        return np.where(self._known(self._work), self._grouping.total(np.nan_to_num(self._work)), np.nan)
-
-    def missing(self) -> Any:
-        """What no launch of a row has, for chips that could count it: ids of kinds and levels."""
-        known = {EXECUTED: self._known(self._work)} | {level: self._known(v) for level, v in self._levels.items()}
-        architectures = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
-        result = np.empty(self._grouping.count, dtype=object)
-        for row, architecture in enumerate(architectures):
-            lacks = architecture.lacks if architecture else frozenset()
-            result[row] = " ".join(name for name, has in known.items() if not has[row] and name not in lacks)
-        return result
-
-    def notes(self, of_hierarchical: Sequence[str]) -> Any:
-        """Warnings: remarks on launches, a level above its roof, a low clock, a chip whose counters are unproven.
-
-        ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only the second is true here.
-        """
-        ratio = self._grouping.mean(self._m.clock, self._m.seconds) / self._m.clock_max[self._grouping.first]
-        chips = [load_spec().read_as(one) for one in self._m.capability[self._grouping.first]]
-        above = ["; ".join(one for one in notes.split("; ") if one.startswith(ABOVE)) for notes in of_hierarchical]
-        low = [LOW_CLOCK if one else "" for one in ratio < CLOCK_WARNING]
-        caveats = [chip.caveat if chip else "" for chip in chips]
-        texts = zip(remarks_of(self._m, self._grouping), above, low, caveats, strict=True)
-        return np.array(["; ".join(filter(None, text)) for text in texts], dtype=object)
-
-    def _known(self, values: FloatArray) -> Any:
-        return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
-
-    def _unknown(self) -> Any:
-        chips = {one: load_spec().read_as(one) for one in dict.fromkeys(self._m.capability)}
-        return np.array([chips[one] is None for one in self._m.capability[self._grouping.first]], dtype=bool) & ~self._known(
-            self._work
-        )
+    missing = Quantity.missing(len(m))
+    work = m.instructions.get(EXECUTED, missing).values
+    executed = grouping.total(np.nan_to_num(work))
+    moved = np.any([np.isfinite(values) for values in (missing.values, *(one.values for one in traffic.values()))], axis=0)
+    has = {EXECUTED: known(work)} | {level: known(traffic.get(level, missing).values) for level in levels}
+    read = {one: load_spec().read_as(one) for one in dict.fromkeys(m.capability)}
+    chips = [read[one] for one in m.capability[grouping.first]]
+    unknown = np.array([chip is None for chip in chips], dtype=bool) & ~has[EXECUTED]
+    timeless = ~known(m.seconds)
+    reasons = {
+        "foreign": timeless & (disbelieved(m)[grouping.first] != ""),
+        _UNKNOWN_CHIP: unknown,
+        "no-time": timeless,
+        "no-work-metrics": ~has[EXECUTED],
+        "no-instructions": ~(executed > 0),
+        "no-traffic-metrics": ~known(np.where(moved, work, np.nan)),
+    }
+    lacking, notes = [], []
+    low = grouping.mean(m.clock, m.seconds) / m.clock_max[grouping.first] < CLOCK_WARNING
+    for row, (chip, remarks) in enumerate(zip(chips, remarks_of(m, grouping), strict=True)):
+        lacks = chip.lacks if chip else frozenset()
+        lacking.append(" ".join(name for name, there in has.items() if not there[row] and name not in lacks))
+        above = [note for note in of_hierarchical[row].split("; ") if note.startswith(ABOVE)]
+        texts = (remarks, *above, LOW_CLOCK if low[row] else "", chip.caveat if chip else "")
+        notes.append("; ".join(filter(None, texts)))
+    return {
+        "status": np.select(list(reasons.values()), list(reasons), default="ok").astype(object),
+        "missing": np.array(lacking, dtype=object),
+        "notes": np.array(notes, dtype=object),
+        "work": np.where(has[EXECUTED], executed, np.nan),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -271,7 +248,7 @@ class _Build:
         self.spec: Spec = replace(load_spec(), precisions=kinds)
         self.grouping: Grouping = group(m, by)
         self.roofs = Roofs(m, files, clock)
-        self.traffic: Mapping[str, Quantity] = in_transactions(m, self.counted)
+        self.traffic: Mapping[str, Quantity] = _in_transactions(m, self.counted)
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
@@ -280,22 +257,13 @@ class _Build:
 
     def roofline(self) -> InstructionRoofline:
         points = ordered([table for kind in self.counted.kinds for table in self._points(kind)], columns.POINTS)
-        kernels = kernels_table(
-            self.m,
-            self.grouping,
-            self.spec,
-            self.levels,
-            Verdicts(self.m, self.grouping, load_spec(), self.roofs),
-            self.everything,
-        )
-        available = InstructionRows(
-            self.m, self.grouping, self.traffic, tuple(level for level in self.spec.chain if level in self.levels)
-        )
-        kernels |= {"status": available.status(), "missing": available.missing(), "notes": available.notes(kernels["notes"])}
-        kernels["work"] = available.executed()
+        verdicts = Verdicts(self.m, self.grouping, load_spec(), self.roofs)
+        kernels = kernels_table(self.m, self.grouping, self.spec, self.levels, verdicts, self.everything)
+        levels = [level for level in self.spec.chain if level in self.levels]
+        kernels |= _availability(self.m, self.grouping, self.traffic, levels, kernels["notes"])
         return InstructionRoofline(
             points,
-            of_rows(roof_rows(self.roofs, self.spec, self.counted, points, self.select), columns.ROOFS),
+            of_rows(_roof_rows(self.roofs, self.spec, self.counted, points, self.select), columns.ROOFS),
             of_columns(kernels, columns.KERNELS),
             to_collect=self._to_collect(),
             sources=gpu_reports(self.m),
@@ -310,7 +278,11 @@ class _Build:
         alone = {kind.level: self.m.transactions[kind.id]} if kind.id in self.m.transactions else {}
         traffic = alone if kind.level else self.traffic
         m = replace(self.m, work={kind.id: work}, summands={}, fused={}, traffic=traffic)
-        bandwidth = {name: _scaled(roof, 1 / kind.bytes) for name, roof in self.roofs.bandwidth().items() if name in traffic}
+        bandwidth = {
+            name: RoofValues(roof.value / kind.bytes, roof.theoretical / kind.bytes, roof.measured)
+            for name, roof in self.roofs.bandwidth().items()
+            if name in traffic
+        }
         tables = points_table(m, self.grouping, self.spec, self.roofs.compute(), bandwidth, self.select, self.levels)
         if kind.id == EXECUTED:
             lanes = self._lanes()
@@ -342,10 +314,6 @@ class _Build:
             work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())
             found += self.counted.needs(load_spec(), chip, tuple(lacking), work=work)
         return tuple(dict.fromkeys(found))
-
-
-def _scaled(roof: RoofValues, factor: float) -> RoofValues:
-    return RoofValues(roof.value * factor, roof.theoretical * factor, roof.measured)
 
 
 def _noted(notes: Any, working: FloatArray, warp: float) -> Any:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ncu_roofline.analyses.phases import columns
-from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
+from ncu_roofline.analyses.phases.slices import FEWEST, Phases, phases_of
 from ncu_roofline.base.texts import conjoined, listed
 from ncu_roofline.chips.phases import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
 from ncu_roofline.model.displayed import KERNEL, TIME, Shown, as_percent
+from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
 
@@ -105,15 +107,12 @@ def phase_roofline(
 
 def _longest(m: Measurements) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Of each kernel its longest launch, of those with samples if there are any, in the order of the report."""
+    sampled = [one is not None and bool(one.groups) for one in m.samples]
+    seconds = np.nan_to_num(m.seconds).tolist()
     rows: dict[int, int] = {}
     for row, kernel in enumerate(group(m, "kernel").index.tolist()):
-        rows[kernel] = max(rows.get(kernel, row), row, key=lambda one: _rank(m, one))
+        rows[kernel] = max(rows.get(kernel, row), row, key=lambda one: (sampled[one], seconds[one], -one))
     return np.array(sorted(rows.values()), dtype=np.int64)
-
-
-def _rank(m: Measurements, row: int) -> tuple[bool, float, int]:
-    samples = m.samples[row]
-    return samples is not None and bool(samples.groups), float(np.nan_to_num(m.seconds[row])), -row
 
 
 def _counted(ordinary: Roofline) -> dict[tuple[str, int], list[Row]]:
@@ -132,18 +131,24 @@ class _Launch:
 
     def __init__(self, m: Measurements, ordinary: Roofline, row: int, counted: Mapping[tuple[str, int], Sequence[Row]]) -> None:
         self._m, self._row = m, row
-        self._kernels = ordinary.kernel_columns
         self._seconds = float(m.seconds[row])
         self._phases: Phases = phases_of(m.samples[row], self._seconds, load_phases())
-        self._counted = counted.get((str(m.report[row]), int(m.launch[row])), ())
-        self._where = {name: self._kernels[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")}
-        self._grid = _blocks_of(str(m.grid[row]))
-
-    @property
-    def _slices(self) -> Iterator[Row]:
+        grid = str(m.grid[row])
+        self._grid = math.prod(int(part) for part in grid.split("x")) if grid else 0  # blocks
+        self._where = {
+            name: ordinary.kernel_columns[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")
+        }
         edges = self._phases.edges.tolist()
-        for index in range(self._phases.count):
-            yield {**self._where, "slice": index, "begin": edges[index], "end": edges[index + 1]}
+        self._slices = [
+            {**self._where, "slice": index, "begin": edges[index], "end": edges[index + 1]}
+            for index in range(self._phases.count)
+        ]
+        band = self._phases.band
+        self._counted = [
+            (point, band(precision=str(point["precision"])), band(level=str(point["level"])))
+            for point in counted.get((str(m.report[row]), int(m.launch[row])), ())
+        ]
+        self._no_dots = self._why_no_dots()
 
     def bands(self) -> Iterator[Row]:
         """A row per slice and band."""
@@ -154,17 +159,13 @@ class _Launch:
 
     def points(self) -> Iterator[Row]:
         """A row per slice, precision and level."""
-        if self._no_dots():
-            return
-        for point in self._counted:
-            shares = self._shares(str(point["precision"]), str(point["level"]))
-            if shares:
-                yield from self._of_point(point, *shares)
+        for point, pipe, moved in () if self._no_dots else self._counted:
+            if pipe and moved and pipe.shares is not None and moved.shares is not None:
+                yield from self._of_point(point, pipe.shares, moved.shares, dict.fromkeys(pipe.metrics + moved.metrics))
 
-    def _of_point(self, point: Row, work: Any, traffic: Any) -> Iterator[Row]:
+    def _of_point(self, point: Row, work: FloatArray, traffic: FloatArray, metrics: Iterable[str]) -> Iterator[Row]:
+        """A point with what parts of its work and of its bytes are in each slice."""
         same = ("precision", "level", "unit", "compute_roof", "bandwidth_roof", "source")
-        pair = self._phases.band(precision=str(point["precision"])), self._phases.band(level=str(point["level"]))
-        sampled = dict.fromkeys(name for band in pair if band for name in band.metrics)
         totals = (work * point["work"]).tolist(), (traffic * point["traffic"]).tolist()
         for place, done, moved in zip(self._slices, *totals, strict=True):
             intensity = done / moved if moved > 0 else math.nan
@@ -180,56 +181,46 @@ class _Launch:
                 "performance": performance,
                 "attainable": attainable,
                 "fraction": fraction,
-                "metrics": "; ".join([str(point["metrics"]), *sampled]),
+                "metrics": "; ".join([str(point["metrics"]), *metrics]),
                 "notes": ABOVE if fraction > REPEATED else "",
             }
 
-    def _shares(self, precision: str, level: str) -> tuple[Any, Any] | None:
-        """What parts of a precision's work and of a level's bytes are in each slice, where both are known."""
-        pipe, moved = self._phases.band(precision=precision), self._phases.band(level=level)
-        shares = [band.shares for band in (pipe, moved) if band]
-        return (shares[0], shares[1]) if len(shares) == 2 and shares[0] is not None and shares[1] is not None else None
-
-    def _no_dots(self) -> str:
+    def _why_no_dots(self) -> str:
         """Why there are none, "" where there are."""
-        phases = self._phases
-        if phases.status != "ok":
-            return phases.status
-        if not phases.complete(self._grid):
+        if self._phases.status != "ok":
+            return self._phases.status
+        if not self._phases.complete(self._grid):
             return "incomplete"
-        pairs = [(phases.band(precision=str(one["precision"])), phases.band(level=str(one["level"]))) for one in self._counted]
-        if not any(moved for _, moved in pairs):
+        if not any(moved for *_, moved in self._counted):
             return "no-traffic"
-        both = [pair for pair in pairs if all(pair)]
-        if not both:
-            return "no-work"
-        if any(_known(pipe) and _known(moved) for pipe, moved in both):
+        both = [(pipe, moved) for _, pipe, moved in self._counted if pipe and moved]
+        if any(pipe.shares is not None and moved.shares is not None for pipe, moved in both):
             return ""
-        return "gaps" if any(np.isnan(band.values).any() for pair in both for band in pair if band) else "no-work"
+        return "gaps" if any(np.isnan(band.values).any() for pair in both for band in pair) else "no-work"
 
     def row(self) -> Row:
         """What was sampled of the launch."""
         phases, groups = self._phases, [run.group for run in self._phases.runs]
         stretches = [self._seconds / run.length for run in phases.runs]
-        inside = [run.samples_inside() for run in phases.runs]
+        scale = self._scale()
         return {
             **self._where,
             "seconds": self._seconds,
             "status": phases.status,
-            "dots": self._no_dots(),
+            "dots": self._no_dots,
             "slices": phases.count,
-            "samples": min(inside, default=0),
+            "samples": min((run.samples_inside() for run in phases.runs), default=0),
             "groups": len(groups),
             "sampled_share": phases.sampled,
             "blocks": self._grid or -1,
             "blocks_started": phases.blocks,
             "stretch": max(stretches, default=math.nan),
             "shrink": min(stretches, default=math.nan),
-            "scale": self._scale(),
+            "scale": scale,
             "dropped": sum(one.dropped for one in groups),
             "merged": sum(one.merged for one in groups),
             "aligned": ", ".join(dict.fromkeys(run.way for run in phases.runs)),
-            "notes": "; ".join(self._notes(stretches)),
+            "notes": "; ".join(self._notes(stretches, scale)),
         }
 
     def _scale(self) -> float:
@@ -241,47 +232,30 @@ class _Launch:
                 return float(traffic.values[self._row]) / sampled if sampled > 0 else math.nan
         return math.nan
 
-    def _notes(self, stretches: Sequence[float]) -> Iterator[str]:
-        phases = self._phases
+    def _notes(self, stretches: Sequence[float], scale: float) -> Iterator[str]:
+        phases, samples = self._phases, self._m.samples[self._row]
         if phases.status == "too-few-samples":
             yield f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval"
-        samples = self._m.samples[self._row]
         if samples is not None and samples.unusable:
             yield f"{samples.unusable:,} values that no sampler can have given were left out"
         if phases.status != "ok":
             return
         if not phases.complete(self._grid):
-            yield self._missing()
-        if max(stretches) > STRETCHED or min(stretches) < 1 / STRETCHED:
-            least, most = min(stretches), max(stretches)
+            parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
+            if phases.blocks >= 0 and self._grid > phases.blocks:
+                parts.append(f"the start of {phases.blocks:,} of {self._grid:,} thread blocks")
+            lost = sum(run.group.dropped for run in phases.runs)
+            yield (
+                f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}"
+                f"{f', and ncu dropped {lost:,} samples' if lost else ''}: the rest is unknown, not idle; "
+                "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
+            )
+        least, most = min(stretches), max(stretches)
+        if most > STRETCHED or least < 1 / STRETCHED:
             yield f"the runs of its pass groups differ in length: they were stretched by {least:.2f} to {most:.2f}"
-        scale = self._scale()
         if math.isfinite(scale):
             yield f"the percent of DRAM is scaled by {scale:.2f} to the bytes that were counted"
-        merged = sum(run.group.merged for run in phases.runs)
-        if merged:
+        if merged := sum(run.group.merged for run in phases.runs):
             yield f"ncu merged {merged:,} samples"
-        unknown = [band.spec.label for band in phases.bands if np.isnan(band.values).all()]
-        if unknown:
+        if unknown := [band.spec.label for band in phases.bands if np.isnan(band.values).all()]:
             yield f"less than half of each slice was sampled of {conjoined(unknown)}"
-
-    def _missing(self) -> str:
-        phases = self._phases
-        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
-        if phases.blocks >= 0 and self._grid > phases.blocks:
-            parts.append(f"the start of {phases.blocks:,} of {self._grid:,} thread blocks")
-        lost = sum(run.group.dropped for run in phases.runs)
-        return (
-            f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}"
-            f"{f', and ncu dropped {lost:,} samples' if lost else ''}: the rest is unknown, not idle; "
-            "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
-        )
-
-
-def _known(band: Band | None) -> bool:
-    return band is not None and band.shares is not None
-
-
-def _blocks_of(grid: str) -> int:
-    """Thread blocks of a grid as 8x8x1, 0 where it is unknown."""
-    return math.prod(int(part) for part in grid.split("x")) if grid else 0

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.captions import subtitle
 from ncu_roofline.analyses.hierarchical.drawing import explain
 from ncu_roofline.analyses.hierarchical.looks import level_colour
+from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style
 from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.analyses.phases import captions
-from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, PhaseFrames, charts
-from ncu_roofline.analyses.phases.trajectory import draw_path, time_colours
+from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, PhaseFrames, Trajectory, charts, explanation, notes_of
 from ncu_roofline.base.texts import clean
-from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import fitted, measurer, put_text, wrapped
+from ncu_roofline.base.units import UNITS, format_value
+from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View, around, diagonal, horizontal, limits
+from ncu_roofline.rendering.lettering import first_fitting, fitted, halo, measurer, put_text, wrapped
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
 from ncu_roofline.rendering.style import THEMES, Theme
@@ -35,6 +35,9 @@ _BESIDE = 0.52  # share of the width that bands have beside a roofline
 _NARROW = 50.0  # fonts: narrower paper has a roofline below the bands
 _SHAPE = 0.7  # height over width of a roofline below them
 _NOTE_LINES = 7
+_PILE = 4  # dots on each other whose number is said
+_WIDEST = 2.4  # times a dot: a pile at most
+_SCALE = "viridis"  # runs from dark to light, so that the order is seen with any colour vision
 _TIME_PREFIXES = {0: "s", -3: "ms", -6: "\N{MICRO SIGN}s", -9: "ns"}
 
 
@@ -107,7 +110,7 @@ def figure(
         place = (0.05, page.foot / page.height, 0.9, (edge - page.foot) / page.height)
         axes = made.add_axes(place, facecolor="none")
         axes.set_axis_off()
-        explain(axes, captions.explanation(frames), colours, measure, paper)
+        explain(axes, explanation(frames), colours, measure, paper)
     for index, line in enumerate(page.notes):
         y = paper.edge - 2 + paper.note_row * (len(page.notes) - 1 - index)
         put_text(sheet, paper.edge, y, line, paper.small, colours.faint, va="bottom", gid="note")
@@ -123,7 +126,7 @@ def _page(frames: PhaseFrames, top: int, paper: Paper, measure: Measure) -> _Pag
     head = header_height(1, paper)
     for count in range(min(top or len(found), len(found)), -1, -1):
         shown = found[:count]
-        notes = captions.notes_of(frames, shown) if shown else []
+        notes = notes_of(frames, shown) if shown else []
         if shown and count < len(found):
             notes.append(f"The {count} longest of {len(found)} launches with samples are drawn.")
         for most in (_NOTE_LINES, 2, 0):
@@ -147,7 +150,7 @@ def _draw_launch(
     paper, scale = page.paper, page.paper.scale
     beside = bool(one.paths) and page.beside
     room = paper.width * (_BESIDE if beside else 1.0) - (_LEFT + _RIGHT) * scale
-    heading = captions.heading(one, sum(other.kernel == one.kernel for other in page.launches) > 1)
+    heading = one.heading(page.launches)
     size = paper.size(7.6)
     top = bottom + page.block(one)
     text = fitted(heading, size * 1.2, paper.width - 2 * paper.edge, measure)
@@ -160,7 +163,7 @@ def _draw_launch(
         y = place[1] + place[3] / 2
         label = fitted(band.label, paper.key, (_LEFT - 8) * scale, measure)
         put_text(sheet, left - 4 * scale, y, label, paper.key, colours.text, ha="right", va="center")
-        mean = percent(captions.span(band.values).mean)
+        mean = percent(band.span[0])
         put_text(sheet, left + room + 4 * scale, y, mean, paper.key, colours.faint, va="center")
     foot = top - page.rows(one) * page.band - _STRIP * scale
     _draw_strip(made.add_axes(_parts((left, foot, room, _STRIP * scale), page)), one, colours, paper)
@@ -171,7 +174,7 @@ def _draw_launch(
         tall = tall if beside else _SHAPE * paper.width
         place = (start, upper - tall, paper.width - start - 9 * scale, tall)
         axes = made.add_axes(_parts(place, page), facecolor=colours.ground)
-        draw_path(axes, one, (place[2], place[3]), colours, paper, measure)
+        _draw_path(axes, one, (place[2], place[3]), colours, paper, measure)
 
 
 def _draw_band(axes: Axes, band: DrawnBand, one: LaunchChart, colours: Theme) -> None:
@@ -182,17 +185,12 @@ def _draw_band(axes: Axes, band: DrawnBand, one: LaunchChart, colours: Theme) ->
     heights = [value if math.isfinite(value) else 0.0 for value in band.values]
     colour = level_colour(band.level, colours) if band.level else colours.compute
     axes.bar(one.edges[:-1], heights, widths, align="edge", color=colour, linewidth=0, gid=f"band-{band.id}")
-    for begin, end in unknown(band, one):
+    slices = zip(one.edges[:-1], one.edges[1:], band.values, strict=True)
+    unknown = [(begin, end) for begin, end, value in slices if not math.isfinite(value)]
+    for begin, end in [*unknown, *([(one.sampled_until, one.seconds)] if one.cut else [])]:
         axes.axvspan(begin, end, facecolor="none", edgecolor=colours.faint, hatch="////", linewidth=0, gid="unknown")
     for spine in axes.spines.values():
         spine.set(color=colours.grid, linewidth=0.6)
-
-
-def unknown(band: DrawnBand, one: LaunchChart) -> list[tuple[float, float]]:
-    """Where nothing is known of a band: slices without samples, and what comes after the last one."""
-    places = zip(one.edges[:-1], one.edges[1:], band.values, strict=True)
-    found = [(begin, end) for begin, end, value in places if not math.isfinite(value)]
-    return [*found, *([(one.sampled_until, one.seconds)] if one.cut else [])]
 
 
 def _draw_strip(axes: Axes, one: LaunchChart, colours: Theme, paper: Paper) -> None:
@@ -203,7 +201,7 @@ def _draw_strip(axes: Axes, one: LaunchChart, colours: Theme, paper: Paper) -> N
     axes.set(xlim=(0, one.seconds), ylim=(0, 1), yticks=())
     if one.paths:
         widths = [end - begin for begin, end in zip(one.edges[:-1], one.edges[1:], strict=True)]
-        axes.bar(one.edges[:-1], 1, widths, align="edge", color=time_colours(len(widths)), linewidth=0)
+        axes.bar(one.edges[:-1], 1, widths, align="edge", color=_time_colours(len(widths)), linewidth=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.4g}"))
     axes.tick_params(labelsize=paper.key, colors=colours.text, width=0.6, length=3, pad=2)
@@ -217,3 +215,129 @@ def _parts(place: Sequence[float], page: _Page) -> tuple[float, float, float, fl
     """Left, bottom, width and height in points as parts of the figure."""
     left, bottom, width, tall = place
     return left / page.paper.width, bottom / page.height, width / page.paper.width, tall / page.height
+
+
+def _time_colours(count: int) -> list[str]:
+    """A colour per slice, from the first to the last."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps[_SCALE](0.95 * index / max(count - 1, 1))) for index in range(count)]
+
+
+def _draw_path(
+    axes: Axes, one: LaunchChart, extent: tuple[float, float], colours: Theme, paper: Paper, measure: Measure
+) -> None:
+    """The first path of a launch with the two roofs that it stands under, on logarithmic axes of ``extent`` points."""
+    path = one.paths[0]
+    peaks = [path.compute_roof] if path.compute_roof > 0 else []
+    bandwidths = [path.bandwidth_roof] if path.bandwidth_roof > 0 else []
+    view = View(*limits(path.dots, peaks, bandwidths), *extent)
+    _axes(axes, path, view, colours, paper, measure)
+    _roofs(axes, path, view, colours, paper, measure)
+    hues = _time_colours(len(one.edges) - 1)
+    for piece in path.pieces():
+        xs, ys = zip(*(path.dots[position] for position in piece), strict=True)
+        axes.plot(xs, ys, lw=0.7 * paper.scale, color=colours.connector, zorder=4, gid="path")
+    _dots(axes, path, view, hues, colours, paper, measure)
+
+
+def piles(dots: Sequence[tuple[float, float]], view: View, near: float) -> list[list[int]]:
+    """Positions of dots that lie on each other, less than ``near`` points from the first of them."""
+    found: list[tuple[float, float, list[int]]] = []
+    for position, dot in enumerate(dots):
+        x, y = view.x(dot[0]), view.y(dot[1])
+        pile = next((pile for left, low, pile in found if math.hypot(left - x, low - y) < near), None)
+        if pile is None:
+            found.append((x, y, [position]))
+        else:
+            pile.append(position)
+    return [pile for *_, pile in found]
+
+
+def _dots(
+    axes: Axes, path: Trajectory, view: View, hues: Sequence[str], colours: Theme, paper: Paper, measure: Measure
+) -> None:
+    """Where slices lie on each other rings from the first, outside, to the last, and how many they are."""
+    size, obstacles, labels = 3.6 * paper.scale, Obstacles(view), []
+    sizes, edges = [0.0] * len(path.dots), ["none"] * len(path.dots)
+    for pile in piles(path.dots, view, 0.4 * size):
+        widest = size * min(1 + 0.3 * math.sqrt(len(pile) - 1), _WIDEST)
+        for index, at in enumerate(pile):
+            sizes[at] = widest - (widest - 0.6 * size) * index / max(len(pile) - 1, 1)
+        edges[pile[0]] = colours.faint
+        x, y = view.x(path.dots[pile[0]][0]), view.y(path.dots[pile[0]][1])
+        obstacles.add(Box(x, y, widest, widest), 1.0)
+        labels += [(x, y, widest, f"{len(pile)} slices")] if len(pile) >= _PILE else []
+    axes.scatter(
+        [x for x, _ in path.dots],
+        [y for _, y in path.dots],
+        s=[one**2 for one in sizes],
+        c=[hues[place] for place in path.slices],
+        edgecolors=edges,
+        linewidths=0.4,
+        zorder=5,
+        gid="slices",
+    )
+    for x, y, widest, text in labels:
+        box = obstacles.place(around(x, y, *measure(text, paper.key), widest / 2 + 2, reach=4), margin=0.6, limit=4.0)
+        if box:
+            put_text(
+                axes, box.x / view.width, box.y / view.height, text, paper.key, colours.text, transform=axes.transAxes,
+                ha="center", va="center", zorder=6, gid="pile", bbox=halo(colours),
+            )  # fmt: skip
+
+
+def _axes(axes: Axes, path: Trajectory, view: View, colours: Theme, paper: Paper, measure: Measure) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    rate, symbol = f"{path.unit}/s", UNITS[f"{path.unit}/s"].symbol
+    axes.set(xscale="log", yscale="log", xlim=(view.x0, view.x1), ylim=(view.y0, view.y1))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, rate, 3).removesuffix(symbol).strip()))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(base=10, numticks=8))
+        axis.set_minor_formatter(NullFormatter())
+    axes.tick_params(which="both", labelsize=paper.key, colors=colours.text, width=0.6, length=3, pad=2)
+    axes.tick_params(which="minor", length=1.6, width=0.4)
+    axes.grid(which="major", color=colours.grid, linewidth=0.5)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set(color=colours.faint, linewidth=0.6)
+    level = level_style(path.level).label
+    counted = COUNTED[path.unit]
+    intensity = counted.intensity_axis
+    names = (f"{level}: {intensity}", intensity, f"[{UNITS[counted.intensity_unit].symbol}]")
+    across = first_fitting(names, paper.axis, view.width, measure)
+    upward = f"{path.name} [{symbol}]"
+    upwards = first_fitting((f"Performance, {upward}", upward, ""), paper.axis, view.height, measure)
+    axes.set_xlabel(across, fontsize=paper.axis, color=colours.text, labelpad=2)
+    axes.set_ylabel(upwards, fontsize=paper.axis, color=colours.text, labelpad=2)
+
+
+def _roofs(axes: Axes, path: Trajectory, view: View, colours: Theme, paper: Paper, measure: Measure) -> None:
+    """The bandwidth roof up to the compute roof, with their values."""
+    bandwidth = path.bandwidth_roof if path.bandwidth_roof > 0 else None
+    top = path.compute_roof if path.compute_roof > 0 else view.y1
+    if bandwidth and (ends := diagonal(view, bandwidth, top)):
+        colour = level_colour(path.level, colours)
+        axes.plot(*zip(*ends, strict=True), lw=1.3 * paper.scale, color=colour, zorder=3, gid="roof")
+        text = f"{level_style(path.level).label} {format_value(bandwidth, 'byte/s', 3)}"
+        (x0, y0), (x1, y1) = ((view.x(x), view.y(y)) for x, y in ends)
+        if measure(text, paper.label)[0] < 0.8 * ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5:
+            where: dict[str, Any] = {
+                "rotation": view.slope,
+                "rotation_mode": "anchor",
+                "transform": axes.transAxes,
+                "ha": "center",
+            }
+            at = ((x0 + x1) / 2 / view.width, (y0 + y1) / 2 / view.height + 4 * paper.scale / view.height)
+            put_text(axes, *at, text, paper.label, colour, va="bottom", zorder=6, bbox=halo(colours), **where)
+    if ends_of := horizontal(view, path.compute_roof, bandwidth) if path.compute_roof > 0 else None:
+        axes.plot(ends_of, [path.compute_roof] * 2, lw=1.3 * paper.scale, color=colours.compute, zorder=3, gid="roof")
+        text = f"{path.name} {format_value(path.compute_roof, f'{path.unit}/s', 3)}"
+        if measure(text, paper.label)[0] < 0.7 * view.width:
+            y = view.y(path.compute_roof) / view.height + 3 * paper.scale / view.height
+            where = {"transform": axes.transAxes, "ha": "right", "va": "bottom"}
+            put_text(axes, 0.995, y, text, paper.label, colours.compute, zorder=6, bbox=halo(colours), **where)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ncu_roofline.analyses.hierarchical.answer import leading
-from ncu_roofline.analyses.phases.captions import heading
-from ncu_roofline.analyses.phases.chart import LaunchChart, charts
+from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, charts
 from ncu_roofline.analyses.phases.frames import phase_roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import one_line
@@ -40,24 +39,19 @@ def strips(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> tup
     found: list[Strip] = []
     for kernel, launch in leading(roofline, m, paths):
         with suppress(RooflineError), closing_input(paths[launch.report[0]]) as report:  # damaged samples draw nothing
-            if isinstance(report, Report):
-                found += [_strip(kernel.kernel, one) for one in charts(phase_roofline(with_samples(report, launch)))]
+            for one in charts(phase_roofline(with_samples(report, launch))) if isinstance(report, Report) else ():
+                about = one.heading().removeprefix(f"{one.kernel}: ")
+                bands = tuple((one_line(band.label), *_drawn(band, one)) for band in one.bands)
+                found.append(Strip(f"{one_line(kernel.kernel)}, {about}", format_value(one.seconds, "second", 3), bands))
     return tuple(found)
 
 
-def _strip(kernel: str, one: LaunchChart) -> Strip:
-    bands = [(one_line(band.label), *_drawn(band.values, one.edges, one.seconds)) for band in one.bands]
-    about = heading(one).removeprefix(f"{one.kernel}: ")
-    return Strip(f"{one_line(kernel)}, {about}", format_value(one.seconds, "second", 3), tuple(bands))
-
-
-def _drawn(values: Sequence[float], edges: Sequence[float], seconds: float) -> tuple[str, str]:
+def _drawn(band: DrawnBand, one: LaunchChart) -> tuple[str, str]:
     """Areas from slice to slice, none where nothing is known, and what the highest is."""
-    known = [value for value in values if math.isfinite(value)]
-    top = max([1.0, *known])
-    path = ""
-    for value, begin, end in zip(values, edges, edges[1:], strict=False):
+    highest, path = band.span[2], ""
+    top = highest if highest > 1 else 1.0
+    for value, begin, end in zip(band.values, one.edges, one.edges[1:], strict=False):
         if math.isfinite(value):
-            left, right = (WIDTH * at / seconds for at in (begin, end))
+            left, right = (WIDTH * at / one.seconds for at in (begin, end))
             path += f"M{left:.1f} {HEIGHT}V{HEIGHT * (1 - value / top):.1f}H{right:.1f}V{HEIGHT}z"
-    return path, f"{max(known):.0%}".replace("%", " %") if known else "n/a"
+    return path, "n/a" if math.isnan(highest) else f"{highest:.0%}".replace("%", " %")

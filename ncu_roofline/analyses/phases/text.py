@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ncu_roofline.analyses.hierarchical.captions import subtitle
 from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.analyses.phases import captions
-from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, charts
+from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, charts, explanation, notes_of, span
 from ncu_roofline.rendering.table import (
     Table,
     TextColumn,
@@ -27,24 +26,28 @@ _BLOCKS, _PLAIN = "\N{LOWER ONE EIGHTH BLOCK}\u2582\u2583\u2584\u2585\u2586\u258
 _UNKNOWN = "?"
 
 
-def sparkline(values: Sequence[float], room: int, marks: str = _BLOCKS) -> str:
+def _sparkline(values: Sequence[float], room: int, marks: str) -> str:
     """A mark per slice from 0 to 100 %, "?" where it is unknown; of more slices than there is ``room`` the means of some."""
     each = math.ceil(len(values) / max(room, 1))
-    means = [captions.span(tuple(values[start : start + each])).mean for start in range(0, len(values), each)]
+    means = [span(values[start : start + each])[0] for start in range(0, len(values), each)]
     top = len(marks) - 1
     return "".join(_UNKNOWN if math.isnan(one) else marks[min(int(one * len(marks)), top)] for one in means)
 
 
-def band_columns(one: LaunchChart, room: int, marks: str = _BLOCKS) -> list[TextColumn]:
+def _band_table(one: LaunchChart, room: int, marks: str = _BLOCKS) -> Table:
     """The bands of a launch: mean, lowest and highest, and how they go."""
-    spans = [captions.span(band.values) for band in one.bands]
-    return [
-        TextColumn("band", [band.label for band in one.bands], left=True),
-        TextColumn("mean", [percent(each.mean) for each in spans]),
-        TextColumn("least", [percent(each.low) for each in spans], spare=1),
-        TextColumn("most", [percent(each.high) for each in spans], spare=2),
-        TextColumn("over its time, of its peak", [sparkline(band.values, room, marks) for band in one.bands], left=True),
-    ]
+    means, least, most = (
+        [percent(value) for value in values] for values in zip(*(band.span for band in one.bands), strict=True)
+    )
+    return Table(
+        (
+            TextColumn("band", [band.label for band in one.bands], left=True),
+            TextColumn("mean", means),
+            TextColumn("least", least, spare=1),
+            TextColumn("most", most, spare=2),
+            TextColumn("over its time, of its peak", [_sparkline(band.values, room, marks) for band in one.bands], left=True),
+        )
+    )
 
 
 def text_table(
@@ -57,29 +60,18 @@ def text_table(
     width, found = max(width, _WIDTH_MIN), charts(frames)
     shown = found[: top or None]
     marks = _PLAIN if ascii_only else _BLOCKS
-    blocks: list[list[str]] = [wrapped(f"Over time: {subtitle(frames)}", width)]
-    blocks += [_of_launch(one, width, color, _repeated(found, one), marks) for one in shown]
+    blocks = [wrapped(f"Over time: {subtitle(frames)}", width)]
+    for one in shown:
+        table = terminal(_band_table(one, width - _BESIDE, marks), width, color=color)
+        paths = wrapped((f"{path}." for path in one.paths), width, "  ")
+        blocks.append([*wrapped(one.heading(found), width), *table, *paths])
     if not found:
-        blocks.append(wrapped(captions.explanation(frames).splitlines(), width))
+        blocks.append(wrapped(explanation(frames).splitlines(), width))
     elif len(shown) < len(found):
         blocks.append([f"and {len(found) - len(shown):,} more; --all shows them"])
-    told = captions.notes_of(frames, shown) if shown else []
+    told = notes_of(frames, shown) if shown else []
     blocks.append(wrapped([f"- {note}" for note in (told if notes else told[1:])], width, "  "))
     return blocks_text(blocks, ascii_only)
-
-
-def _repeated(found: Sequence[LaunchChart], one: LaunchChart) -> bool:
-    return sum(other.kernel == one.kernel for other in found) > 1
-
-
-def _of_launch(one: LaunchChart, width: int, color: bool, several: bool, marks: str) -> list[str]:
-    table = Table(tuple(band_columns(one, width - _BESIDE, marks)))
-    return [*wrapped(captions.heading(one, several), width), *terminal(table, width, color=color), *_paths(one, width)]
-
-
-def _paths(one: LaunchChart, width: int) -> Iterator[str]:
-    for path in one.paths:
-        yield from wrapped(f"{captions.path_text(path)}.", width, "  ")
 
 
 def render_md(frames: PhaseFrames, *, title: str = "") -> bytes:
@@ -87,12 +79,11 @@ def render_md(frames: PhaseFrames, *, title: str = "") -> bytes:
     found = charts(frames)
     blocks = [f"# {escape(title or 'Roofline over time')}", escape(subtitle(frames))]
     for one in found:
-        blocks.append(f"## {escape(captions.heading(one, _repeated(found, one)))}")
-        blocks.append(markdown(Table(tuple(band_columns(one, len(one.edges))))))
-        blocks.append(bullets(f"{captions.path_text(path)}." for path in one.paths))
+        blocks += [f"## {escape(one.heading(found))}", markdown(_band_table(one, len(one.edges)))]
+        blocks.append(bullets(f"{path}." for path in one.paths))
     if not found:
-        blocks += [escape(line) for line in captions.explanation(frames).splitlines()]
-    blocks.append(bullets(captions.notes_of(frames, found)))
+        blocks += [escape(line) for line in explanation(frames).splitlines()]
+    blocks.append(bullets(notes_of(frames, found)))
     return markdown_document(blocks)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
-from ncu_roofline.analyses.phases.captions import absent_notes
+from ncu_roofline.analyses.phases.chart import absent_notes
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.formats.ceilings import Ceilings

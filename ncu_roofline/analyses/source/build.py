@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ncu_roofline.analyses.source import columns
-from ncu_roofline.analyses.source.code import Cubins, Disassemble
+from ncu_roofline.analyses.source.code import Cubins, Disassemble, LaunchCode, SourceTexts
 from ncu_roofline.analyses.source.counts import Counts, counted
-from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.launch_frames import LaunchFrames
-from ncu_roofline.analyses.source.performance import launch_roofs
-from ncu_roofline.analyses.source.source_texts import SourceTexts
+from ncu_roofline.analyses.source.examined import About
+from ncu_roofline.analyses.source.findings import Called, findings
+from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
+from ncu_roofline.analyses.source.instructions import Weights, instructions_of
+from ncu_roofline.analyses.source.loops import Loops, loop_columns
+from ncu_roofline.analyses.source.performance import LaunchRoofs, launch_roofs, performance_columns
+from ncu_roofline.analyses.source.sums import Sums, function_columns, has_lines, line_columns, stall_columns
+from ncu_roofline.analyses.source.totals import Totals
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import listed
+from ncu_roofline.base.texts import listed, shorten
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
-from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile import parse_section
 from ncu_roofline.model.collecting import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
@@ -43,7 +49,9 @@ from ncu_roofline.model.work import MIXED
 
 _WHAT = "Cannot show the source of"
 _SECTION = "SourceCounters"
-_NAMED = 8  # launches that are named where others were chosen
+_OTHERS = 8  # launches that are named where others were chosen
+_NAMED = 3  # functions that a note names
+_LANES = "lanes are those whose predicate is true: the report does not tell which are active"
 
 
 class NotCountedError(RooflineError):
@@ -79,8 +87,7 @@ def source_roofline(
     """
     if top < 1:
         raise ValueError(f"top must be 1 or more, not {top!r}")
-    whole = disassemble and _checked(disassemble)
-    options = _Options(ceilings_of(ceilings), select or Selection(), top, clock, whole, only_unlined, tuple(folders))
+    options = _Options(ceilings_of(ceilings), select or Selection(), top, clock, disassemble, only_unlined, tuple(folders))
     parts = []
     for one in as_inputs(report):
         if isinstance(one, Report):
@@ -92,17 +99,6 @@ def source_roofline(
                     raise RooflineError("Cannot use", str(one), reason, "Give the report (.ncu-rep) itself.")
                 parts.append(_of_report(opened, label or str(one), options))
     return SourceRoofline.joined(parts)
-
-
-def _checked(disassemble: Disassemble) -> Disassemble:
-    """One that raises TypeError where it gives nothing."""
-
-    def texts(*asked: Any) -> Any:
-        if (found := disassemble(*asked)) is None:
-            raise TypeError("disassemble must give the texts of instructions by offset per function, not None")
-        return found
-
-    return texts
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,12 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
         raise _not_counted(report, m, options)
     mine = m.take(np.array(sorted(chosen), dtype=np.int64))
     with np.errstate(all="ignore"):
-        drawn = roofline(mine, options.ceilings, clock=options.clock, select=_everything())
-        limits = launch_roofs(mine, Roofs(mine, options.ceilings, options.clock), load_spec(), _bounds(drawn))
+        # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
+        everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
+        drawn = roofline(mine, options.ceilings, clock=options.clock, select=everything)
+        verdicts = (drawn.kernel_columns[name].tolist() for name in ("verdict", "limit"))
+        roofs = Roofs(mine, options.ceilings, options.clock)
+        limits = launch_roofs(mine, roofs, load_spec(), bounds_of(zip(*verdicts, strict=True)))
         cubins = Cubins(options.disassemble)
         sources = SourceTexts(options.folders)
         made, count = [], 0
@@ -138,25 +138,24 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
         names = drawn.kernel_columns["kernel"]
         parts = [one.tables(str(names[row]), options.only_unlined) for row, one in enumerate(made)]
         others = {int(mine.launch[row]) for row, one in enumerate(made) if one.performance_of == columns.FLOPS}
-    tables = {name: of_columns(_stacked([part[name] for part in parts]), declared) for name, declared in columns.TABLES.items()}
     notes = tuple(dict.fromkeys(note for one in made for note in one.notes))
     return SourceRoofline(
-        **{_field(name): table for name, table in tables.items()},
+        **{
+            field_of(name): of_columns(
+                {one.name: [value for part in parts for value in _listed(part[name][one.name])] for one in declared},
+                declared,
+            )
+            for name, declared in columns.TABLES.items()
+        },
         roofline=_without(drawn, others),
         texts=dict(sources.found),
         notes=notes,
     )
 
 
-def _everything() -> Selection:
-    """Precisions that are drawn on request only, too: which of them performance counts is decided by the code."""
-    return Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
-
-
-def _bounds(drawn: Roofline) -> list[str]:
-    """For each launch the id of what limits it by its verdict, "" if nothing does."""
-    kernels = drawn.kernel_columns
-    return bounds_of(zip(kernels["verdict"].tolist(), kernels["limit"].tolist(), strict=True))
+def _listed(values: Any) -> list[Any]:
+    listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
+    return listed
 
 
 def _without(drawn: Roofline, launches: Set[int]) -> Roofline:
@@ -172,7 +171,7 @@ def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCount
     positions = options.select.positions(m).tolist()
     some = options.select != Selection() and len(positions) < len(m)
     reason = f"{'none of the launches chosen has' if some else 'it has no'} counts by instruction"
-    others = _chosen(report, m, replace(options, select=Selection(), top=_NAMED)) if some else ()
+    others = _chosen(report, m, replace(options, select=Selection(), top=_OTHERS)) if some else ()
     if having := sorted(int(m.launch[row]) for row, _ in others):
         numbers = ",".join(map(str, having))
         have = f"launch {numbers} has" if len(having) == 1 else f"launches {numbers} have"
@@ -231,15 +230,74 @@ def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tupl
                 yield row, counts
 
 
-def _stacked(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: [value for part in parts for value in _listed(part[name])] for name in parts[0]}
+class LaunchFrames:
+    """One launch: its instructions, and the frames made of them.  ``row`` is its position in ``m``."""
+
+    def __init__(
+        self, kernel: Kernel, counts: Counts, roofs: LaunchRoofs, cubins: Cubins, texts: SourceTexts, m: Measurements, row: int
+    ) -> None:
+        self._kernel, self._roofs, self._texts = kernel, roofs, texts
+        self._about = About.of(m.capability[row], kernel.metrics, float(m.seconds[row]), roofs.bound)
+        code = cubins.code(kernel, counts.addresses)
+        variants: dict[str, list[str]] = {}  # the opcodes with all modifiers that the launch executed, by their names
+        for metric in (WARPS, THREADS):
+            for opcode, count in kernel.metrics.instances(metric) if kernel.metrics.has_name(metric) else ():
+                if isinstance(opcode, str) and count:
+                    variants.setdefault(opcode.partition(".")[0], []).append(opcode)
+        self.found = instructions_of(code, counts, Weights(m.capability[row], variants, constants=roofs.constants))
+        self.totals = Totals(Sums(self.found), kernel.metrics, roofs.counters(), roofs.unit)
+        self.sums, self.loops = Sums(self.found, self.totals.of_all()), Loops(self.found)
+        whole = self.sums.whole
+        lanes = (_LANES,) if self.sums.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else ()
+        self.notes = (*code.notes, *_elsewhere(kernel, code, counts), *self.totals.notes(), *counts.notes, *lanes)
+        self.performance_of = roofs.performance_of(whole)
+        self._where = {
+            "report": m.report[row],
+            "launch": m.launch[row],
+            "device": m.device[row],
+            "performance_of": self.performance_of,
+            "unit": "op" if self.performance_of == columns.INTEGERS else roofs.unit,
+        }
+        chains = {id(places): places for places in self.found.places}
+        texts.add(kernel, (place.file for places in chains.values() for place in places))
+
+    def tables(self, name: str, only_unlined: bool) -> dict[str, dict[str, Any]]:
+        """All frames by name; with ``only_unlined`` instructions are whole only where no line can be shown."""
+        found, sums = self.found, self.sums
+        lines = line_columns(sums, self._texts.found)
+        whole = {"sass": [""] * len(found) if only_unlined and has_lines(lines) else found.texts()}
+        loops = loop_columns(sums, self.loops)
+        mine = {
+            "instructions": found.columns | whole | sums.table(found.counts, sums.stalls),
+            "lines": lines,
+            "outer_lines": line_columns(sums, self._texts.found, outermost=True),
+            "loops": loops | performance_columns(loops, self._roofs, self.totals, sums.whole, self.performance_of),
+            "functions": function_columns(sums, self._kernel.mangled_name),
+            "stalls": stall_columns(found),
+            "totals": {column: [row[column] for row in self.totals.rows] for column in self.totals.rows[0]},
+        }
+        called = [
+            Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
+            for owner, sites in self.loops.called.items()
+        ]
+        mine["findings"] = findings(mine["instructions"], mine["stalls"], loops, self._about, called)
+        where, tables = self._where | {"kernel": name}, {}
+        for table, values in mine.items():
+            size, declared = len(next(iter(values.values()))), [one.name for one in columns.TABLES[table]]
+            tables[table] = {one: values[one] if one in values else [where[one]] * size for one in declared}
+        return tables
 
 
-def _listed(values: Any) -> list[Any]:
-    result: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
-    return result
-
-
-def _field(table: str) -> str:
-    """The field of `SourceRoofline` that holds a table."""
-    return f"{table.removesuffix('s')}_columns"
+def _elsewhere(kernel: Kernel, code: LaunchCode, counts: Counts) -> Iterator[str]:
+    """A note on functions that were counted at further addresses: modules are loaded once, so that no report should have it."""
+    shown = {body.name: body for body in code.bodies}
+    bodies = sorted((body.address, body.end) for body in code.bodies)
+    names = []
+    for one in kernel.code.functions if kernel.code else ():
+        body = shown.get(one.name)
+        before = bisect_right(bodies, one.address, key=lambda pair: pair[0]) - 1
+        if body and not (before >= 0 and one.address < bodies[before][1]):
+            first, last = np.searchsorted(counts.addresses, [one.address, one.address + body.end - body.address])
+            names += [shorten(one.name)] if first < last else []
+    if names:
+        yield f"functions at several addresses are shown at one, counts at others by address: {listed(names, _NAMED)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.roofs import RoofRow, roof_rows, roofs_of, tops
@@ -26,27 +26,25 @@ def chart_of(launch: Launch) -> dict[str, Any]:
     loads of constants for work.
     """
     roofline = launch.frames.roofline
-    names = ("precision", "level", "unit", "work", "intensity", "performance", "attainable", "fraction")
-    points = [
-        dict(zip(names, row, strict=True))
-        for *found, row in (
-            (*one[:4], one[4:]) for one in rows(roofline, "points", "report", "launch", "kernel", "device", *names)
-        )
-        if tuple(found) == launch.key
-    ]
+    about = ("precision", "level", "unit", "work", "intensity", "performance", "attainable", "fraction")
+    every = rows(roofline, "points", "report", "launch", "kernel", "device", *about)
     done, never = _kinds(launch)
-    points = [point for point in points if _kind(point["precision"]) not in never]
-    chosen = _chosen(points)
-    unit = chosen[0]["unit"] if chosen else _OPERATIONS if launch.works == INTEGERS else _WORK
+    points = [dict(zip(about, row[4:], strict=True)) for row in every if row[:4] == launch.key and _kind(row[4]) not in never]
+    drawn = [point for point in points if all(0 < point[name] < math.inf for name in ("intensity", "performance"))]
+    # Floating-point work before integers.
+    most = max(drawn, key=lambda point: (point["unit"] == _WORK, point["work"]), default=None)
+    chosen = [point for point in drawn if most and point["precision"] == most["precision"]]
+    unit = most["unit"] if most else _OPERATIONS if launch.works == INTEGERS else _WORK
     precisions = {point["precision"] for point in points if point["unit"] == unit} or done
     nearest = load_spec().chain[0]
     mine = [row for row in roof_rows(roofline).get(launch.device, ()) if _kind(row[_PRECISION]) not in never]
     counted = COUNTED.get(unit, COUNTED[_WORK])
+    numbers = ("intensity", "performance", "attainable", "fraction")
     return {
         "unit": unit,
-        "label": precision_label(chosen[0]["precision"]) if chosen else "",
+        "label": precision_label(most["precision"]) if most else "",
         "axes": [counted.intensity_axis, counted.intensity_unit, f"{unit}/s"],
-        "dots": [_dot(point) for point in chosen],
+        "dots": [{"level": one["level"], **{name: number(one[name]) for name in numbers}} for one in chosen],
         "roofs": _roofs(mine, precisions, unit),
         "levels": {level: _hues(level) for level in level_order({point["level"] for point in points} | {nearest})},
         "nearest": nearest,
@@ -69,18 +67,6 @@ def _kind(precision: str) -> str:
     return precision.partition(".")[0]
 
 
-def _chosen(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The points that stand on logarithmic axes, of the precision with most work; floating-point work before integers."""
-    drawn = [point for point in points if 0 < point["intensity"] < math.inf and 0 < point["performance"] < math.inf]
-    most = max(drawn, key=lambda point: (point["unit"] == _WORK, point["work"]), default=None)
-    return [point for point in drawn if most and point["precision"] == most["precision"]]
-
-
-def _dot(point: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = ("intensity", "performance", "attainable", "fraction")
-    return {"level": point["level"], **{name: number(point[name]) for name in numbers}}
-
-
 def _hues(level: str) -> list[str]:
     style = level_style(level)
     return [style.label, style.light, style.dark]
@@ -88,18 +74,20 @@ def _hues(level: str) -> list[str]:
 
 def _roofs(given: Sequence[RoofRow], precisions: set[str], unit: str) -> list[dict[str, Any]]:
     """Of compute roofs the highest of each precision, of bandwidths all."""
-    found = roofs_of(given, precisions, unit)
-    return [
-        {
-            "kind": roof.kind,
-            "level": roof.level,
-            "label": roof.label,
-            "unit": roof.unit,
-            "value": number(roof.highest),
-            "text": roof.band("theoretical" if math.isnan(roof.measured) else "measured").text(roof.unit),
-            "hues": _hues(roof.level) if roof.kind == "bandwidth" else None,
-            "origin": "theoretical" if math.isnan(roof.measured) else "measured",
-        }
-        for roof in tops(found, ())
-        if roof.kind != "wall"
-    ]
+    found = []
+    for roof in tops(roofs_of(given, precisions, unit), ()):
+        origin = "theoretical" if math.isnan(roof.measured) else "measured"
+        if roof.kind != "wall":
+            found.append(
+                {
+                    "kind": roof.kind,
+                    "level": roof.level,
+                    "label": roof.label,
+                    "unit": roof.unit,
+                    "value": number(roof.highest),
+                    "text": roof.band(origin).text(roof.unit),
+                    "hues": _hues(roof.level) if roof.kind == "bandwidth" else None,
+                    "origin": origin,
+                }
+            )
+    return found

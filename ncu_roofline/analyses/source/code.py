@@ -1,10 +1,10 @@
-"""The code of a launch: its functions, where they lie on the GPU, their instructions, loops and source lines."""
+"""The code of a launch: its functions, where they lie on the GPU, their instructions, loops, source lines and their text."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ncu_roofline.analyses.source.counts import IntArray
 from ncu_roofline.chips.code_limits import FUNCTIONS, IMPORTED_BYTES, INLINED_LEVELS, INSTRUCTIONS
+from ncu_roofline.formats.inputs.source_text import find_source, last_part, lines_of_source, most_alike
 from ncu_roofline.formats.report import Kernel
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
@@ -23,6 +24,8 @@ from ncu_roofline.model.placed import placed
 
 _MOST_TEXT = IMPORTED_BYTES >> 20
 _ROOM = 2**26  # bytes of cubins that are kept: those of large libraries have a hundred million
+_MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
+"""Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
 Disassemble = Callable[[Sequence[bytes], tuple[int, int]], Sequence[Mapping[int, str]]]
 """From the code of functions and the compute capability it is for to the text of each instruction by offset, per function."""
 _Key = tuple[bytes, str]  # digest of a module, name of a function
@@ -148,7 +151,9 @@ class Cubins:
             try:
                 flow = control_flow(instructions, cubin.jump_tables(function.name))
             except CodeError as error:
-                flow = _one_block(len(instructions))
+                count = len(instructions)
+                blocks = (Block(0, SIZE * count, ()),) if count else ()
+                flow = Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
                 notes.append(f"its loops are unknown: {error}")
             self._decoded[key] = Decoded(function, instructions, flow, places, tuple(notes))
         return self._decoded[key]
@@ -167,6 +172,8 @@ class Cubins:
             if self._disassemble is None or capability is None:
                 continue
             texts = self._disassemble([one.code for one in some], capability)
+            if texts is None:
+                raise TypeError("disassemble must give the texts of instructions by offset per function, not None")
             self._texts.update(zip(((digest, one.name) for one in some), texts, strict=True))
         return [self._texts.get((digest, one.name), {}) for one in functions]
 
@@ -184,7 +191,28 @@ def _too_large(found: Sequence[tuple[Function, int]], addresses: IntArray) -> st
     return reason if count > INSTRUCTIONS else ""
 
 
-def _one_block(count: int) -> Flow:
-    """The flow of code whose flow nobody knows."""
-    blocks = (Block(0, SIZE * count, ()),) if count else ()
-    return Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
+class SourceTexts:
+    """The lines of source files of a report, by the name that line tables give them."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+        self.found: dict[str, tuple[str, ...]] = {}
+        self._looked: set[str] = set()
+        self._letters = 0
+
+    def add(self, kernel: Kernel, names: Iterable[str]) -> None:
+        """Look for these files: what the report imported for this kernel's module, then what is in the folders."""
+        new = [name for name in dict.fromkeys(names) if name and name not in self._looked]
+        imported: dict[str, dict[str, str]] = {}
+        for file in kernel.code.files if kernel.code and new else ():
+            imported.setdefault(last_part(file.name), {})[file.name] = file.text
+        for name in new[: _MOST_FILES - len(self._looked)]:
+            if self._letters > _MOST_LETTERS:
+                break
+            self._looked.add(name)
+            alike = imported.get(last_part(name), {})
+            best = most_alike(name, alike)
+            lines = lines_of_source(alike[best]) if best else find_source(name, self._folders)
+            if lines is not None:
+                self.found[name] = lines
+                self._letters += sum(map(len, lines))

@@ -24,7 +24,6 @@ SELECTED = "selected"
 
 _MOST = 2.0**64  # larger numbers count nothing
 _LAST = 2**63
-_STALLS = "stalls"
 _REASON = re.compile(r"[a-z0-9_]{1,60}")
 _MOST_REASONS = 100  # releases have about twenty
 _NAMED = 3  # metrics that a note names
@@ -61,27 +60,49 @@ class Counts:
     @classmethod
     def of(cls, metrics: Metrics) -> Counts:
         """What a launch has.  Raises RooflineError for damaged bytes."""
-        chosen = {column: (_first(metrics, names), worth) for column, (names, worth) in COUNTED.items()}
-        reasons, others = _reasons(metrics.names())
+        chosen = {
+            column: (next((name for name in names if metrics.has_name(name)), ""), worth)
+            for column, (names, worth) in COUNTED.items()
+        }
+        like = sorted(name for name in metrics.names() if name.startswith(STALLED))
+        reasons = [name for name in like if _is_reason(name)][: 2 * _MOST_REASONS]
         read = {name: _read(metrics, name) for name in (*(name for name, _ in chosen.values() if name), *reasons)}
         found = {name: pair for name, pair in read.items() if pair is not None and (len(pair[0]) or metrics.get(name) == 0)}
         odd = tuple(name for name, pair in read.items() if pair is None)
         every = [keys for keys, _ in found.values()]
         addresses = np.unique(np.concatenate(every)) if every else np.empty(0, dtype=np.int64)
-        placed = {name: _placed(addresses, *pair) for name, pair in found.items()}
+        # Several values of one address are added.
+        placed = {
+            name: np.bincount(np.searchsorted(addresses, keys), weights=values, minlength=len(addresses)).astype(np.float64)
+            for name, (keys, values) in found.items()
+        }
         columns = {column: placed[name] * worth for column, (name, worth) in chosen.items() if name in placed}
-        stalls = _stalls(placed, len(addresses))
+        missing = np.full(len(addresses), np.nan)
+        stalls = {
+            name.removeprefix(STALLED): (placed[name], placed.get(name + NOT_ISSUED, missing))
+            for name in sorted(placed)
+            if name.startswith(STALLED) and not name.endswith(NOT_ISSUED)
+        }
         if "samples" not in columns and stalls:  # releases until 2020.3
-            columns["samples"] = np.sum([every for every, _ in stalls.values()], axis=0)
+            columns["samples"] = np.sum([samples for samples, _ in stalls.values()], axis=0)
         if stalls:
             columns["not_issued"] = np.sum([not_issued for _, not_issued in stalls.values()], axis=0)
-        impossible = _impossible(columns, stalls, {column: name for column, (name, _) in chosen.items()})
-        kept = {column: values for column, values in columns.items() if column not in impossible}
+        impossible: dict[str, str] = {}
+        for part, times, whole in _PARTS:
+            known = {part, whole} <= columns.keys() - impossible.keys()
+            if known and np.any(columns[part] > times * columns[whole]):
+                names = [chosen.get(column, ("",))[0] or column for column in (part, whole)]
+                impossible[part] = f"{names[0]} is more than {f'{times} x ' if times > 1 else ''}{names[1]}"
+        if "samples" in columns and stalls:
+            sampled = np.sum([samples for samples, _ in stalls.values()], axis=0)
+            if np.any(sampled > columns["samples"]):
+                impossible["stalls"] = "samples by stall reason are more than all samples"
         notes = [f"{_ODD}: {listed(odd, _NAMED)}"] if odd else []
-        notes += (
-            [f"left out, as they are named like stall reasons, but are none: {several(others, 'metric')}"] if others else []
-        )
-        return cls(addresses, kept, {} if _STALLS in impossible else stalls, odd, (*notes, *impossible.values()))
+        if others := len(like) - len(reasons):
+            notes.append(f"left out, as they are named like stall reasons, but are none: {several(others, 'metric')}")
+        notes += [f"left out, as some of their values can't be: {reason}" for reason in impossible.values()]
+        kept = {column: values for column, values in columns.items() if column not in impossible}
+        return cls(addresses, kept, {} if "stalls" in impossible else stalls, odd, tuple(notes))
 
     def at(self, column: str, addresses: IntArray) -> FloatArray:
         """The counts at some addresses: NaN for what nobody counted, 0 where the metric names no instance."""
@@ -114,32 +135,6 @@ def _is_reason(name: str) -> bool:
     return reason not in (name, NOT_ISSUED) and _REASON.fullmatch(reason.removesuffix(NOT_ISSUED)) is not None
 
 
-def _reasons(names: Iterable[str]) -> tuple[list[str], int]:
-    """The metrics of stall reasons, and how many others are named like them."""
-    like = sorted(name for name in names if name.startswith(STALLED))
-    found = [name for name in like if _is_reason(name)][: 2 * _MOST_REASONS]
-    return found, len(like) - len(found)
-
-
-def _impossible(
-    columns: Mapping[str, FloatArray], stalls: Mapping[str, tuple[FloatArray, FloatArray]], names: Mapping[str, str]
-) -> dict[str, str]:
-    """Columns that are more than what they are a part of, and what to say of them; ``names``: their metrics."""
-    found: dict[str, str] = {}
-    for part, times, whole in _PARTS:
-        known = {part, whole} <= columns.keys() - found.keys()
-        if known and np.any(columns[part] > times * columns[whole]):
-            bound = f"{times} x " if times > 1 else ""
-            found[part] = f"{names.get(part) or part} is more than {bound}{names.get(whole) or whole}"
-    if "samples" in columns and stalls and np.any(np.sum([every for every, _ in stalls.values()], axis=0) > columns["samples"]):
-        found[_STALLS] = "samples by stall reason are more than all samples"
-    return {column: f"left out, as some of their values can't be: {reason}" for column, reason in found.items()}
-
-
-def _first(metrics: Metrics, names: tuple[str, ...]) -> str:
-    return next((name for name in names if metrics.has_name(name)), "")
-
-
 def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
     """Addresses and values; None if some of them can be none, or lack, or don't add up to the metric's own value."""
     keys, values = (np.array(one) for one in metrics.by_address(name))
@@ -148,15 +143,3 @@ def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
     if good and len(keys) and not name.startswith(_SAMPLED):
         good = adds_up(float(values.sum()), as_float(metrics.get(name)))
     return (keys.astype(np.int64), values.astype(np.float64)) if good else None
-
-
-def _placed(addresses: IntArray, keys: IntArray, values: FloatArray) -> FloatArray:
-    """Values at their addresses, several of one address added."""
-    return np.bincount(np.searchsorted(addresses, keys), weights=values, minlength=len(addresses)).astype(np.float64)
-
-
-def _stalls(placed: Mapping[str, FloatArray], count: int) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """By reason, in alphabetical order."""
-    names = sorted(name for name in placed if name.startswith(STALLED) and not name.endswith(NOT_ISSUED))
-    missing = np.full(count, np.nan)
-    return {name.removeprefix(STALLED): (placed[name], placed.get(name + NOT_ISSUED, missing)) for name in names}

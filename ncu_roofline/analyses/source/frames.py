@@ -106,7 +106,7 @@ class SourceRoofline(Displayed):
 
     def table(self, name: str) -> Table:
         """The columns of one of `columns.TABLES`."""
-        found: Table = getattr(self, f"{name.removesuffix('s')}_columns")
+        found: Table = getattr(self, field_of(name))
         return found
 
     @cached_property
@@ -142,6 +142,11 @@ class SourceRoofline(Displayed):
 
 
 _TABLES = tuple(one.name for one in fields(SourceRoofline) if one.name.endswith("_columns"))
+
+
+def field_of(table: str) -> str:
+    """The field of a SourceRoofline that holds one of `columns.TABLES`."""
+    return f"{table.removesuffix('s')}_columns"
 
 
 def inlined_at(text: str) -> list[tuple[str, str]]:

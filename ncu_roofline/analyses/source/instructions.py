@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.code import Body, LaunchCode
+from ncu_roofline.analyses.source.code import LaunchCode
 from ncu_roofline.analyses.source.columns import INT32, WITHIN, WORKS
 from ncu_roofline.analyses.source.counts import Counts, FloatArray, IntArray
 from ncu_roofline.base.texts import shorten
@@ -141,30 +141,33 @@ class Instructions:
 def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instructions:
     """All instructions of a launch."""
     bodies = code.bodies
-    addresses = [np.arange(body.address, body.end, SIZE, dtype=np.int64) for body in bodies]
-    inside = np.concatenate([*addresses, np.empty(0, dtype=np.int64)])
-    beyond = np.setdiff1d(counts.addresses, inside)
-    address = np.concatenate([inside, beyond])
-    body = np.concatenate(
-        [np.repeat(np.arange(len(bodies)), [len(one.instructions) for one in bodies]), np.full(len(beyond), -1)]
-    )
-    opcodes = [*chain.from_iterable((one.opcode for one in body.instructions) for body in bodies), *[""] * len(beyond)]
-    columns = {column: counts.at(column, address) for column in (*COUNTED, "not_issued")}
-    loads = [*chain.from_iterable((one.constant for one in body.instructions) for body in bodies), *[False] * len(beyond)]
-    constant = np.array(loads, dtype=bool)
+    inside = [np.arange(body.address, body.end, SIZE, dtype=np.int64) for body in bodies]
+    beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, np.empty(0, dtype=np.int64)]))
+    address = np.concatenate([*inside, beyond])
+    owners = [np.full(len(one), number) for number, one in enumerate(inside)]
+    opcodes = [*(one.opcode for body in bodies for one in body.instructions), *[""] * len(beyond)]
+    loads = [*(one.constant for body in bodies for one in body.instructions), *[False] * len(beyond)]
     kinds = ["move" if load else kind_of(one) if one else "" for one, load in zip(opcodes, loads, strict=True)]
+    columns = {column: counts.at(column, address) for column in (*COUNTED, "not_issued")}
     work, unknown = work_columns(opcodes, weights, columns)
+    constant = np.array(loads, dtype=bool)
     constant_work = {kind: float(work[f"work_{kind}"][constant].sum()) for kind in WORKS}
     work = {name: np.where(constant, 0.0, values) for name, values in work.items()}
+    integer = np.where([kind == INTEGER for kind in kinds], columns[issued_by(columns)], 0.0)
+    loops, first = [], 0
+    for body in bodies:
+        mine = np.array(body.flow.loop_of, dtype=np.int64).reshape(-1)
+        loops.append(np.where(mine < 0, NOWHERE, mine + first))
+        first += len(body.flow.loops)
     return Instructions(
         code=code,
         address=address,
-        body=body.astype(np.int64),
+        body=np.concatenate([*owners, np.full(len(beyond), -1)]).astype(np.int64),
         opcodes=opcodes,
         kinds=kinds,
         places=[*chain.from_iterable(one.code.places for one in bodies), *[()] * len(beyond)],
-        loop=_loops(bodies, len(beyond)),
-        counts=columns | work | {INTEGER: np.where([kind == INTEGER for kind in kinds], columns[issued_by(columns)], 0.0)},
+        loop=np.concatenate([*loops, np.full(len(beyond), OUTSIDE, dtype=np.int64)]),
+        counts=columns | work | {INTEGER: integer},
         stalls=counts.stalls_at(address),
         unknown=unknown,
         constant_work=constant_work,
@@ -174,16 +177,6 @@ def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instr
 def issued_by(counts: Mapping[str, FloatArray]) -> str:
     """The column that counts instructions: of warps, of threads where nobody counted these."""
     return "threads" if np.isnan(counts["executed"]).all() else "executed"
-
-
-def _loops(bodies: Sequence[Body], beyond: int) -> IntArray:
-    """The innermost loop of each instruction, numbered over all functions."""
-    parts, first = [], 0
-    for body in bodies:
-        mine = np.array(body.flow.loop_of, dtype=np.int64).reshape(-1)
-        parts.append(np.where(mine < 0, NOWHERE, mine + first))
-        first += len(body.flow.loops)
-    return np.concatenate([*parts, np.full(beyond, OUTSIDE, dtype=np.int64)])
 
 
 class Weights:

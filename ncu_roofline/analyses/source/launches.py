@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,9 @@ from ncu_roofline.analyses.hierarchical.usage import Usage, usages
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE
 from ncu_roofline.analyses.source.counts import FloatArray
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.lines import has_lines
-from ncu_roofline.base.units import UNITS
+from ncu_roofline.analyses.source.sums import has_lines
+from ncu_roofline.base.texts import clean, one_line
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.model.roofline import Table
 
 Row = Mapping[str, Any]
@@ -44,52 +45,38 @@ class Measure:
 EXECUTED = "executed"
 MEASURES = {
     "samples": Measure(
-        "share_samples",
-        "samples",
-        "samples",
-        "Samples",
-        "share of the kernel's samples: of the time of its warps",
-        "of samples",
+        *("share_samples", "samples", "samples"),
+        *("Samples", "share of the kernel's samples: of the time of its warps", "of samples"),
     ),
     "work": Measure(
-        "share_work", "work", "operations", "Work", "share of the kernel's floating-point and tensor operations", "of work"
+        *("share_work", "work", "operations"),
+        *("Work", "share of the kernel's floating-point and tensor operations", "of work"),
     ),
     INT32: Measure(
-        "share_int32", "INT32", "INT32 operations", "Integer work", "share of the kernel's INT32 operations", "of integer work"
+        *("share_int32", "INT32", "INT32 operations"),
+        *("Integer work", "share of the kernel's INT32 operations", "of integer work"),
     ),
     "traffic": Measure(
-        "share_traffic",
-        "L1 bytes",
-        "bytes asked of L1",
-        "L1 bytes",
+        *("share_traffic", "L1 bytes", "bytes asked of L1", "L1 bytes"),
         "share of all bytes that the kernel asks of L1, by accesses to global and to local memory",
         "of L1 bytes",
     ),
     "local": Measure(
-        "share_local",
-        "local bytes",
-        label="Local bytes",
-        meaning="share of all bytes that the kernel asks of L1 (global and local memory) that is of local memory here: "
-        "spilled registers, arrays indexed at run time",
-        said="of L1 bytes, by local memory",
+        *("share_local", "local bytes", "", "Local bytes"),
+        "share of all bytes that the kernel asks of L1 (global and local memory) that is of local memory here: spilled "
+        "registers, arrays indexed at run time",
+        "of L1 bytes, by local memory",
     ),
     "excess": Measure(
-        "share_excess",
-        "excess",
-        "bytes that contiguous addresses would save",
-        "Excess",
+        *("share_excess", "excess", "bytes that contiguous addresses would save", "Excess"),
         "share of the bytes that the kernel asks of L1 for global memory, those for local memory left out, that contiguous "
         "addresses would save here",
         "of global bytes, in excess",
         "kernel's bytes of global memory",
     ),
     EXECUTED: Measure(
-        "share_executed",
-        "of executed",
-        "executed instructions",
-        "Instructions",
-        "share of the instructions executed",
-        "of instructions",
+        *("share_executed", "of executed", "executed instructions"),
+        *("Instructions", "share of the instructions executed", "of instructions"),
     ),
 }
 RANKED = tuple(name for name, one in MEASURES.items() if one.noun)
@@ -109,6 +96,7 @@ class Launch:
     launch: int
     kernel: str
     device: str
+    _rows: dict[str, list[Row]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def key(self) -> Key:
@@ -124,6 +112,31 @@ class Launch:
     def usage(self) -> Usage | None:
         """Its row in the roofline of the kernels."""
         return next((one for key, one in usages(self.frames.roofline).items() if (*key[:3], key[4]) == self.key), None)
+
+    @property
+    def heading(self) -> dict[str, Any]:
+        """What is said of it as a whole above charts."""
+        about = self.of_kernel
+        facts = [
+            clean(self.device),
+            f"launch {self.launch} of {one_line(self.report_name)}" if self.report else f"launch {self.launch}",
+            f"grid {about['grid']}, block {about['block']}" if about.get("grid") else "",
+            format_value(self.seconds, "second", 3) if self.seconds > 0 else "",
+        ]
+        kernel = clean(self.kernel)
+        return {"kernel": kernel, "name": clean(about.get("name") or self.kernel), "facts": [fact for fact in facts if fact]}
+
+    @property
+    def limit(self) -> str:
+        """What limits it by its verdict, as a sentence."""
+        reason = self.usage.reason if self.usage else ""
+        return f"{reason[0].upper()}{reason[1:]}." if reason else ""
+
+    @cached_property
+    def function_names(self) -> dict[str, str]:
+        """Of its functions the readable names by the mangled ones."""
+        functions = self._own("functions")
+        return dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
 
     @cached_property
     def of_kernel(self) -> Row:
@@ -181,18 +194,26 @@ class Launch:
         own = self._own(name)
         if EXECUTED not in own:
             return own
-        wholes, asked = self._wholes, _asked(own)
-        return own | {
-            "share_executed": _share(own[self.counted], wholes[self.counted]),
-            "share_traffic": _share(asked, wholes["traffic"]),
-            "share_local": _share(own["local"], wholes["traffic"]),
+        wholes = self._wholes
+        parts = {
+            "share_executed": (own[self.counted], wholes[self.counted]),
+            "share_traffic": (_asked(own), wholes["traffic"]),
+            "share_local": (own["local"], wholes["traffic"]),
         }
+        with np.errstate(all="ignore"):
+            shares = {
+                share: np.asarray(part / whole if whole > 0 else np.full(len(part), math.nan))
+                for share, (part, whole) in parts.items()
+            }
+        return own | shares
 
     def rows(self, name: str) -> list[Row]:
         """The same row by row, as Python values."""
-        columns = self.table(name)
-        cells = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in cells]
+        if name not in self._rows:
+            columns = self.table(name)
+            cells = zip(*(values.tolist() for values in columns.values()), strict=True)
+            self._rows[name] = [dict(zip(columns, row, strict=True)) for row in cells]
+        return self._rows[name]
 
     def _own(self, name: str) -> Table:
         columns = self.frames.table(name)
@@ -239,11 +260,7 @@ def longest_first(found: Sequence[Launch]) -> list[Launch]:
 def ranked(rows: Sequence[Row], measure: str) -> list[Row]:
     """Those with most of it first; what is not known comes last."""
     share = MEASURES[measure].share
-
-    def place(row: Row) -> tuple[float, float]:
-        return -_known(row[share]), -_known(row["share_executed"])
-
-    return sorted(rows, key=place)
+    return sorted(rows, key=lambda row: (-_known(row[share]), -_known(row["share_executed"])))
 
 
 def _known(value: float) -> float:
@@ -254,8 +271,3 @@ def _asked(counts: Table) -> FloatArray:
     """Bytes asked of L1, by local memory too where that was counted; NaN if those of global memory were not."""
     local = counts["local"]
     return np.asarray(counts["requested"] + np.where(np.isfinite(local), local, 0.0))
-
-
-def _share(part: FloatArray, whole: float) -> FloatArray:
-    with np.errstate(all="ignore"):
-        return np.asarray(part / whole if whole > 0 else np.full(len(part), math.nan))

@@ -4,135 +4,234 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.calls import Calls
-from ncu_roofline.analyses.source.counts import FloatArray
+from ncu_roofline.analyses.source.counts import FloatArray, IntArray
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.sums import Sums
-from ncu_roofline.analyses.source.trips import entries_and_trips
+from ncu_roofline.base.texts import listed
+from ncu_roofline.formats.sass.control_flow import Flow
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.formats.sass.lines import Place
+from ncu_roofline.model.names import short_names
 
+_DEEPEST = 64  # loops around each other, through calls; people write a few
+_ENTERED = ("executed", "threads")
+"""Warps that execute a guarded call need not take it; of threads nobody counts at an instruction whose predicate is false."""
+_NAMED = 3
 _INSIDE = 0.9
 """Share of a loop's instructions that are inlined at one place from which on the loop is one of the function inlined there."""
 
 
-def loop_columns(sums: Sums, calls: Calls) -> dict[str, Any]:
-    """A row per loop, then the code in none, then what lies outside of the code; without the columns of performance."""
-    found = sums.instructions
-    tree, innermost = LoopTree(found, calls), calls.innermost
-    rest = [one for one in (NOWHERE, OUTSIDE) if (innermost == one).any()]
-    index, size = np.where(innermost >= 0, innermost, -1), len(tree)
-    inner = {name: tree.with_inner(values) for name, values in sums.by(index, size).items()}
-    stalls = {name: tree.with_inner(values) for name, values in sums.stalls_by(index, size).items()}
-    for one in rest:
-        alone = np.where(innermost == one, 0, -1)
-        inner = {name: np.append(values, sums.over(found.counts[name], alone, 1)) for name, values in inner.items()}
-        stalls = {name: np.append(values, sums.over(sums.stalls[name], alone, 1)) for name, values in stalls.items()}
-    return {
-        **{name: [*values, *[_REST[name]] * len(rest)] for name, values in tree.columns().items()},
-        "loop": [*range(size), *rest],
-        "instructions": [*tree.sizes(), *(int((innermost == one).sum()) for one in rest)],
-        **sums.table(inner, stalls),
-    }
+class Loops:
+    """The loops of all functions of a launch, numbered through: outer before inner within a function.
 
+    ``called``: the functions that others call, by position in `Instructions.owners`, with the rows of the calls that were
+    executed.  ``home``: for each of the owners the innermost loop that holds all its calls, with which its counts go; NOWHERE
+    if none does or not all are known: calls are all known where as many warps (or threads) took them as came to the function's
+    first instruction.  ``parents`` and ``depths``: of each loop, those of a called function in its home; ``within`` is the loop
+    around it in its own function.
+    """
 
-_REST: dict[str, Any] = {
-    "function": "",
-    "parent": -1,
-    "depth": 0,
-    "header": -1,
-    "end": -1,
-    "file": "",
-    "first_line": -1,
-    "last_line": -1,
-    "entries": math.nan,
-    "trips": math.nan,
-    "notes": "",
-}
+    def __init__(self, found: Instructions) -> None:
+        self._found = found
+        self._owner = found.owner.tolist()
+        self._loops = [(body, loop) for body in found.code.bodies for loop in body.flow.loops]
+        self.within: list[int] = []
+        owners: list[int] = []
+        for body, start, first in zip(found.code.bodies, found.starts.tolist(), found.first_loops.tolist(), strict=False):
+            self.within += [NOWHERE if loop.parent is None else first + loop.parent for loop in body.flow.loops]
+            owners += [self._owner[start + loop.header // SIZE] for loop in body.flow.loops]
+        self.parents = list(self.within)
+        self.depths = [loop.depth for _, loop in self._loops]
+        self.home = [NOWHERE] * len(found.owners)
+        calls, entries = self._calls()
+        sites = {
+            owner: [row for row in rows if any(found.counts[name][row] > 0 for name in _ENTERED)]
+            for owner, rows in sorted(calls.items())
+        }
+        self.called = {owner: rows for owner, rows in sites.items() if rows}
+        known = {owner: rows for owner, rows in self.called.items() if owner and self._all_known(owner, rows, entries[owner])}
+        self._settle(known, owners)
+        self.deepest_first = sorted(range(len(self.parents)), key=lambda loop: -self.depths[loop])
+        homes = np.array(self.home, dtype=np.int64)[found.owner]
+        self.innermost: IntArray = np.where(found.loop == NOWHERE, homes, found.loop)
+        """For each instruction the innermost loop that its counts go with; NOWHERE and OUTSIDE as in `Instructions.loop`."""
 
+    def _calls(self) -> tuple[dict[int, list[int]], dict[int, set[int]]]:
+        """By function the rows that go there from others, and the rows that these go to."""
+        found, bodies = self._found, self._found.code.bodies
+        starts = {body.name: start for body, start in zip(bodies, found.starts.tolist(), strict=False) if body.instructions}
+        calls: dict[int, list[int]] = {}
+        entries: dict[int, set[int]] = {}
+        for body in bodies:
+            first, named = starts.get(body.name, 0), dict(body.code.function.calls)
+            for index, one in enumerate(body.instructions):
+                if one.target is not None:
+                    target = first + one.target // SIZE
+                elif one.flow == "call" and (name := named.get(one.offset)) in starts:
+                    target = starts[name]
+                else:
+                    continue
+                if self._owner[target] != self._owner[first + index]:
+                    calls.setdefault(self._owner[target], []).append(first + index)
+                    entries.setdefault(self._owner[target], set()).add(target)
+        return calls, entries
 
-class LoopTree:
-    """The loops of all functions of a launch, numbered through: outer before inner within a function."""
+    def _all_known(self, owner: int, sites: Sequence[int], entries: set[int]) -> bool:
+        """Whether what came to a function came by these calls."""
+        first = int(np.argmax(self._found.owner == owner))
+        came = [(counts[first], counts[sites].sum()) for counts in (self._found.counts[name] for name in _ENTERED)]
+        return entries == {first} and any(there > 0 and there == taken for there, taken in came)
 
-    def __init__(self, found: Instructions, calls: Calls) -> None:
-        self._found, self._calls = found, calls
-        self._bodies = found.code.bodies
-        self.parents, self._depths = calls.parents, calls.depths
-        self._deepest_first = sorted(range(len(self.parents)), key=lambda loop: -self._depths[loop])
+    def _settle(self, known: dict[int, list[int]], owners: Sequence[int]) -> None:
+        """Find the homes, of callers before what they call; what calls itself, if by others, has none.
 
-    def __len__(self) -> int:
-        return len(self.parents)
+        ``known``: functions all of whose calls are known, with these; ``owners``: of each loop the function.
+        """
+        callers = {owner: {self._owner[row] for row in rows} & known.keys() for owner, rows in known.items()}
+        calls: dict[int, list[int]] = {}
+        for owner, mine in callers.items():
+            for caller in mine:
+                calls.setdefault(caller, []).append(owner)
+        left = {owner: len(mine) for owner, mine in callers.items()}
+        ready = [owner for owner, count in left.items() if not count]
+        inside: dict[int, list[int]] = {}
+        for loop, owner in enumerate(owners):
+            inside.setdefault(owner, []).append(loop)
+        while ready:
+            owner = ready.pop()
+            home = self._common(known[owner])
+            deeper = self.depths[home] if home != NOWHERE else 0
+            if deeper < _DEEPEST:
+                self.home[owner] = home
+                for loop in inside.get(owner, ()) if home != NOWHERE else ():
+                    self.parents[loop] = home if self.parents[loop] == NOWHERE else self.parents[loop]
+                    self.depths[loop] += deeper
+            for other in calls.get(owner, ()):
+                left[other] -= 1
+                ready += [other] if not left[other] else []
+
+    def _around(self, row: int) -> int:
+        """The innermost loop around an instruction, that around its function's calls if it is in none."""
+        loop = int(self._found.loop[row])
+        return loop if loop >= 0 else self.home[self._owner[row]]
+
+    def _common(self, sites: Sequence[int]) -> int:
+        """The innermost loop that is around all of these."""
+        home = self._around(sites[0])
+        for other in map(self._around, sites[1:]):
+            while home != other:
+                if NOWHERE in (home, other):
+                    return NOWHERE
+                if self.depths[home] >= self.depths[other]:
+                    home = self.parents[home]
+                else:
+                    other = self.parents[other]
+        return home
+
+    def _up(self, loop: int) -> Iterator[int]:
+        """A loop and those around it."""
+        while loop != NOWHERE:
+            yield loop
+            loop = self.parents[loop]
+
+    def notes(self) -> list[str]:
+        """For each loop which functions are counted with it, and which are not although it calls them."""
+        names = short_names(list(self._found.owners))
+        inside: list[list[str]] = [[] for _ in self.parents]
+        apart: list[list[str]] = [[] for _ in self.parents]
+        for owner, sites in self.called.items():
+            with_it = set(self._up(self.home[owner]))
+            for loop in with_it:
+                inside[loop].append(names[owner])
+            for loop in {loop for site in sites for loop in self._up(self._around(site))} - with_it:
+                apart[loop].append(names[owner])
+        said = []
+        for here, elsewhere in zip(inside, apart, strict=True):
+            notes = [f"with what it calls: {listed(here, _NAMED)}"] if here else []
+            notes += [f"without what is not called from here only: {listed(elsewhere, _NAMED)}"] if elsewhere else []
+            said.append("; ".join(notes))
+        return said
 
     def with_inner(self, values: FloatArray) -> FloatArray:
-        """Sums by `Calls.innermost` as sums by loop."""
+        """Sums by `innermost` as sums by loop."""
         result: FloatArray = values.copy()
-        for loop in self._deepest_first:
+        for loop in self.deepest_first:
             if self.parents[loop] >= 0:
                 result[self.parents[loop]] += result[loop]
         return result
 
-    def sizes(self) -> list[int]:
-        """Instructions of each loop."""
-        mine = self._calls.innermost[self._calls.innermost >= 0]
-        return [int(size) for size in self.with_inner(np.bincount(mine, minlength=len(self)).astype(np.float64))]
-
     def columns(self) -> dict[str, list[Any]]:
         """What and where each loop is, and how often it is entered and goes round."""
-        files = self._lines()
-        ends: list[int] = []
-        counted: list[tuple[float, float]] = []
-        for number, body in enumerate(self._bodies):
-            ends += [max(body.flow.blocks[one].end for one in loop.blocks) for loop in body.flow.loops]
-            start = int(self._found.starts[number])
-            executed = self._found.counts["executed"][start : start + len(body.instructions)]
-            counted += entries_and_trips(body.flow, executed.tolist())
-        loops = [(body.name, loop) for body in self._bodies for loop in body.flow.loops]
+        found, counted = self._found, []
+        for body, start in zip(found.code.bodies, found.starts.tolist(), strict=False):
+            counted += _entries_and_trips(body.flow, found.counts["executed"][start : start + len(body.instructions)].tolist())
+        spans = self._spans()
+        sizes = np.bincount(self.innermost[self.innermost >= 0], minlength=len(self.parents)).astype(np.float64)
         return {
-            "function": [name for name, _ in loops],
+            "loop": list(range(len(self.parents))),
+            "function": [body.name for body, _ in self._loops],
             "parent": self.parents,
-            "depth": self._depths,
-            "header": [loop.header for _, loop in loops],
-            "end": ends,
-            "file": [file for file, _, _ in files],
-            "first_line": [first for _, first, _ in files],
-            "last_line": [last for _, _, last in files],
+            "depth": self.depths,
+            "header": [loop.header for _, loop in self._loops],
+            "end": [max(body.flow.blocks[one].end for one in loop.blocks) for body, loop in self._loops],
+            "file": [file for file, _, _ in spans],
+            "first_line": [first for _, first, _ in spans],
+            "last_line": [last for _, _, last in spans],
+            "instructions": [int(size) for size in self.with_inner(sizes)],
             "entries": [entries for entries, _ in counted],
             "trips": [trips for _, trips in counted],
-            "notes": self._calls.notes(),
+            "notes": self.notes(),
         }
 
-    def _lines(self) -> list[tuple[str, int, int]]:
+    def _spans(self) -> list[tuple[str, int, int]]:
         """For each loop its file, and first and last line there.
 
         Counted are lines of the function that the loop is written in: what is inlined into it counts where it is inlined.  The
         file is the one that the function begins in, if the loop has lines there, else that of the most instructions.
         """
+        found = self._found
         chains: list[Counter[tuple[Place, ...]]] = [Counter() for _ in self.parents]
-        for loop, places in zip(self._found.loop.tolist(), self._found.places, strict=True):
+        for loop, places in zip(found.loop.tolist(), found.places, strict=True):
             if loop >= 0 and places:
                 chains[loop][places[::-1]] += 1
-        within = [
-            -1 if loop.parent is None else first + loop.parent
-            for body, first in zip(self._bodies, self._found.first_loops.tolist(), strict=False)
-            for loop in body.flow.loops
-        ]
-        for loop in self._deepest_first:
-            if within[loop] >= 0:
-                chains[within[loop]].update(chains[loop])
-        files = [file for body, file in zip(self._bodies, self._files(), strict=True) for _ in body.flow.loops]
-        return [_span(mine, file) for mine, file in zip(chains, files, strict=True)]
+        for loop in self.deepest_first:
+            if self.within[loop] >= 0:
+                chains[self.within[loop]].update(chains[loop])
+        begins: list[str] = []
+        for body, (first, last) in zip(found.code.bodies, pairwise(found.starts.tolist()), strict=True):
+            file = next((places[-1].file for places in found.places[first:last] if places), "")
+            begins += [file] * len(body.flow.loops)
+        return [_span(mine, file) for mine, file in zip(chains, begins, strict=True)]
 
-    def _files(self) -> list[str]:
-        """The file that each function begins in; "" without line table."""
-        starts = self._found.starts.tolist()
-        return [
-            next((places[-1].file for places in self._found.places[first:last] if places), "")
-            for first, last in pairwise(starts)
-        ]
+
+def loop_columns(sums: Sums, loops: Loops) -> dict[str, Any]:
+    """A row per loop, then the code in none, then what lies outside of the code; without the columns of performance."""
+    innermost, size = loops.innermost, len(loops.parents)
+    rest = [one for one in (NOWHERE, OUTSIDE) if (innermost == one).any()]
+    tables = sums.by(np.where(innermost >= 0, innermost, -1), size)
+    others = [sums.by(np.where(innermost == one, 0, -1), 1) for one in rest]
+    inner, stalls = (
+        {name: np.concatenate([loops.with_inner(table[name]), *(one[at][name] for one in others)]) for name in table}
+        for at, table in enumerate(tables)
+    )
+    columns = {name: [*values, *[_REST.get(name)] * len(rest)] for name, values in loops.columns().items()}
+    columns["loop"][size:] = rest
+    columns["instructions"][size:] = [int((innermost == one).sum()) for one in rest]
+    return columns | sums.table(inner, stalls)
+
+
+_REST: dict[str, Any] = {
+    **dict.fromkeys(("function", "file", "notes"), ""),
+    **dict.fromkeys(("parent", "header", "end", "first_line", "last_line"), -1),
+    **dict.fromkeys(("entries", "trips"), math.nan),
+    "depth": 0,
+}
 
 
 def _span(chains: Counter[tuple[Place, ...]], begin: str) -> tuple[str, int, int]:
@@ -153,3 +252,41 @@ def _span(chains: Counter[tuple[Place, ...]], begin: str) -> tuple[str, int, int
         lines.setdefault(places[level].file, Counter())[places[level].line] += count
     file, found = max(lines.items(), key=lambda item: (item[0] == begin, item[1].total()), default=("", Counter({-1: 0})))
     return file, min(found), max(found)
+
+
+def _entries_and_trips(flow: Flow, executed: Sequence[float]) -> list[tuple[float, float]]:
+    """For each loop how often warps entered it, and iterations per entry; NaN where the executions don't tell.
+
+    ``executed`` counts warps by instruction of the function.  What a block hands to its only successor, and what a block gets
+    from its only predecessor, is known; at a branch with several ways a warp may go more than one, so nothing is subtracted
+    there.  What arrives at a header comes from outside or by a back edge.
+    """
+    first = [executed[block.start // SIZE] for block in flow.blocks]
+    last = [executed[block.end // SIZE - 1] for block in flow.blocks]
+    before: list[list[int]] = [[] for _ in flow.blocks]
+    for number, block in enumerate(flow.blocks):
+        for after in block.successors:
+            before[after].append(number)
+    known: dict[tuple[int, int], float] = {}
+    for number, block in enumerate(flow.blocks):
+        if len(block.successors) == 1:
+            known[number, block.successors[0]] = last[number]
+        for after in block.successors:
+            if len(before[after]) == 1 and after:
+                known[number, after] = first[after]
+    by_offset = {block.start: number for number, block in enumerate(flow.blocks)}
+    result = []
+    for loop in flow.loops:
+        header = by_offset[loop.header]
+        back = [(one, header) for one in before[header] if one in loop.blocks]
+        into = [(one, header) for one in before[header] if one not in loop.blocks]
+        arrived = first[header]
+        entered = math.nan
+        if not flow.unresolved:
+            if into and header and all(edge in known for edge in into):
+                entered = sum(known[edge] for edge in into)
+            elif all(edge in known for edge in back):
+                entered = arrived - sum(known[edge] for edge in back)
+        plausible = 0 <= entered <= arrived
+        result.append((entered, arrived / entered if entered > 0 else math.nan) if plausible else (math.nan, math.nan))
+    return result

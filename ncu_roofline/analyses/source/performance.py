@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.totals import Counter, Totals
@@ -90,36 +92,25 @@ class LaunchRoofs:
 
 def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]) -> list[LaunchRoofs]:
     """Those of each launch; ``bound``: ids of what limits them, as of `LaunchRoofs`."""
-    l1 = roofs.bandwidth().get(spec.chain[0])
-    constants = loads_constants(m)
-    found = [one for one in demands(m, spec, roofs.compute()) if one.precision.id.partition(".")[0] in (*WORKS, INT32)]
+    l1, constants = roofs.bandwidth().get(spec.chain[0]), loads_constants(m)
+    launches: list[list[Demanded]] = [[] for _ in range(len(m))]
+    for one in demands(m, spec, roofs.compute()):
+        kind, quantity = one.precision.id.partition(".")[0], m.work.get(one.precision.id)
+        for row in np.flatnonzero(one.work > 0).tolist() if kind in (*WORKS, INT32) else ():
+            choice = quantity.choice[row] if quantity else -1
+            metrics = quantity.origins[choice].metrics if quantity and choice >= 0 else ""
+            work, seconds = float(one.work[row]), float(one.seconds[row])
+            launches[row].append(Demanded(kind, one.precision.unit, str(one.pipe[row]), work, seconds, metrics))
     return [
         LaunchRoofs(
             seconds=float(m.seconds[row]),
             l1=float(l1.value[row]) if l1 else math.nan,
-            demanded=tuple(
-                Demanded(
-                    kind=one.precision.id.partition(".")[0],
-                    unit=one.precision.unit,
-                    pipe=str(one.pipe[row]),
-                    work=float(one.work[row]),
-                    seconds=float(one.seconds[row]),
-                    metrics=_metrics(m, one.precision.id, row),
-                )
-                for one in found
-                if one.work[row] > 0
-            ),
+            demanded=tuple(demanded),
             constants=bool(constants[row]),
             bound=bound[row],
         )
-        for row in range(len(m))
+        for row, demanded in enumerate(launches)
     ]
-
-
-def _metrics(m: Measurements, precision: str, row: int) -> str:
-    quantity = m.work.get(precision)
-    choice = quantity.choice[row] if quantity else -1
-    return quantity.origins[choice].metrics if quantity and choice >= 0 else ""
 
 
 def performance_columns(

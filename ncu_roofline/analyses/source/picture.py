@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.page.data import heading
-from ncu_roofline.analyses.source.text_cells import line_text, place_text
+from ncu_roofline.analyses.source.text_tables import line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.thresholds import MOST_OF_TIME
@@ -43,13 +41,12 @@ _FAR = 45.0  # points from a diamond to its name at most
 _EXECUTED = {"executed": "warp instructions executed there", "threads": "thread instructions executed there"}
 
 
-@dataclass(frozen=True)
-class _Hottest:
+class _Hottest(NamedTuple):
     """What is listed: where, text and share of each row; the only ``file``, "" of several; what the shares are ``of``."""
 
-    file: str
-    of: str
-    rows: Sequence[tuple[str, str, float]]
+    file: str = ""
+    of: str = ""
+    rows: Sequence[tuple[str, str, float]] = ()
 
 
 def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi: float | None = None) -> Figure:
@@ -65,17 +62,22 @@ def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi
     colours, measure, width = THEMES[theme], measurer(), DEFAULT.width
     found = longest_first(launches(frames))
     launch = found[0] if found else None
-    hottest = _hottest(launch) if launch else _Hottest("", "", ())
+    hottest = _hottest(launch) if launch else _Hottest()
     loops = _loops(launch) if launch else []
     chart = chart_of(launch) if launch else {}
-    said = [*frames.caveats(), _limit(launch), *_notes(hottest, len(found), chart, loops), *_without_diamonds(launch)]
+    said = [
+        *frames.caveats(),
+        launch.limit if launch else "",
+        *_notes(hottest, len(found), chart, loops),
+        *_without_diamonds(launch),
+    ]
     lines = wrapped(said, _SMALL, width - 2 * DEFAULT.edge, _NOTE_LINES, measure)
     head, foot = header_height(1, DEFAULT) + 6, 8.0 + 8.6 * len(lines)
     height = head + _PANEL[1] + _FOOT + foot
     made = Figure(figsize=(width / 72, height / 72), dpi=dpi or DEFAULT.dpi, facecolor=colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
     sheet = sheet_over(made, width, height)
-    about = heading(launch) if launch else {"kernel": "", "facts": ["no launch has counts by instruction"]}
+    about = launch.heading if launch else {"kernel": "", "facts": ["no launch has counts by instruction"]}
     name = clean(title) or f"Source roofline of {about['kernel']}".removesuffix(" of ")
     put_header(sheet, name, " \N{MIDDLE DOT} ".join(about["facts"]), colours, measure)
     for index, line in enumerate(reversed(lines)):
@@ -112,12 +114,6 @@ def _notes(hottest: _Hottest, launches: int, chart: Mapping[str, Any], loops: Se
     ]
 
 
-def _limit(launch: Launch | None) -> str:
-    """What limits the kernel: why dots may stand below their roof."""
-    said = f"{launch.usage.reason}." if launch and launch.usage and launch.usage.reason else ""
-    return said[:1].upper() + said[1:]
-
-
 def _without_diamonds(launch: Launch | None) -> list[str]:
     """Why loops have no performance: those that hold most of what is counted, or where none has a performance all."""
     rows = [row for row in launch.rows("loops") if row["loop"] >= 0 and row["executed"] != 0] if launch else []
@@ -135,27 +131,26 @@ def _hottest(launch: Launch) -> _Hottest:
 
     A launch without lines has its loops instead.
     """
-    lines = sorted(launch.rows("lines"), key=lambda row: (row["line"] < 0, row["file"], row["line"]))
-    rows = lines if launch.has_lines else [row for row in launch.rows("loops") if row["loop"] >= 0]
-    functions = {row["function"]: row["name"] for row in launch.rows("functions")}
+    if launch.has_lines:
+        rows = sorted(launch.rows("lines"), key=lambda row: (row["line"] < 0, row["file"], row["line"]))
+    else:
+        rows = [row for row in launch.rows("loops") if row["loop"] >= 0]
     sampled = any(row["share_samples"] > 0 for row in rows)
     share = "share_samples" if sampled else "share_executed"
     most = sorted((place for place, row in enumerate(rows) if row[share] > 0), key=lambda place: -rows[place][share])[:_LINES]
     kept = [rows[place] for place in sorted(most)]
-    names = {launch.frames.called(row["file"]) for row in kept if row["file"]}
-    only = "".join(names) if len(names) == 1 else ""
-    return _Hottest(
-        only,
-        "samples that found warps there" if sampled else _EXECUTED[launch.counted],
-        [(_where(row, launch, named=not only), line_text(row, functions) if "line" in row else "", row[share]) for row in kept],
-    )
-
-
-def _where(row: Row, launch: Launch, *, named: bool) -> str:
-    """A line, ``named`` by its file where there are several, or that it is none; a loop by its place in the code."""
-    if "line" not in row:
-        return f"loop {row['loop']}: {row['header']:#x} to {row['end'] - SIZE:#x}"
-    return place_text(row["file"], row["line"], launch.frames.called) if named or row["line"] <= 0 else f"line {row['line']}"
+    files = {launch.frames.called(row["file"]) for row in kept if row["file"]}
+    listed = []
+    for row in kept:
+        if not launch.has_lines:
+            where, text = f"loop {row['loop']}: {row['header']:#x} to {row['end'] - SIZE:#x}", ""
+        elif len(files) == 1 and row["line"] > 0:
+            where, text = f"line {row['line']}", line_text(row, launch.function_names)
+        else:
+            where, text = place_text(row["file"], row["line"], launch.frames.called), line_text(row, launch.function_names)
+        listed.append((where, text, row[share]))
+    of = "samples that found warps there" if sampled else _EXECUTED[launch.counted]
+    return _Hottest(files.pop() if len(files) == 1 else "", of, listed)
 
 
 def _draw_lines(sheet: Axes, place: tuple[float, float, float], hottest: _Hottest, colours: Theme, measure: Measure) -> None:
@@ -200,75 +195,43 @@ def _draw_roofline(axes: Axes, chart: Mapping[str, Any], loops: Sequence[Row], c
             (ax, ay), (bx, by) = ends
             axes.plot([ax, bx], [ay, by], lw=1.2, color=roof["colour"], zorder=3, gid="roof")
             obstacles.add(layout.segment(view.x(ax), view.y(ay), view.x(bx), view.y(by)), 1.2)
-    _draw_dots(axes, chart, loops, view, obstacles, colours)
+    # Diamonds of the loops, then the kernel's dots in the colours of their levels.
+    marks = [(loop, "D", level_colour(chart["nearest"], colours), colours.text, _DIAMOND, "loop") for loop in loops]
+    marks += [(dot, "o", level_colour(dot["level"], colours), colours.ground, _DOT, "dot") for dot in chart["dots"]]
+    for row, marker, hue, edge, size, kind in marks:
+        x, y = row["intensity"], row["performance"]
+        if view.holds(x, y):
+            axes.plot([x], [y], ls="none", marker=marker, ms=size, mfc=hue, mec=edge, mew=0.7, zorder=8, gid=kind)
+            obstacles.add(Box(view.x(x), view.y(y), size + 1, size + 1), _DEAR)
     for roof in roofs:
-        _label_roof(axes, roof, view, (top, steepest), obstacles, colours, measure)
+        name = shorten(roof["label"], 30)
+        for text in (f"{name} {roof['text']}", name):
+            if roof["kind"] == "compute":
+                places = layout.along_horizontal(view, [roof["value"]], steepest, *measure(text, _LABEL))
+            else:
+                places = layout.along_diagonal(view, [roof["value"]], top, *measure(text, _LABEL))
+            if box := obstacles.place(places):
+                _text(axes, text, box, view, roof["colour"], colours)
+                break
     for loop in sorted(loops, key=lambda row: -row["share_samples"]):
         if view.holds(loop["intensity"], loop["performance"]):
             _label_loop(axes, loop, view, obstacles, colours, measure)
 
 
-def _draw_dots(
-    axes: Axes, chart: Mapping[str, Any], loops: Sequence[Row], view: View, obstacles: Obstacles, colours: Theme
-) -> None:
-    """Diamonds of the loops, then the kernel's dots in the colours of their levels."""
-    rows = [(loop, "D", chart["nearest"], _DIAMOND, "loop") for loop in loops]
-    rows += [(dot, "o", dot["level"], _DOT, "dot") for dot in chart["dots"]]
-    for row, marker, level, size, kind in rows:
-        x, y = row["intensity"], row["performance"]
-        if not view.holds(x, y):
-            continue
-        edge = colours.text if kind == "loop" else colours.ground
-        hue = level_colour(level, colours)
-        axes.plot([x], [y], ls="none", marker=marker, ms=size, mfc=hue, mec=edge, mew=0.7, zorder=8, gid=kind)
-        obstacles.add(Box(view.x(x), view.y(y), size + 1, size + 1), _DEAR)
-
-
-def _label_roof(
-    axes: Axes,
-    roof: Mapping[str, Any],
-    view: View,
-    most: tuple[float, float | None],
-    obstacles: Obstacles,
-    colours: Theme,
-    measure: Measure,
-) -> None:
-    name = shorten(roof["label"], 30)
-    for text in (f"{name} {roof['text']}", name):
-        extent = measure(text, _LABEL)
-        if roof["kind"] == "compute":
-            places = layout.along_horizontal(view, [roof["value"]], most[1], *extent)
-        else:
-            places = layout.along_diagonal(view, [roof["value"]], most[0], *extent)
-        if box := obstacles.place(places):
-            _text(axes, text, box, view, roof["colour"], colours)
-            return
-
-
 def _label_loop(axes: Axes, loop: Row, view: View, obstacles: Obstacles, colours: Theme, measure: Measure) -> None:
-    """Its number with its lines, or alone where there is no room for more."""
+    """Its number with its lines, or alone where there is no room for more; a thin line leads to what does not stand beside it."""
     x, y = view.x(loop["intensity"]), view.y(loop["performance"])
-    for name, limit in ((_loop_name(loop), _DEAR), (str(loop["loop"]), math.inf)):
-        places = layout.callouts(x, y, *measure(name, _LABEL), _DIAMOND, _FAR)
-        if box := obstacles.place(places, margin=0.6, limit=limit, dot=(x, y)):
-            _draw_leader(axes, layout.leader(x, y, box), view, colours)
-            _text(axes, name, box, view, colours.text, colours)
-            return
-
-
-def _draw_leader(axes: Axes, ends: Sequence[tuple[float, float]] | None, view: View, colours: Theme) -> None:
-    """A thin line from a diamond to a name that does not stand beside it."""
-    if ends:
-        xs, ys = zip(*((x / view.width, y / view.height) for x, y in ends), strict=True)
-        axes.plot(xs, ys, transform=axes.transAxes, lw=0.6, color=colours.faint, zorder=5, gid="leader")
-
-
-def _loop_name(loop: Row) -> str:
-    """``0: lines 280-306``."""
     first, last = loop["first_line"], loop["last_line"]
-    if first <= 0:
-        return f"{loop['loop']}: {loop['header']:#x}"
-    return f"{loop['loop']}: lines {first}-{last}" if last > first else f"{loop['loop']}: line {first}"
+    where = f"lines {first}-{last}" if last > first else f"line {first}"
+    name = f"{loop['loop']}: {where if first > 0 else hex(loop['header'])}"
+    for text, limit in ((name, _DEAR), (str(loop["loop"]), math.inf)):
+        places = layout.callouts(x, y, *measure(text, _LABEL), _DIAMOND, _FAR)
+        if box := obstacles.place(places, margin=0.6, limit=limit, dot=(x, y)):
+            if ends := layout.leader(x, y, box):
+                xs, ys = zip(*((x / view.width, y / view.height) for x, y in ends), strict=True)
+                axes.plot(xs, ys, transform=axes.transAxes, lw=0.6, color=colours.faint, zorder=5, gid="leader")
+            _text(axes, text, box, view, colours.text, colours)
+            return
 
 
 def _text(axes: Axes, text: str, box: Box, view: View, colour: str, colours: Theme) -> None:

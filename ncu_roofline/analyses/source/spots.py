@@ -11,11 +11,10 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.answer import leading
 from ncu_roofline.analyses.hierarchical.usage import Usage
-from ncu_roofline.analyses.source.code import Cubins
+from ncu_roofline.analyses.source.build import LaunchFrames
+from ncu_roofline.analyses.source.code import Cubins, SourceTexts
 from ncu_roofline.analyses.source.counts import Counts, counted
-from ncu_roofline.analyses.source.launch_frames import LaunchFrames
 from ncu_roofline.analyses.source.performance import launch_roofs
-from ncu_roofline.analyses.source.source_texts import SourceTexts
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips import load_spec

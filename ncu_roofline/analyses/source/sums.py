@@ -1,8 +1,10 @@
-"""Sums over instructions, and what follows from them: shares of the kernel, intensity, lanes, the reason for most stalls."""
+"""Sums over the instructions of a launch: by line, by function; shares of the kernel, intensity, lanes, the main stall."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +12,8 @@ import numpy as np
 
 from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS, INTENSITIES
 from ncu_roofline.analyses.source.counts import SELECTED, FloatArray, IntArray
-from ncu_roofline.analyses.source.instructions import INTEGER, Instructions, issued_by
+from ncu_roofline.analyses.source.instructions import INTEGER, NOWHERE, OUTSIDE, Instructions, issued_by
+from ncu_roofline.model.names import short_names
 
 COUNTED = tuple(column.name for column in COUNTS)
 
@@ -26,26 +29,27 @@ class Sums:
         """What lanes are counted by: threads with a true predicate where those that are active were not counted."""
         self.stalls = {reason: every for reason, (every, _) in instructions.stalls.items() if reason != SELECTED}
 
-    def by(self, index: IntArray, groups: int) -> dict[str, FloatArray]:
-        """Sums of all counts over the rows of each group; rows of a negative ``index`` belong to none."""
-        return {name: self.over(values, index, groups) for name, values in self.instructions.counts.items()}
+    def by(self, index: IntArray, groups: int, rows: IntArray | None = None) -> tuple[dict[str, FloatArray], ...]:
+        """Sums of all counts, and samples by reason, over each group of instructions, or of these ``rows``.
 
-    def stalls_by(self, index: IntArray, groups: int) -> dict[str, FloatArray]:
-        """Samples by reason over the rows of each group."""
-        return {reason: self.over(values, index, groups) for reason, values in self.stalls.items()}
-
-    @staticmethod
-    def over(values: FloatArray, index: IntArray, groups: int) -> FloatArray:
-        """Sums of ``values`` over the rows of each group."""
+        ``index`` has the group of each; a negative one belongs to none.
+        """
         chosen = index >= 0
-        return np.bincount(index[chosen], weights=values[chosen], minlength=groups).astype(np.float64)
+        kept, rows = index[chosen], np.flatnonzero(chosen) if rows is None else rows[chosen]
+        return tuple(
+            {
+                name: np.bincount(kept, weights=values[rows], minlength=groups).astype(np.float64)
+                for name, values in table.items()
+            }
+            for table in (self.instructions.counts, self.stalls)
+        )
 
     def table(self, counts: Mapping[str, FloatArray], stalls: Mapping[str, FloatArray]) -> dict[str, Any]:
-        """The columns of counts and shares."""
-        whole, asked = self.whole, counts["requested"] + counts["local"]
+        """The columns of counts and shares, with the reason for most stalls in each row."""
+        whole, asked, samples = self.whole, counts["requested"] + counts["local"], counts["samples"]
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = {
-                "share_samples": counts["samples"] / whole["samples"],
+                "share_samples": samples / whole["samples"],
                 "share_work": counts["work"] / whole["work"],
                 "share_int32": counts[INTEGERS] / whole[INTEGERS],
                 "share_requested": counts["requested"] / whole["requested"],
@@ -54,16 +58,94 @@ class Sums:
                 "share_integer": counts[INTEGER] / counts[issued_by(self.instructions.counts)],
                 "lanes": counts[self.lanes] / counts["executed"],
             }
+            stall, share = np.full(len(samples), "", dtype=object), np.full(len(samples), np.nan)
+            if stalls:
+                names, table = np.array(list(stalls), dtype=object), np.vstack(list(stalls.values()))
+                most = np.max(table, axis=0)
+                stall = np.where(most > 0, names[np.argmax(table, axis=0)], "")
+                share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
         finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
-        return {name: counts[name] for name in COUNTED} | finite | _hottest(stalls, counts["samples"])
+        return {name: counts[name] for name in COUNTED} | finite | {"stall": stall, "share_stall": share}
 
 
-def _hottest(stalls: Mapping[str, FloatArray], samples: FloatArray) -> dict[str, Any]:
-    """The reason for most stalls in each row, and its share of the samples."""
-    if not stalls:
-        return {"stall": np.full(len(samples), "", dtype=object), "share_stall": np.full(len(samples), np.nan)}
-    names, table = np.array(list(stalls), dtype=object), np.vstack(list(stalls.values()))
-    most = np.max(table, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
-    return {"stall": np.where(most > 0, names[np.argmax(table, axis=0)], ""), "share_stall": share}
+def line_columns(sums: Sums, texts: Mapping[str, Sequence[str]], *, outermost: bool = False) -> dict[str, Any]:
+    """A row per line in the order of files and lines, then what has no line, by function, then what lies outside.
+
+    Lines are the innermost ones, or the ``outermost``: of the function's own, at which code is inlined.
+    """
+    found = sums.instructions
+    own = -1 if outermost else 0
+    keys = [
+        (places[own].file, places[own].line, "") if places else ("", NOWHERE if name else OUTSIDE, name)
+        for places, name in zip(found.places, [found.owners[one] for one in found.owner.tolist()], strict=True)
+    ]
+    sizes = Counter(keys)
+    ordered = sorted(sizes, key=lambda key: (key[1] < 0, key[0], abs(key[1]), key[2]))
+    place = {key: row for row, key in enumerate(ordered)}
+    index = np.array([place[key] for key in keys], dtype=np.int64)
+    return {
+        "file": [file for file, _, _ in ordered],
+        "line": [line for _, line, _ in ordered],
+        "text": ["".join(texts.get(file, ())[line - 1 : line]) if file and line > 0 else name for file, line, name in ordered],
+        "instructions": [sizes[key] for key in ordered],
+        **sums.table(*sums.by(index, len(ordered))),
+    }
+
+
+def has_lines(lines: Mapping[str, Any]) -> bool:
+    """Whether warps were counted at some line of the source, by the frame of lines; where not, instructions are shown."""
+    line, executed, samples = (np.asarray(lines[name]) for name in ("line", "executed", "samples"))
+    return bool(np.any((line > 0) & ((executed != 0) | (samples > 0))))
+
+
+def function_columns(sums: Sums, kernel: str) -> dict[str, Any]:
+    """The kernel (``kernel`` is its mangled name) and what it calls, which add up to all; then, of these, what is inlined."""
+    found = sums.instructions
+    chosen = []
+    for number, name in enumerate(found.owners):
+        rows = np.flatnonzero(found.owner == number)
+        if len(rows):
+            chosen.append((name, ("kernel" if name == kernel else "called") if name else "outside", rows))
+    inlined: dict[str, list[int]] = {}
+    for row, places in enumerate(found.places):
+        for name in {place.function for place in places if place.function}:
+            inlined.setdefault(name, []).append(row)
+    chosen += [(name, "inlined", np.array(inlined[name], dtype=np.int64)) for name in sorted(inlined)]
+    names = [name for name, _, _ in chosen]
+    index = np.concatenate([*(rows for _, _, rows in chosen), np.empty(0, dtype=np.int64)])
+    groups = np.repeat(np.arange(len(chosen)), [len(rows) for _, _, rows in chosen])
+    begins = [_first_place(found, name if role == "inlined" else "", rows) for name, role, rows in chosen]
+    return {
+        "function": names,
+        "name": short_names(names),
+        "role": [role for _, role, _ in chosen],
+        "file": [file for file, _ in begins],
+        "line": [line for _, line in begins],
+        "instructions": [len(rows) for _, _, rows in chosen],
+        **sums.table(*sums.by(groups, len(chosen), index)),
+    }
+
+
+def _first_place(found: Instructions, function: str, rows: IntArray) -> tuple[str, int]:
+    """File and the lowest line of a function: of its own code, not of what is inlined into it."""
+    lines: dict[str, int] = {}
+    chains = {id(places): places for places in map(found.places.__getitem__, rows.tolist())}
+    for file, line, of in chain.from_iterable(chains.values()):
+        if of == function and (file not in lines or line < lines[file]):
+            lines[file] = line
+    return next(iter(lines.items()), ("", -1))
+
+
+def stall_columns(found: Instructions) -> dict[str, Any]:
+    """A row per instruction and reason that was sampled there."""
+    names = list(found.stalls)
+    table = np.vstack([every for every, _ in found.stalls.values()]) if names else np.empty((0, len(found)))
+    not_issued = np.vstack([one for _, one in found.stalls.values()]) if names else table
+    rows, reasons = np.nonzero(table.T > 0)
+    return {
+        "function": [found.columns["function"][row] for row in rows.tolist()],
+        "offset": found.columns["offset"][rows],
+        "reason": [names[one] for one in reasons.tolist()],
+        "samples": table[reasons, rows],
+        "not_issued": not_issued[reasons, rows],
+    }

@@ -13,12 +13,11 @@ from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.source.columns import INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.listing import listing
-from ncu_roofline.analyses.source.text_cells import share_text
 from ncu_roofline.analyses.source.text_tables import (
     How,
     fitted,
     function_table,
+    hottest_stretch,
     instruction_table,
     left_out,
     line_rows,
@@ -27,6 +26,7 @@ from ncu_roofline.analyses.source.text_tables import (
     loop_table,
     marked,
     only_file,
+    share_text,
 )
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.base.units import format_value
@@ -54,7 +54,6 @@ _QUANTITIES = {
 _UNPLACED = ("samples", "executed", "work", "requested")
 # Told where they fit; the others where they don't.
 _COMPARED = ("executed", "threads", "work", "requested", "local", "shared", "opcodes")
-_OWN_NAMES = "Opcodes are named by our own table."
 
 
 @dataclass(frozen=True)
@@ -93,26 +92,14 @@ def text_table(
     blocks: list[Iterable[str]] = []
     for launch in longest_first(launches(frames)):
         head, *said = sentences(launch)
-        blocks.append([*wrapped(head, width, "    "), *_below(said, width)])
-        blocks += [_lines(part, width, color) for part in parts(launch, by, rows, sort, ascii_only)]
+        blocks.append([*wrapped(head, width, "    "), *wrapped(said, width, "    ", first="  ")])
+        for part in parts(launch, by, rows, sort, ascii_only):
+            lines = [*wrapped(part.heading, width, "  "), *wrapped(part.sentences, width, "    ", first="  ")]
+            if part.table:
+                shown = fitted(part.table, width)
+                lines += [*terminal(shown, width, color=color), *wrapped(left_out(part.table, shown), width, "  ")]
+            blocks.append([*lines, *wrapped(part.notes, width, "  ")])
     return blocks_text([*blocks, wrapped(frames.caveats(), width, "  ")], ascii_only)
-
-
-def _lines(part: Part, width: int, color: bool) -> Iterator[str]:
-    yield from wrapped(part.heading, width, "  ")
-    yield from _below(part.sentences, width)
-    if part.table:
-        shown = fitted(part.table, width)
-        yield from terminal(shown, width, color=color)
-        yield from wrapped(left_out(part.table, shown), width, "  ")
-    for note in part.notes:
-        yield from wrapped(note, width, "  ")
-
-
-def _below(sentences: Iterable[str], width: int) -> Iterator[str]:
-    """Sentences that belong to the line above."""
-    for one in sentences:
-        yield from wrapped(one, width, "    ", first="  ")
 
 
 def render_md(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> bytes:
@@ -134,13 +121,13 @@ def sentences(launch: Launch) -> list[str]:
     time = format_value(usage.seconds, "second", 3) if usage and usage.seconds > 0 else ""
     where = f"launch {launch.launch} of {clean(launch.report_name)}, {clean(launch.device)}"
     head = ", ".join(filter(None, (clean(launch.kernel), time, where)))
-    verdict = f"{usage.reason}." if usage and usage.reason else ""
-    return [head, *([f"{verdict[0].upper()}{verdict[1:]}"] if verdict else []), *_integer(launch), *_sources(launch)]
+    functions = launch.rows("functions")
+    own = [row for row in functions if row["role"] in ("kernel", "called")]
+    return [head, *filter(None, (launch.limit, _integer(launch, own), _sources(launch, functions, own)))]
 
 
-def _integer(launch: Launch) -> Iterator[str]:
+def _integer(launch: Launch, rows: Sequence[Row]) -> str:
     """What performance counts where that is integer work; what of a kernel is integer arithmetic, if it is much."""
-    rows = [row for row in launch.rows("functions") if row["role"] in ("kernel", "called")]
     counts = launch.counted
     whole = math.fsum(row[counts] for row in rows if row[counts] > 0)
     share = math.fsum(row[counts] * row["share_integer"] for row in rows if row[counts] > 0) / whole if whole > 0 else 0.0
@@ -148,49 +135,43 @@ def _integer(launch: Launch) -> Iterator[str]:
     if launch.works == INTEGERS:
         other = any(row["work"] > 0 for row in rows)
         why = "which limit it; `work` has its other operations" if other else "as it does no floating-point work"
-        yield f"{launch.intensity} and performance count INT32 operations, {why}. {said}."
-    elif share >= INTEGER_SHARE:
-        yield f"{said}, which `work` leaves out."
+        return f"{launch.intensity} and performance count INT32 operations, {why}. {said}."
+    return f"{said}, which `work` leaves out." if share >= INTEGER_SHARE else ""
 
 
-def _sources(launch: Launch) -> Iterator[str]:
-    functions = [row for row in launch.rows("functions") if row["role"] in ("kernel", "called")]
-    count = sum(max(row["instructions"], 0) for row in functions)
-    lines = launch.rows("lines")
-    named = [row for row in lines if row["line"] > 0]
-    samples = [row["samples"] for row in launch.rows("functions") if row["role"] != "inlined" and row["samples"] >= 0]
+def _sources(launch: Launch, functions: Sequence[Row], own: Sequence[Row]) -> str:
+    """How many instructions, functions, lines and samples there are; ``own``: the functions that add up to all."""
+    count = sum(max(row["instructions"], 0) for row in own)
     facts = [plural(count, "instruction") if count else "code unknown"]
-    facts += [plural(len(functions), "function")] if len(functions) > 1 else []
-    facts += [_lines_known(named) if named else f"no source lines{' (compile with -lineinfo)' if count else ''}"]
+    facts += [plural(len(own), "function")] if len(own) > 1 else []
+    if named := [row for row in launch.rows("lines") if row["line"] > 0]:
+        files = plural(len({row["file"] for row in named}), "file")
+        texts = any(row["text"] for row in named)
+        without = "" if texts else ", whose text the report lacks (--source-folder names where it is)"
+        facts.append(f"{plural(len(named), 'line')} of {files}{without}")
+    else:
+        facts.append(f"no source lines{' (compile with -lineinfo)' if count else ''}")
+    samples = [row["samples"] for row in functions if row["role"] != "inlined" and row["samples"] >= 0]
     total = math.fsum(samples)
     few = f" (under {SAMPLES_MIN}: too few to tell where warps wait)" if 0 < total < SAMPLES_MIN else ""
     facts += [f"{total:,.0f} samples{few}" if samples else "no samples"]
-    yield f"{'; '.join(facts)}."
-
-
-def _lines_known(named: Sequence[Row]) -> str:
-    texts = any(row["text"] for row in named)
-    files = plural(len({row["file"] for row in named}), "file")
-    without = "" if texts else ", whose text the report lacks (--source-folder names where it is)"
-    return f"{plural(len(named), 'line')} of {files}{without}"
+    return f"{'; '.join(facts)}."
 
 
 def parts(launch: Launch, by: str = "", rows: int | None = None, sort: str = "", ascii_only: bool = False) -> Iterator[Part]:
     """What is told of a launch: findings, loops, lines and totals, or the table that ``by`` names and totals."""
     how = How(launch.measure(sort), ascii_only=ascii_only)
-    if not by:
+    if by:
+        yield from _TABLES[by](launch, replace(how, rows=_MANY if rows is None else rows))
+    else:
         yield from _findings(launch, _FINDINGS if rows is None else rows)
-    for name in [by] if by else ["loop", "line"]:
-        yield from _TABLES[name](launch, replace(how, rows=_most(name, bool(by)) if rows is None else rows))
+        yield from _loops(launch, replace(how, rows=_LOOPS if rows is None else rows))
+        yield from _lines(launch, replace(how, rows=_LINES if rows is None else rows))
     yield from _totals(launch)
     if sort and how.measure != sort:
         lacks = f"Nobody counted {MEASURES[sort].noun} of this launch"
         lacks = lacks if math.isnan(launch.most(sort)) else f"This launch has no {MEASURES[sort].noun}"
         yield Part(f"{lacks}: rows are ranked by {MEASURES[how.measure].noun}.")
-
-
-def _most(name: str, alone: bool) -> int:
-    return _MANY if alone else _LOOPS if name == "loop" else _LINES
 
 
 def _findings(launch: Launch, most: int) -> Iterator[Part]:
@@ -202,9 +183,14 @@ def _findings(launch: Launch, most: int) -> Iterator[Part]:
         advice = clean(row["advice"])
         said.append(" ".join(filter(None, (clean(row["message"]), advice if advice not in advised else ""))))
         advised.add(advice)
-    more = (f"and {len(found) - len(shown)} more: --all shows them",) if len(found) > len(shown) else ()
     if said:
-        yield Part("What to look at, most of the kernel first:", "Findings", sentences=tuple(said), notes=more)
+        heading = "What to look at, most of the kernel first:"
+        yield Part(heading, "Findings", sentences=tuple(said), notes=_more(len(found), len(shown)))
+
+
+def _more(count: int, shown: int) -> tuple[str, ...]:
+    """How many rows are left out of a table that shows so many, 0 for all."""
+    return (f"and {count - shown:,} more: --all shows them",) if 0 < shown < count else ()
 
 
 def _loops(launch: Launch, how: How) -> Iterator[Part]:
@@ -217,31 +203,23 @@ def _loops(launch: Launch, how: How) -> Iterator[Part]:
     for row in executed:
         if row["notes"]:
             notes.setdefault(clean(row["notes"]), []).append(row["loop"])
-    said = [f"{_numbered(loops, len(executed))}: {note}." for note, loops in notes.items()]
-    idle = len(rows) - len(executed)
-    said += _against_l1(launch, executed)
-    said += [f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown."] if idle else []
-    file = only_file(loop_rows(launch, how), launch)
-    of = f" of {file}" if file else ""
-    made = loop_table(launch, how, file)
-    yield Part(f"Loops{of}, with all that is inside them:", f"Loops{of}", made, (*_left_out(len(executed), how), *said))
-
-
-def _against_l1(launch: Launch, loops: Iterable[Row]) -> Iterator[str]:
-    """That loops stand against roofs that are not what binds their kernel."""
+    said = []
+    for note, loops in notes.items():
+        named = f"Loop{'s' if len(loops) > 1 else ''} {listed(map(str, loops))}"
+        said.append(f"{'All loops' if len(loops) == len(executed) > 1 else named}: {note}.")
     bound = launch.usage.limit if launch.usage and launch.usage.verdict.startswith("memory:") else ""
-    if bound in load_spec().chain[1:] and any(loop["performance"] > 0 for loop in loops):
-        yield f"Bytes of {label_of(bound)}, which binds the kernel, are known of it alone: loops stand against the roof of L1."
+    if bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in executed):
+        known = f"Bytes of {label_of(bound)}, which binds the kernel, are known of it alone"
+        said.append(f"{known}: loops stand against the roof of L1.")
+    if idle := len(rows) - len(executed):
+        said.append(f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown.")
+    file = only_file(loop_rows(launch, how), launch)
+    name = f"Loops of {file}" if file else "Loops"
+    notes_below = (*_more(len(executed), how.rows), *said)
+    yield Part(f"{name}, with all that is inside them:", name, loop_table(launch, how, file), notes_below)
 
 
-def _numbered(loops: Sequence[int], count: int) -> str:
-    """Loops by their numbers."""
-    if len(loops) == count > 1:
-        return "All loops"
-    return f"Loop{'s' if len(loops) > 1 else ''} {listed(map(str, loops))}"
-
-
-def _lines_of(launch: Launch, how: How, name: str = "lines") -> Iterator[Part]:
+def _lines(launch: Launch, how: How, name: str = "lines") -> Iterator[Part]:
     rows = [row for row in launch.rows(name) if row["executed"] != 0 or row["samples"] > 0]
     if not launch.has_lines:  # then instructions are what there is to see
         yield Part("It has no source lines: its instructions stand in their place.")
@@ -249,46 +227,42 @@ def _lines_of(launch: Launch, how: How, name: str = "lines") -> Iterator[Part]:
         return
     inlined = ", with all that is inlined there" if name != "lines" else ""
     file = only_file(line_rows(launch, how, name), launch)
-    of = f" of {file}" if file else ""
-    about = f"Lines{of} with most {MEASURES[how.measure].noun}{inlined}:"
-    yield Part(about, f"Lines{of}", line_table(launch, how, name, file), _left_out(len(rows), how))
+    called = f"Lines of {file}" if file else "Lines"
+    about = f"{called} with most {MEASURES[how.measure].noun}{inlined}:"
+    yield Part(about, called, line_table(launch, how, name, file), _more(len(rows), how.rows))
 
 
 def _functions(launch: Launch, how: How) -> Iterator[Part]:
     rows = launch.rows("functions")
     twice = ", those inlined into others counted there, too" if any(row["role"] == "inlined" for row in rows) else ""
-    yield Part(f"Functions{twice}:", "Functions", function_table(launch, how), _left_out(len(rows), how))
+    yield Part(f"Functions{twice}:", "Functions", function_table(launch, how), _more(len(rows), how.rows))
 
 
 def _instructions(launch: Launch, how: How) -> Iterator[Part]:
-    found = listing(launch, how.measure, how.rows)
-    if not found.rows:
+    rows, before, behind = hottest_stretch(launch, how.measure, how.rows)
+    if not rows:
         return
-    share = math.fsum(value for row in found.rows if math.isfinite(value := row[MEASURES[how.measure].share]))
-    names = {row["function"]: row["name"] for row in launch.rows("functions")}
-    name = shorten(clean(names[found.function]), 100) if found.function else "code outside of the report"
-    about = f"Instructions of {name} in the order of their addresses"
-    left = f"{found.before:,} before and {found.behind:,} behind are left out: --all shows them"
     measure = MEASURES[how.measure]
-    saved = f", the hottest stretch: better addresses would save {share_text(share)} of the {measure.saved} here"
-    part = saved if measure.saved else f", the hottest stretch with {share_text(share)} of the {measure.noun}"
-    whole = not found.before + found.behind
-    named = () if any(row["sass"] for row in found.rows) else (_OWN_NAMES,)
-    made = instruction_table(launch, found.rows, how)
-    yield Part(f"{about}{'' if whole else part}:", "Instructions", made, (*(() if whole else (left,)), *named))
+    function = rows[0]["function"]
+    name = shorten(clean(launch.function_names[function]), 100) if function else "code outside of the report"
+    about, notes = f"Instructions of {name} in the order of their addresses", []
+    if before + behind:
+        share = share_text(math.fsum(value for row in rows if math.isfinite(value := row[measure.share])))
+        saved = f": better addresses would save {share} of the {measure.saved} here"
+        about += f", the hottest stretch{saved if measure.saved else f' with {share} of the {measure.noun}'}"
+        notes.append(f"{before:,} before and {behind:,} behind are left out: --all shows them")
+    if not any(row["sass"] for row in rows):
+        notes.append("Opcodes are named by our own table.")
+    yield Part(f"{about}:", "Instructions", instruction_table(launch, rows, how), tuple(notes))
 
 
 _TABLES: dict[str, Callable[[Launch, How], Iterator[Part]]] = {
     "loop": _loops,
-    "line": _lines_of,
-    "outer-line": partial(_lines_of, name="outer_lines"),
+    "line": _lines,
+    "outer-line": partial(_lines, name="outer_lines"),
     "function": _functions,
     "instruction": _instructions,
 }
-
-
-def _left_out(count: int, how: How) -> tuple[str, ...]:
-    return (f"and {count - how.rows:,} more: --all shows them",) if 0 < how.rows < count else ()
 
 
 def _totals(launch: Launch) -> Iterator[Part]:
@@ -297,20 +271,21 @@ def _totals(launch: Launch) -> Iterator[Part]:
     compared = [row for row in rows if math.isfinite(row["ratio"]) and row["quantity"] != "samples"]  # a note tells of these
     fitting = [row for row in compared if abs(row["ratio"] - 1) <= COMPLETE]
     told = [row for row in fitting if row["quantity"] in (*_COMPARED, launch.works)] or fitting
-    misfits = [_misfit(row) for row in compared if row not in fitting]
     heading = f"Sums over instructions fit the kernel's counters (sum / counter: {', '.join(map(_ratio, told))})."
     if not fitting:
         heading = "Sums over instructions do not fit the kernel's counters."
     if not compared:
         heading = "No counter of the kernel tells whether the sums over instructions are complete."
-    yield Part(heading, "Sums", notes=(*misfits, *_unplaced(rows)))
-
-
-def _misfit(row: Row) -> str:
-    """A sum that is not what the kernel's counter says."""
-    because = f": {clean(row['notes'])}" if row["notes"] else ""
-    counters = braced(clean(row["metrics"]).split(" + "))
-    return f"They differ in {_ratio(row)} ({counters}){because}."
+    notes = []
+    for row in compared:
+        if row not in fitting:
+            because = f": {clean(row['notes'])}" if row["notes"] else ""
+            notes.append(f"They differ in {_ratio(row)} ({braced(clean(row['metrics']).split(' + '))}){because}.")
+    for name, where in (("outside", "Outside of the code that the report holds"), ("unlined", "Without source line")):
+        parts = {_quantity(row): row[name] / row["sum"] for row in rows if row["sum"] > 0 and row["quantity"] in _UNPLACED}
+        if said := [f"{percent(share)} of {quantity}" for quantity, share in parts.items() if share >= _TOLD]:
+            notes.append(f"{where}: {', '.join(said)}.")
+    yield Part(heading, "Sums", notes=tuple(notes))
 
 
 def _ratio(row: Row) -> str:
@@ -324,15 +299,3 @@ def _quantity(row: Row) -> str:
     if name.startswith("work_"):
         return f"{name.removeprefix('work_').upper().replace('TENSOR', 'tensor')} operations"
     return _QUANTITIES.get(name, name)
-
-
-def _unplaced(rows: Sequence[Row]) -> Iterator[str]:
-    """What lies outside of the code, and what has no source line."""
-    for name, where in (("outside", "outside of the code that the report holds"), ("unlined", "without source line")):
-        said = []
-        for row in rows:
-            share = row[name] / row["sum"] if row["sum"] > 0 else 0.0
-            if share >= _TOLD and row["quantity"] in _UNPLACED:
-                said.append(f"{percent(share)} of {_quantity(row)}")
-        if said:
-            yield f"{where[0].upper()}{where[1:]}: {', '.join(said)}."

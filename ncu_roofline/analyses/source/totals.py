@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +23,12 @@ _PER_INSTRUCTION = {
 # What is counted by the names of opcodes, by the column that has the same by instruction.
 _NAMED = {"executed": "sass__inst_executed_per_opcode", "threads": "sass__thread_inst_executed_true_per_opcode"}
 _TOLD = 3  # names that differ
-_GLOBAL = tuple(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{one}.sum" for one in ("ld", "st", "atom", "red"))
-_LOCAL = tuple(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{one}.sum" for one in ("ld", "st"))
-_WAVEFRONTS = tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{one}.sum" for one in ("ld", "st", "atom"))
-_SAMPLES = "smsp__pcsamp_sample_count"
+_SUMMED = {
+    "requested": (tuple(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{one}.sum" for one in ("ld", "st", "atom", "red")), SECTOR),
+    "local": (tuple(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{one}.sum" for one in ("ld", "st")), SECTOR),
+    "shared": (tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{one}.sum" for one in ("ld", "st", "atom")), 1),
+    "samples": (("smsp__pcsamp_sample_count",), 1),
+}
 _BUFFER, _DROPPED = "smsp__pcsamp_buffer_size_bytes", "smsp__pcsamp_dropped_bytes"
 _PER_BYTE, _FULL = 7 / 64, 0.99
 """Samples that a byte of the buffer holds: twelve A100 launches of 0.3 to 4 s have 3,669,964 in 33,554,432 bytes, none more."""
@@ -39,8 +40,7 @@ _OUT_OF_ALL = 10.0
 """Counters that differ by more than this factor are of another launch."""
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(NamedTuple):
     """What the kernel's counters say of a quantity, NaN if they are not there."""
 
     value: float = math.nan
@@ -83,14 +83,16 @@ class Totals:
         ratio = self._ratios.get("executed", math.nan)
         return math.isfinite(ratio) and not 1 / _OUT_OF_ALL < ratio < _OUT_OF_ALL
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> Iterator[str]:
         """What a reader must know of the launch as a whole."""
-        cut = "the buffer of samples was full before the kernel's end: they tell of its first part only"
-        ratio = self._ratios.get("executed", math.nan)
-        mixed = f"instruction counts are {ratio:.3g} times what the kernel's counters say: application replay mixed launches"
-        samples = f"samples by instruction are {self._ratios.get('samples', math.nan):.3g} times those of the kernel's counter"
-        said = ((self.cut, cut), (self.mixed, mixed), (self.miscounted, f"{samples}: {_MISCOUNTED}"))
-        return tuple(note for true, note in said if true)
+        if self.cut:
+            yield "the buffer of samples was full before the kernel's end: they tell of its first part only"
+        if self.mixed:
+            times = f"{self._ratios['executed']:.3g} times what the kernel's counters say"
+            yield f"instruction counts are {times}: application replay mixed launches"
+        if self.miscounted:
+            times = f"{self._ratios['samples']:.3g} times those of the kernel's counter"
+            yield f"samples by instruction are {times}: {_MISCOUNTED}"
 
     def _counters(self) -> Iterator[tuple[str, Counter]]:
         executed = next((self._sum((name,)) for name in EXECUTED if self._metrics.has_name(name)), Counter())
@@ -102,10 +104,8 @@ class Totals:
             yield f"work_{kind}", self._work.get(kind, Counter())
         known = [self._work[kind].value for kind in WORKS if kind in self._work]
         yield "work", Counter(sum(known) if known else math.nan, "the sum over kinds")
-        yield "requested", self._sum(_GLOBAL, SECTOR)
-        yield "local", self._sum(_LOCAL, SECTOR)
-        yield "shared", self._sum(_WAVEFRONTS)
-        yield "samples", self._sum((_SAMPLES,))
+        for quantity, (names, worth) in _SUMMED.items():
+            yield quantity, self._sum(names, worth)
 
     def _number(self, name: str) -> float:
         value = self._metrics.get(name)
@@ -113,11 +113,8 @@ class Totals:
 
     def _sum(self, names: tuple[str, ...], worth: float = 1) -> Counter:
         """The sum of the counters that a launch has; NaN if it lacks the first, without which the others say little."""
-        first = self._number(names[0])
-        there = [name for name in names if math.isfinite(self._number(name))]
-        if math.isnan(first):
-            return Counter()
-        return Counter(worth * sum(map(self._number, there)), " + ".join(there))
+        there = {name: value for name in names if math.isfinite(value := self._number(name))}
+        return Counter(worth * sum(there.values()), " + ".join(there)) if names[0] in there else Counter()
 
     def _row(self, quantity: str, counter: Counter) -> dict[str, Any]:
         found = self._sums.instructions

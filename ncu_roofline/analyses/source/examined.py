@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ntpath import basename
@@ -20,7 +20,6 @@ from ncu_roofline.chips.opcode_units import load_opcode_units
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.stalls import ALL_HIT, BUSY, COUNTED, HIT_RATES
 from ncu_roofline.chips.thresholds import LEFT_OUT
-from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.report import Value
 from ncu_roofline.formats.sass.instructions import SIZE
 
@@ -279,23 +278,3 @@ def _column(values: Any, dtype: str) -> Array:
     """An array; counts that can't be are unknown."""
     found = np.asarray(values, dtype=_DTYPES[dtype])
     return np.where((found >= 0) & (found <= _MOST), found, np.nan) if dtype == "float" else found
-
-
-Cause = Callable[[Examined], Iterator[Finding]]
-
-
-def per(launch: Examined, site: Site, column: str) -> float:
-    """The sum of a column over a place."""
-    return float(launch[column][site.rows].sum())
-
-
-def hits(launch: Examined) -> str:
-    """What the caches served, as a sentence behind others."""
-    rates = [f"{as_percent(rate)} in {name}" for name, rate in launch.about.hit_rates.items()]
-    return f" The kernel's hit rates: {', '.join(rates)}." if rates else ""
-
-
-DIVERGENCE_ADVICE = (
-    "Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let "
-    "no lane leave early."
-)
