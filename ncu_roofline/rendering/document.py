@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering import table as layout
+from ncu_roofline.rendering.kernel_names import told_apart
 from ncu_roofline.rendering.table import TextColumn, wrapped
 
 NARROWEST = 60
@@ -30,8 +31,9 @@ class Column:
     ``priority`` > 0 if it may go where a terminal is narrow, highest first.
     ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart.
     ``words``: what people call a value.
-    ``missing``: what a missing value reads.  ``omit``: left out where all rows have this value; MISSING: where all lack one;
-    ALIKE: where all have the same.
+    ``to``: the column that holds the other end, where a cell is from one value to another.
+    ``missing``: what a missing value reads.  None is no missing value: it does not apply, and the cell is empty.
+    ``omit``: left out where all rows have this value; MISSING: where all lack one; ALIKE: where all have the same.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Column:
     label: str = ""
     priority: int = 0
     form: str = ""
+    digits: int = 3
+    to: str = ""
     words: Callable[[str], str] | None = None
     missing: str | None = None
     omit: object = None
@@ -50,7 +54,9 @@ class Column:
 class Table:
     """Rows under columns, the first of which names them: SI values, in the order in which people read them.
 
-    ``show``: names of the columns that people see, in this order.  ``words``: for what is in braces in labels.
+    ``show``: names of the columns that people see, in this order; those that nothing is in are left out.
+    ``words``: for what is in braces in labels.  ``legend``: what stands below the table.
+    ``tells``: whether it says there which columns had no room.
     """
 
     name: str
@@ -59,6 +65,8 @@ class Table:
     show: Sequence[str]
     title: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    legend: str = ""
+    tells: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Document:
-    """What is said first on the whole and then on single rows, a line of facts, tables, paragraphs and parts, and notes.
+    """What is said first on the whole and then on single rows, a line of facts, tables, lines of text and parts, and notes.
 
     A part is a document of its own, as that of one of several GPUs.
     """
@@ -86,14 +94,16 @@ class Document:
 FORMS: Mapping[str, Callable[[float], str]] = {
     "": percent,
     "factor": factor,
-    "percent": lambda value: f"{100 * value:.2f} %",
-    "times": lambda value: f"{value:.2f}",
+    "percent": lambda value: "n/a" if math.isnan(value) else f"{100 * value:.2f} %",  # as the papers print it
+    "plain": lambda value: f"{value:.2f}" if math.isfinite(value) else "n/a",
 }
 """How a ratio is written."""
 
 
 def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
     """One value for people; ``bare`` without its unit."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         text = column.words(value) if column.words and value else clean(value)
         return text or column.missing or ""
@@ -103,12 +113,20 @@ def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
         return column.missing
     if unit == "ratio":
         return FORMS[column.form](value)
-    text = format_value(value, unit, 3)
+    if bare and 1000 <= value < 1e6:
+        return f"{value:.0f}"
+    text = format_value(value, unit, column.digits)
     return text.removesuffix(UNITS[unit].symbol).rstrip() if bare else text
 
 
+def _span(low: str, high: str) -> str:
+    """From one text to another, once where they are the same, with the unit of both behind the second."""
+    unit = high[high.rfind(" ") :] if " " in high else ""
+    return high if low == high else f"{low.removesuffix(unit)}-{high}"
+
+
 def _lacks(value: Any) -> bool:
-    return value in ("", -1) or value != value
+    return value is None or value in ("", -1) or value != value
 
 
 def _omitted(column: Column, values: Sequence[Any]) -> bool:
@@ -130,7 +148,11 @@ def text_columns(table: Table) -> list[TextColumn]:
         symbols = " or ".join(dict.fromkeys(UNITS[unit].symbol for unit in units)) if bare else ""
         texts = [text_of(column, value, unit, bare) for value, unit in zip(values, units, strict=True)]
         label = label.format(**{**table.words, "unit": symbols})
-        found.append(TextColumn(label, texts, left=column.dtype == "str", spare=column.priority))
+        if column.to:
+            ends = (text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True))
+            texts = list(map(_span, texts, ends))
+        if any(texts):
+            found.append(TextColumn(label, texts, left=column.dtype == "str", spare=column.priority))
     return found
 
 
@@ -149,7 +171,7 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
         if isinstance(block, Document):
             yield from _blocks(block, width, color, top, inside=True)
         elif isinstance(block, str):
-            yield wrapped(block.splitlines(), width)
+            yield wrapped(block.splitlines(), width, "  ")
         elif block.rows:
             yield _table(block, width, color, top)
     yield wrapped([note.text for note in document.notes if not note.subject], width)
@@ -158,11 +180,15 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
 
 def _table(table: Table, width: int, color: bool, top: int) -> list[str]:
     more = len(table.rows) - (top or len(table.rows))
-    columns = text_columns(table)
-    shown = [TextColumn(one.header, one.cells[: top or None], one.left, one.spare) for one in columns]
-    lines = layout.terminal(layout.Table(tuple(shown)), width, color=color)
+    columns = tuple(replace(column, cells=column.cells[: top or None]) for column in text_columns(table))
+    shown = told_apart(layout.Table(columns).fitted(width))
+    lines = layout.terminal(shown, width, color=color)
     lines = [f"{table.title}:", *lines] if table.title else lines
-    return [*lines, f"and {more:,} more; --all shows them"] if more > 0 else lines
+    lines += [f"and {more:,} more; --all shows them"] if more > 0 else []
+    absent = ", ".join(column.header for column in columns if column.header not in [one.header for one in shown.columns])
+    if absent and table.tells:
+        lines += wrapped(f"No room for {absent}: a wider terminal, csv and json have them.", width)
+    return lines + wrapped(table.legend, width)
 
 
 def markdown(document: Document) -> bytes:
@@ -178,10 +204,11 @@ def _markdown(document: Document, level: str) -> Iterator[str]:
         if isinstance(block, Document):
             yield from _markdown(block, f"{level}#")
         elif isinstance(block, str):
-            yield from map(layout.escape, block.splitlines())
+            yield layout.bullets(line.removeprefix("- ") for line in block.splitlines())
         elif block.rows:
             yield f"{level}# {block.title or block.name.capitalize()}" if place else ""
             yield layout.markdown(layout.Table(tuple(sorted(text_columns(block), key=lambda one: not one.left))))
+            yield layout.escape(block.legend)
     if document.notes:
         yield f"{level}# Notes"
         yield layout.bullets(note.text for note in document.notes)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.kernel_names import told_apart
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.frames import table
+from ncu_roofline.rendering.kernel_names import told_apart
 from ncu_roofline.rendering.table import (
     Table,
     TextColumn,

@@ -14,10 +14,10 @@ _TIME_WHERE = (
         "",
         "report the row comes from: its path, or of commands its base name; '' for a kernel of several reports",
     ),
-    Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate", omit=MISSING),
+    Column("launch", "int", "", "position of the result in its report, from 0; -1 for an aggregate"),
     Column("kernel", "str", "", "short readable name, unique among different kernels"),
     Column("device", "str", "", "name of the GPU", "GPU", 6, omit=ALIKE),
-    Column("label", "str", "", "what the step of a sweep is called; '' outside of sweeps", "step", omit=MISSING),
+    Column("label", "str", "", "what the step of a sweep is called; '' outside of sweeps", "step"),
     Column("step", "int", "", "position in a sweep, from 0; -1 outside of sweeps"),
 )
 
@@ -154,7 +154,6 @@ TIME_ABSENT = (
         "bytes of all invocations at this level; NaN where unknown",
         "{level} traffic",
         missing="",
-        omit=MISSING,
     ),
     *_TIME_RESULT,
 )
