@@ -12,7 +12,6 @@ from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.options import FilterOptions, ReportOptions, RoofOptions, choice, flag, option, positive, ratio
 from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
     check_output,
     chosen_format,
     deliver,
@@ -106,7 +105,6 @@ class ThresholdOptions:
         "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below", "EXPRESSION", action="append"
     )
     strict: bool = flag("also if a number it needs is missing")
-    junit: str = option("write the thresholds as JUnit XML", "FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +143,14 @@ def run(request: Request) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
     from ncu_roofline.analyses.compare.expressions import parse
     from ncu_roofline.analyses.compare.thresholds import evaluate
+    from ncu_roofline.cli.reading import named_files
 
     how, thresholds = request.output, request.thresholds
-    known = [name for name in ANALYSES["comparison"].formats if name != "junit"]
-    output_format = chosen_format(how.output, how.format, known, "no format of comparisons ({})", as_json=how.json)
+    known = "no format of comparisons ({})"
+    output_format = chosen_format(how.output, how.format, list(ANALYSES["comparison"].formats), known, as_json=how.json)
     conditions = [parse(text) for text in thresholds.fail_if]
-    _check_outputs(request)
+    if how.output:
+        check_output(how.output, how.force, named_files(request.reports, request.roofs.ceilings))
     states = _states(request.reports.reports)
     result, failed = _compared(request, states)
     result = evaluate(result, conditions)
@@ -158,23 +158,8 @@ def run(request: Request) -> int:
     theme = {"theme": how.theme} if how.theme else {}
     data = render(result, output_format, table=how.table, title=how.title, width=width, **theme)
     deliver(how.output, data, how.force, output_format)
-    if thresholds.junit:
-        deliver(thresholds.junit, render(result, "junit", strict=thresholds.strict), how.force)
     disjoint = _disjoint(result)
     return 1 if _tripped(result, thresholds.strict, said=output_format == "text") or failed or disjoint else 0
-
-
-def _check_outputs(request: Request) -> None:
-    from ncu_roofline.cli.reading import named_files
-
-    how, junit = request.output, request.thresholds.junit
-    if junit and not request.thresholds.fail_if:
-        raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")
-    if junit and junit == (how.output or STANDARD_OUTPUT):
-        raise UsageError("Cannot use --junit", junit, "the comparison goes there", "Name another file.")
-    for path in (how.output, junit):
-        if path:
-            check_output(path, how.force, named_files(request.reports, request.roofs.ceilings))
 
 
 @dataclass(frozen=True)
