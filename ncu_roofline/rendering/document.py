@@ -77,6 +77,9 @@ class Note:
     subject: str = ""
 
 
+Lines = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Document:
     """What is said first on the whole and then on single rows, a line of facts, tables, lines of text and parts, and notes.
@@ -87,7 +90,7 @@ class Document:
     title: str
     facts: str = ""
     sentences: Sequence[str] = ()
-    blocks: Sequence[Table | str | Document] = ()
+    blocks: Sequence[Table | Lines | Document] = ()
     notes: Sequence[Note] = ()
 
 
@@ -170,8 +173,8 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
     for block in document.blocks:
         if isinstance(block, Document):
             yield from _blocks(block, width, color, top, inside=True)
-        elif isinstance(block, str):
-            yield wrapped(block.splitlines(), width, "  ")
+        elif isinstance(block, tuple):
+            yield wrapped(block, width, "  ")
         elif block.rows:
             yield _table(block, width, color, top)
     yield wrapped([note.text for note in document.notes if not note.subject], width)
@@ -203,8 +206,8 @@ def _markdown(document: Document, level: str) -> Iterator[str]:
     for place, block in enumerate(document.blocks):
         if isinstance(block, Document):
             yield from _markdown(block, f"{level}#")
-        elif isinstance(block, str):
-            yield layout.bullets(line.removeprefix("- ") for line in block.splitlines())
+        elif isinstance(block, tuple):
+            yield layout.bullets(line.removeprefix("- ") for line in block)
         elif block.rows:
             yield f"{level}# {block.title or block.name.capitalize()}" if place else ""
             yield layout.markdown(layout.Table(tuple(sorted(text_columns(block), key=lambda one: not one.left))))

@@ -61,7 +61,7 @@ def document(result: PortabilityFrames, *, title: str = "", warnings: Sequence[s
         if row["status"] != "yes":
             row.update(dict.fromkeys(_OF_RUNS), bound=row["status"])
     table = Table("platforms", PORTABILITY_PLATFORMS, rows, SHOWN, tells=True)
-    return Document(title or "Performance portability", blocks=[table, "\n".join([*_facts(result), *warnings])])
+    return Document(title or "Performance portability", blocks=[table, (*_facts(result), *warnings)])
 
 
 def render_text(result: PortabilityFrames, *, width: int = 120) -> bytes:

@@ -67,8 +67,7 @@ def document(ranks: RankFrames) -> Document:
         for row in records(ranks.kernel_columns)
     ]
     table = Table("kernels", (*RANK_POINTS, *RANK_KERNELS), rows, SHOWN, legend=_LEGEND)
-    lines = ["\n".join(_outlier_lines(ranks)), "\n".join(_missing_lines(ranks))]
-    return Document("Ranks", heading(ranks), blocks=[table, *lines])
+    return Document("Ranks", heading(ranks), blocks=[table, tuple(_outlier_lines(ranks)), tuple(_missing_lines(ranks))])
 
 
 def heading(ranks: RankFrames) -> str:

@@ -70,7 +70,7 @@ def document(frames: TimeFrames, *, title: str = "", notes: bool = True) -> Docu
 
 def _of_gpu(frames: TimeFrames, title: str) -> Document:
     symbols = symbols_table(frames)
-    first = symbols if symbols.rows else time_captions.explanation(frames)
+    first = symbols if symbols.rows else tuple(time_captions.explanation(frames).splitlines())
     sentences = [text for answer in answers_of(frames) for text in answer.sentences]
     return Document(title, captions.subtitle(frames), sentences, [first, machines_table(frames), absent_table(frames)])
 
