@@ -25,6 +25,7 @@ MISSING, ALIKE = "missing", "alike"
 class Column:
     """One column: the schema of csv, json and parquet, and what people see of it.
 
+    ``dtype``: str, int or float; "text" is what people see of numbers, which no file has: to the right as these.
     ``unit`` is a key of UNITS; "flop" stands for what the row's own ``unit`` says, where it has one.
     ``label``: what stands above it, "" for its name.  Where it holds "{unit}" the units stand there and not in the cells; other
     words in braces are those of the table.
