@@ -162,7 +162,6 @@ OPTIONS = {
     "ascii_only": "of text",
     "explanations": "of a page: what is missing",
     "advice": "of a page: what rules found",
-    "strict": "of junit: what could not be evaluated fails",
     "by": "of the source view as text: loop, line, outer-line, function or instruction",
     "rows": "of its tables as text, 0 for all",
     "sort": "what these are ranked by: samples, work, traffic, excess or executed",

@@ -35,7 +35,6 @@ FORMATS = {
     "md": Format((".md", ".markdown"), "tables for GitHub and GitLab", "text"),
     "text": Format((".txt", ".text"), "the table of `show`", "text"),
     "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision", "nersc", only=("roofline",)),
-    "junit": Format((), "thresholds for test reports of CI systems", "junit", only=("comparison",)),
 }
 
 

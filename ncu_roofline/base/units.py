@@ -59,3 +59,19 @@ def format_value(value: float, unit: str, digits: int = 4) -> str:
             if abs(value) < 10.0**exponent:  # rounded up to the next prefix, and not down again there
                 value = math.copysign(10.0**exponent, value)
     return f"{value / 10.0**exponent:.{digits}g} {_PREFIXES[exponent]}{entry.symbol}".rstrip()
+
+
+def percent(share: float) -> str:
+    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
+    if not math.isfinite(share):
+        return "n/a"
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
+
+
+def factor(ratio: float) -> str:
+    """How many times as long or as much: 1.03x, 41.5x, 2,400x, "n/a" for a missing one."""
+    if not math.isfinite(ratio):
+        return "n/a"
+    return f"{ratio:,.{2 if ratio < 9.995 else 1 if ratio < 99.95 else 0}f}x"

@@ -13,7 +13,6 @@ from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, add_width, ratio
 from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
     check_output,
     chosen_format,
     deliver,
@@ -99,7 +98,6 @@ def add_options(parser: ArgumentParser) -> None:
     about = "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below"
     thresholds.add_argument("--fail-if", metavar="EXPRESSION", action="append", default=[], help=about)
     thresholds.add_argument("--strict", action="store_true", help="also if a number it needs is missing")
-    thresholds.add_argument("--junit", metavar="FILE", default="", help="write the thresholds as JUnit XML")
     add_filters(parser)
     add_roofs(parser)
     files = ".html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt"
@@ -114,11 +112,15 @@ def run(args: Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
     from ncu_roofline.analyses.compare.expressions import parse
     from ncu_roofline.analyses.compare.thresholds import evaluate
+    from ncu_roofline.cli.reading import named_files
 
-    known = [name for name in ANALYSES["comparison"].formats if name != "junit"]
+    known = list(ANALYSES["comparison"].formats)
     output_format = chosen_format(args.output, args.format, known, "no format of comparisons ({})", as_json=args.json)
     conditions = [parse(text) for text in args.fail_if]
-    _check_outputs(args)
+    if args.output:
+        from ncu_roofline.cli.reading import named_files
+
+        check_output(args.output, args.force, named_files(args))
     states = _states(args.reports)
     result, failed = _compared(args, states)
     result = evaluate(result, conditions)
@@ -126,31 +128,8 @@ def run(args: Namespace) -> int:
     theme = {"theme": args.theme} if args.theme else {}
     data = render(result, output_format, table=args.table, title=args.title, width=width, **theme)
     deliver(args.output, data, args.force, output_format)
-    if args.junit:
-        deliver(args.junit, render(result, "junit", strict=args.strict), args.force)
     disjoint = _disjoint(result)
     return 1 if _tripped(result, args.strict, said=output_format == "text") or failed or disjoint else 0
-
-
-def _check_outputs(args: Namespace) -> None:
-    from ncu_roofline.cli.reading import named_files
-
-    junit = args.junit
-    if junit and not args.fail_if:
-        raise UsageError("Cannot use --junit", junit, "there is nothing to test", "Give thresholds with --fail-if.")
-    if junit and junit == (args.output or STANDARD_OUTPUT):
-        raise UsageError("Cannot use --junit", junit, "the comparison goes there", "Name another file.")
-    for path in (args.output, junit):
-        if path:
-            check_output(path, args.force, named_files(args))
-
-
-@dataclass(frozen=True)
-class _State:
-    """One state of the application: its reports, and what to call it."""
-
-    label: str
-    paths: tuple[str, ...]
 
 
 def _states(arguments: Sequence[str]) -> list[_State]:
@@ -236,6 +215,14 @@ def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str,
     with opened(path, gpu) as (report, warnings):
         measurements = measurements_of(report, label=name)
         return (name, measurements), (*warnings, *left_out(measurements))
+
+
+@dataclass(frozen=True)
+class _State:
+    """One state of the application: its reports, and what to call it."""
+
+    label: str
+    paths: tuple[str, ...]
 
 
 def _names(state: _State, called: Mapping[str, set[str]]) -> set[str]:

@@ -49,6 +49,12 @@ def units_of(frames: Any, tables: Tables) -> dict[str, str]:
     return units
 
 
+def json_rows(frames: Any, table: str, declared: tuple[Column, ...]) -> list[dict[str, Any]]:
+    """The rows of a table as JSON knows them."""
+    values = [_json_values(frames, table, column) for column in declared]
+    return [dict(zip([column.name for column in declared], row, strict=True)) for row in zip(*values, strict=True)]
+
+
 def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     """All tables of a view as strict JSON, one row per line.
 
@@ -63,9 +69,7 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     if (notes := getattr(roofline, "notes", None)) is not None:
         parts.insert(-1, f'"notes": {json.dumps(list(notes))}')
     for table, declared in tables.items():
-        names = [column.name for column in declared]
-        values = [_json_values(roofline, table, column) for column in declared]
-        lines = [json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) for row in zip(*values, strict=True)]
+        lines = [json.dumps(row, allow_nan=False) for row in json_rows(roofline, table, declared)]
         body = ",\n".join(f"  {line}" for line in lines)
         parts.append(f'"{table}": [\n{body}\n]' if lines else f'"{table}": []')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from ncu_roofline.rendering.document import Column as Column
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a frame."""
-
-    name: str
-    dtype: str
-    unit: str
-    meaning: str
 
 
 Tables = Mapping[str, tuple[Column, ...]]  # the tables of an analysis by name, with their columns
@@ -55,6 +46,12 @@ def optional(frames: Frames, name: str, label: str, missing: Any) -> list[Any]:
 def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
     """Some columns of the frame ``name``, row by row, as Python values."""
     return zip(*(column(frames, name, label) for label in labels), strict=True)
+
+
+def records(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a table of columns as Python values by column."""
+    names = list(table)
+    return [dict(zip(names, row, strict=True)) for row in zip(*(table[name].tolist() for name in names), strict=True)]
 
 
 def view_of(frames: object) -> str:

@@ -23,13 +23,9 @@ _ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINI
 _MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
 # Entities rather than backslashes where GitHub's own additions (links, emoji, formulas, cells) look before escapes.
 _ENTITIES = '<>&@$|`":.'
-
-
-# What GitHub and GitLab make mentions, references, mails and links of. They look after escapes and entities are undone, so
-# that only a character in between keeps them from it.
-_REFERENCE = re.compile(
-    r"""@(?=\w)|[#!&$](?=\d)|[~%](?=["\w])|\bGH-(?=\d)|[\[*](?=[a-z_]+:["\d])|:(?=//)|(?<=www)\.""", re.IGNORECASE
-)
+# What GitHub and GitLab make mentions of. They look after escapes and entities are undone, so that only a character in between
+# keeps a name from being one.
+_MENTION = re.compile(r"@(?=\w)")
 _BREAK = "\N{ZERO WIDTH SPACE}"
 
 
@@ -234,9 +230,9 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
 def escape(text: str) -> str:
     """``text`` as Markdown that shows it literally: no markup, no html, no links, no formulas, no line ends.
 
-    A zero-width space behind their first characters keeps mentions and references (@name, #1) from being any.
+    A zero-width space behind its first character keeps a mention (@name) from being one.
     """
-    text = _REFERENCE.sub(lambda found: found[0] + _BREAK, clean(text))
+    text = _MENTION.sub(lambda found: found[0] + _BREAK, clean(text))
     return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", text)
 
 

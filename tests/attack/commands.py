@@ -53,7 +53,7 @@ compare {b} {r} -o {o}.json --clock max --precision fp64 --level dram --nvtx s
 compare {b} {r} -o {o}.txt --gpu 8.0 --force
 compare {b} {r} -o {o}.parquet --table summary
 compare {b} {r} -o {o}.csv --table roofs --small
-compare {b} {r} --fail-if 'time > 1.05 * baseline' --fail-if 'fraction < 0.9 * baseline' --strict --junit {o}.xml
+compare {b} {r} --fail-if 'time > 1.05 * baseline' --fail-if 'fraction < 0.9 * baseline' --strict
 compare {b} {r} --fail-if 'bytes.dram > 1.1 * baseline or flops.fp64 > baseline' --format csv --table thresholds
 compare --keep-going {b} {r} --ceilings auto
 ranks {r} {b}

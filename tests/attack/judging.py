@@ -68,8 +68,7 @@ def judge(line: Line, outcome: Outcome, result: str) -> Finding:
         problem = leaked(what, data, line)
         if problem:
             return Finding(LEAK, f"{what}: {problem}")
-    files = set(outcome.files) - {result} - ({f"{result.rpartition('.')[0]}.xml"} if "--junit" in line.text else set())
-    if files:
+    if files := set(outcome.files) - {result}:
         return Finding(HALF, f"left {sorted(files)}")
     if outcome.code:
         return _refused(line, outcome, result)

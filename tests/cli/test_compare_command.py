@@ -1,11 +1,10 @@
-"""`ncu-roofline compare`: reports in, a table, data, JUnit and an exit code out."""
+"""`ncu-roofline compare`: reports in, a table, data and an exit code out."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.expressions import QUANTITIES
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
-from tests.cli.test_odd_values import HOSTILE
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
 
 
@@ -130,7 +128,7 @@ def test_another_number_of_launches_is_neither_slower_nor_faster(
         assert run("compare", *paths, "--fail-if", f"{name} == {ratio} * baseline").code == 1, name
 
 
-def test_another_number_of_launches_in_every_format(run: Command, tmp_path: Path, repeated: tuple[Path, Path]) -> None:
+def test_another_number_of_launches_in_every_format(run: Command, repeated: tuple[Path, Path]) -> None:
     (row,) = json.loads(run("compare", *repeated, "--json").out)["kernels"]
     assert (row["launches_before"], row["launches"], row["outcome"]) == (1, 2, "same")
     assert (row["seconds"], row["total_seconds"]) == pytest.approx((1e-3, 2e-3))
@@ -141,9 +139,7 @@ def test_another_number_of_launches_in_every_format(run: Command, tmp_path: Path
     markdown = run("compare", *repeated, "-o", "-", "--format", "md").out
     assert "| k | 1 ms | same |" in markdown
     assert "its launches, 1 before and 2 now, are compared per launch" in markdown
-    run("compare", *repeated, "--fail-if", "time > 1.05 * baseline", "--junit", target := tmp_path / "junit.xml")
-    (case,) = ElementTree.parse(target).getroot().iter("testcase")
-    assert (case.get("time"), list(case)) == ("0.001000000", [])
+    assert run("compare", *repeated, "--fail-if", "time > 1.05 * baseline").code == 0
 
 
 def test_small_kernels_fail_the_command_only_if_asked(run: Command, tmp_path: Path) -> None:
@@ -155,7 +151,7 @@ def test_small_kernels_fail_the_command_only_if_asked(run: Command, tmp_path: Pa
         )
         for side, time in (("before", 11e-6), ("after", 13e-6))
     ]
-    words = ("--fail-if", "time > 1.05 * baseline", "--junit", tmp_path / "junit.xml", "--force", "--width", 200)
+    words = ("--fail-if", "time > 1.05 * baseline", "--width", 200)
     for strict in ((), ("--strict",)):
         outcome = run("compare", *paths, *words, *strict)
         assert outcome.code == 0
@@ -164,14 +160,12 @@ def test_small_kernels_fail_the_command_only_if_asked(run: Command, tmp_path: Pa
         )
         assert "Thresholds: 1 passed, 1 not judged." in outcome.out
         assert "brief: not judged without --small: launches under 20 \N{MICRO SIGN}s" in outcome.out
-        root = ElementTree.parse(tmp_path / "junit.xml").getroot()
-        assert [[child.tag for child in case] for case in root.iter("testcase")] == [["skipped"], []]
     outcome = run("compare", *paths, *words, "--small")
     assert (outcome.code, "Thresholds: 1 tripped, 1 passed." in outcome.out, "not judged" in outcome.out) == (1, True, False)
 
 
 def test_nothing_in_common(run: Command, tmp_path: Path) -> None:
-    """No change of time, no exit code 0, and no JUnit file that passes."""
+    """No change of time, and no exit code 0."""
     seconds = {"a": 1e-3, "b": 0.3}
     paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(seconds=time), f"void {n}()")) for n, time in seconds.items()]
     outcome = run("compare", *paths)
@@ -182,12 +176,7 @@ def test_nothing_in_common(run: Command, tmp_path: Path) -> None:
     assert "nothing in common with" in outcome.err
     (summary,) = json.loads(run("compare", *paths, "--json").out)["summary"]
     assert (summary["outcome"], summary["time_change"], summary["seconds"]) == ("nothing in common", None, None)
-    target = tmp_path / "junit.xml"
-    assert run("compare", *paths, "--fail-if", "time > 1", "--junit", target).code == 1
-    root = ElementTree.parse(target).getroot()
-    check_junit(root)
-    assert (root.get("tests"), root.get("errors")) == ("3", "1")
-    assert root.find(".//error") is not None
+    assert run("compare", *paths, "--fail-if", "time > 1").code == 1
 
 
 def test_json_says_it_on_standard_error(run: Command, pair: tuple[Path, Path]) -> None:
@@ -252,83 +241,11 @@ def test_markdown_tables(run: Command, pair: tuple[Path, Path]) -> None:
     assert len(rows) == 2 + 3
 
 
-# Which elements may stand in which, and their attributes (True: required), as in the schema junit-10 of Jenkins' xUnit plugin.
-SCHEMA: dict[str, tuple[set[str], dict[str, bool]]] = {
-    "testsuites": ({"testsuite"}, {"name": False, "time": False, "tests": False, "failures": False, "errors": False}),
-    "testsuite": (
-        {"testsuite", "properties", "testcase", "system-out", "system-err"},
-        {
-            **dict.fromkeys(("name", "tests", "failures", "errors"), True),
-            **dict.fromkeys(("time", "skipped", "timestamp", "hostname", "id", "package", "file"), False),
-        },
-    ),
-    "testcase": (
-        {"skipped", "error", "failure", "system-out", "system-err"},
-        {"name": True, "time": False, "classname": False, "group": False},
-    ),
-    **{kind: (set(), {"type": False, "message": False}) for kind in ("skipped", "error", "failure")},
-}
-
-
-def check_junit(element: ElementTree.Element) -> None:
-    children, attributes = SCHEMA[element.tag]
-    assert {child.tag for child in element} <= children
-    assert set(element.attrib) <= set(attributes)
-    assert {name for name, required in attributes.items() if required} <= set(element.attrib)
-    for child in element:
-        check_junit(child)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_junit(run: Command, tmp_path: Path, pair: tuple[Path, Path], strict: bool) -> None:
-    target = tmp_path / "junit.xml"
-    thresholds = ("time > 1.05 * baseline", "time > 3 * baseline")
-    words = [word for text in thresholds for word in ("--fail-if", text)]
-    outcome = run("compare", *pair, *words, "--junit", target, *(["--strict"] if strict else []))
-    assert outcome.code == 1
-    root = ElementTree.parse(target).getroot()
-    check_junit(root)
-    (suite,) = root
-    assert suite.get("name") == "after.ncu-rep against before.ncu-rep"
-    found = {case.get("name"): [child.tag for child in case] for case in suite}
-    missing = "error" if strict else "skipped"
-    assert len(found) == len(suite) == 6
-    assert found["main_loop grid 8x1x1 block 128x1x1: time > 1.05 * baseline"] == ["failure"]
-    assert found["main_loop grid 8x1x1 block 128x1x1: time > 3 * baseline"] == []
-    assert found["gone grid 8x1x1 block 128x1x1: time > 3 * baseline"] == [missing]
-    counts = {name: int(suite.get(name, "")) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": 6, "failures": 1, "errors": 4 if strict else 0, "skipped": 0 if strict else 4}
-    failure = suite.find(".//failure")
-    assert failure is not None
-    assert failure.get("message") == "tripped: time = 10 ms, baseline.time = 5 ms"
-    assert [case.get("time") for case in suite][:1] == ["0.010000000"]
-
-
-def test_junit_names_are_unique(run: Command, tmp_path: Path) -> None:
-    """Two launches matched in order are two test cases, and GitLab takes only the first of equal names."""
-    path, target = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete())), tmp_path / "junit.xml"
-    run("compare", path, path, "--match", "order", "--fail-if", "time > 1", "--junit", target)
-    names = [case.get("name") for case in ElementTree.parse(target).getroot().iter("testcase")]
-    assert len(set(names)) == len(names) == 2
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_names_in_junit(run: Command, tmp_path: Path, hostile: str) -> None:
-    launch = replace(kernel(complete()), name=HOSTILE[hostile], function_name=HOSTILE[hostile])
-    path, target = report(tmp_path / "r.ncu-rep", launch), tmp_path / "junit.xml"
-    assert run("compare", path, path, "--fail-if", "time > baseline", "--junit", target).code == 0
-    root = ElementTree.parse(target).getroot()
-    check_junit(root)
-    assert len(list(root.iter("testcase"))) == 1
-
-
 BAD_OPTIONS = {
     "no number": (("--fail-if", "fraction <"), "threshold fraction <"),
     "unknown name": (("--fail-if", "fractoin < 1"), "threshold fractoin < 1"),
     "unknown level": (("--fail-if", "fraction.l9 < 1"), "threshold fraction.l9 < 1"),
     "code": (("--fail-if", "__import__('os')"), "threshold __import__('os')"),
-    "junit without thresholds": (("--junit", "x.xml"), "--junit x.xml"),
-    "two on standard output": (("--fail-if", "time > 1", "--junit", "-"), "--junit -"),
     "json and a file": (("--json", "-o", "x.json"), "--json x.json"),
     "no format": (("-o", "x.gif"), "x.gif"),
 }
@@ -473,11 +390,9 @@ REAL = [
 
 
 @pytest.mark.parametrize("names", REAL, ids=lambda names: names[0])
-def test_real_reports(run: Command, tmp_path: Path, real_reports: dict[str, Path], names: tuple[str, ...]) -> None:
+def test_real_reports(run: Command, real_reports: dict[str, Path], names: tuple[str, ...]) -> None:
     paths = [real_reports[f"{name}.ncu-rep"] for name in names]
-    target = tmp_path / "junit.xml"
-    outcome: Outcome = run("compare", *paths, "--fail-if", "fraction < 0.9 * baseline", "--junit", target)
+    outcome: Outcome = run("compare", *paths, "--fail-if", "fraction < 0.9 * baseline")
     assert outcome.code in (0, 1)
     assert f"{names[1]}.ncu-rep against {names[0]}.ncu-rep (baseline)" in outcome.out
     assert "nan" not in outcome.out
-    check_junit(ElementTree.parse(target).getroot())

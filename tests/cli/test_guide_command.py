@@ -61,11 +61,11 @@ def test_no_line_is_wider_than_the_terminal_but_for_single_words_and_files(
 def test_commands_of_a_page_can_be_copied(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     page = PAGES["compare"].replace(" \\\n    ", " ")
-    (long,) = re.findall(r"^ncu-roofline compare .* --junit compare.xml$", page, re.MULTILINE)
+    (long,) = re.findall(r"^ncu-roofline compare .* --fail-if .*$", page, re.MULTILINE)
     out = run("guide", "compare").out
     assert max(map(len, re.findall(r"^ +ncu-roofline .*", out, re.MULTILINE))) <= 60
     printed = out.replace("\\\n", "")
-    assert shlex.split(long) in [shlex.split(line) for line in printed.splitlines() if "--junit" in line and line[0] == " "]
+    assert shlex.split(long) in [shlex.split(line) for line in printed.splitlines() if "--fail-if" in line and line[0] == " "]
 
 
 def test_of_a_long_topic_both_ends_are_named(run: Command) -> None:

@@ -114,7 +114,6 @@ def test_commands_of_several_reports(command: str, hostile: list[Path], tmp_path
             ["--match", "order"],
             ["--fail-if", "time > 0"],
             ["--against", "both"],
-            ["--fail-if", "time > 0", "--junit", tmp_path / "j.xml"],
         ),
         "portability": ([], ["--by", "kernel"], ["--label", "rank(.)"]),
         "ranks": ([], ["--by", "application"], ["--rank", "rank(.)"]),

@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_roofline.analyses.compare.rows import SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.kernel_names import told_apart
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.frames import table
-from ncu_roofline.rendering.table import (
-    Table,
-    TextColumn,
-    blocks_text,
-    terminal,
-    wrapped,
-)
+from ncu_roofline.rendering.document import Column, Document, Note, Table, terminal
+from ncu_roofline.rendering.frames import records, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +31,6 @@ NOTHING = "no kernel of one report is in the other"
 _WORDS = {"closer": "closer to the roof", "further": "further from the roof", "unknown": "not comparable"}
 
 Row = dict[str, Any]
-_WIDTH_MIN = 60
 
 
 class ComparisonFrames(Protocol):
@@ -56,9 +48,7 @@ class ComparisonFrames(Protocol):
 
 def rows_of(frames: ComparisonFrames, name: str) -> list[Row]:
     """A table as rows of Python values."""
-    columns = table(frames, name)  # type: ignore[arg-type]
-    names = list(columns)
-    return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name].tolist() for name in names), strict=True)]
+    return records(table(frames, name))  # type: ignore[arg-type]
 
 
 def pairs(frames: ComparisonFrames) -> Iterator[tuple[Row, list[tuple[int, Row]]]]:
@@ -189,47 +179,50 @@ def level_of(frames: ComparisonFrames) -> str:
     return memory if memory in found or not found else found[-1]
 
 
-class KernelCells:
-    """The table of kernels."""
-
-    def __init__(self, frames: ComparisonFrames, level: str) -> None:
-        self.level = level
-        self._levels = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
-
-    def table(self, kernels: list[tuple[int, Row]]) -> Table:
-        """Of these kernels."""
-        rows = [row for _, row in kernels]
-        columns = [TextColumn("kernel", [clean(row["kernel"]) for row in rows], left=True)]
-        if len({row["name"] for row in rows}) < len(rows):
-            columns.append(TextColumn("grid", [_before_after(row, "grid") for row in rows], left=True, spare=5))
-        several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in rows)
-        if several:
-            columns.append(TextColumn("launches", [_launches(row) for row in rows], spare=3))
-            columns.append(TextColumn("total time", [_times(row, "total_seconds") for row in rows], spare=8))
-        columns += [
-            TextColumn("time/launch" if several else "time", [_times(row, "seconds") for row in rows]),
-            TextColumn("change", [_time_change(row) for row in rows]),
-            TextColumn("FLOP", [change(row["work_before"], row["work"]) for row in rows], spare=7),
-            TextColumn(f"{self.level.upper()} B", [self._traffic(number) for number, _ in kernels], spare=6),
-            TextColumn("FLOP/B", [self._intensity(number, row) for number, row in kernels], spare=9),
-            TextColumn("of roof", [_fractions(row) for row in rows]),
-        ]
-        if any(verdicts := [_before_after(row, "verdict") for row in rows]):
-            columns.append(TextColumn("verdict", verdicts, left=True, spare=4))
-        return Table((*columns, TextColumn("outcome", [row["outcome"] for row in rows], left=True)))
-
-    def _traffic(self, number: int) -> str:
-        row = self._levels.get((number, "", self.level), {})
-        return change(row.get("traffic_before", math.nan), row.get("traffic", math.nan))
-
-    def _intensity(self, number: int, row: Row) -> str:
-        before = self._levels.get((number, row["precision_before"], self.level), {})
-        after = self._levels.get((number, row["precision"], self.level), {})
-        return change(before.get("intensity_before", math.nan), after.get("intensity", math.nan))
+_COLUMNS = (
+    Column("kernel", "str", "", ""),
+    Column("grid", "str", "", "", priority=5),
+    Column("launches", "text", "", "", priority=3),
+    Column("total time", "text", "", "", priority=8),
+    Column("time", "text", "", "", "{time}"),
+    Column("change", "text", "", ""),
+    Column("FLOP", "text", "", "", priority=7),
+    Column("bytes", "text", "", "", "{level} B", 6),
+    Column("FLOP/B", "text", "", "", priority=9),
+    Column("of roof", "text", "", ""),
+    Column("verdict", "str", "", "", priority=4),
+    Column("outcome", "str", "", ""),
+)
 
 
-def _launches(row: Row) -> str:
-    return _either(str(row["launches_before"] or ""), str(row["launches"] or ""))
+def kernels_table(frames: ComparisonFrames, one: Row, kernels: Sequence[tuple[int, Row]]) -> Table:
+    """What changed in each of these kernels; of launches that are one of several, for each."""
+    memory = level_of(frames)
+    levels = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
+    alike = len({row["name"] for _, row in kernels}) < len(kernels)
+    several = any(row["launches_before"] > 1 or row["launches"] > 1 for _, row in kernels)
+    rows = []
+    for number, row in kernels:
+        traffic = levels.get((number, "", memory), {})
+        before, after = (levels.get((number, row[f"precision{when}"], memory), {}) for when in ("_before", ""))
+        rows.append(
+            {
+                "kernel": row["kernel"],
+                "grid": _before_after(row, "grid") if alike else "",
+                "launches": _either(str(row["launches_before"] or ""), str(row["launches"] or "")) if several else "",
+                "total time": _times(row, "total_seconds") if several else "",
+                "time": _times(row, "seconds"),
+                "change": _time_change(row),
+                "FLOP": change(row["work_before"], row["work"]),
+                "bytes": change(traffic.get("traffic_before", math.nan), traffic.get("traffic", math.nan)),
+                "FLOP/B": change(before.get("intensity_before", math.nan), after.get("intensity", math.nan)),
+                "of roof": _fractions(row),
+                "verdict": _before_after(row, "verdict"),
+                "outcome": row["outcome"],
+            }
+        )
+    words = {"time": "time/launch" if several else "time", "level": memory.upper()}
+    return Table("kernels", _COLUMNS, rows, tuple(column.name for column in _COLUMNS), words=words, legend=legend(one))
 
 
 def _either(before: str, after: str) -> str:
@@ -303,15 +296,17 @@ def threshold_lines(frames: ComparisonFrames) -> list[str]:
     return lines
 
 
+def document(comparison: ComparisonFrames) -> Document:
+    """Each pair of reports: what changed in a sentence, kernel by kernel, and what must be known of it; then the thresholds."""
+    names, parts = names_of(comparison), []
+    for one, kernels in pairs(comparison):
+        title = pair_title(one, names)
+        table = kernels_table(comparison, one, kernels)
+        notes = [Note(note, "kernel") for note in notes_of(one, kernels)]
+        parts.append(Document(title, blocks=[(title, sentence(one, kernels)), table], notes=notes))
+    return Document("Comparison", blocks=[*parts, tuple(threshold_lines(comparison))])
+
+
 def render_text(comparison: ComparisonFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
     """The text of `ncu-roofline compare` as UTF-8, for ``width`` characters (60 at least)."""
-    width, names = max(width, _WIDTH_MIN), names_of(comparison)
-    cells = KernelCells(comparison, level_of(comparison))
-    blocks = []
-    for one, kernels in pairs(comparison):
-        blocks.append(wrapped([pair_title(one, names), sentence(one, kernels)], width, "  "))
-        if kernels:
-            blocks.append(terminal(told_apart(cells.table(kernels).fitted(width)), width) + wrapped(legend(one), width, "  "))
-        blocks.append(wrapped([f"- {note}" for note in notes_of(one, kernels)], width, "  "))
-    blocks.append(wrapped(threshold_lines(comparison), width, "  "))
-    return (blocks_text(blocks, ascii_only) + "\n").encode("utf-8", "replace")
+    return (terminal(document(comparison), width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")

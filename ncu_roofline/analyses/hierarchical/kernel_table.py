@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernel_names import cut_apart, numbered, told_apart
 from ncu_roofline.analyses.hierarchical.summary import (
     RooflineSummary,
     Row,
@@ -32,6 +31,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
 )
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips.verdict import TOO_SHORT
+from ncu_roofline.rendering.kernel_names import cut_apart, numbered, told_apart
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW, Table, TextColumn
 
 STEPS = ((24, 7), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones

@@ -12,6 +12,7 @@ from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import percent as percent
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.verdict import TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
@@ -205,15 +206,6 @@ def _sum(values: Iterable[float]) -> float:
 def unit_label(unit: str) -> str:
     """SM, L1, L2, DRAM ..."""
     return "SM" if unit == SM else level_style(unit).label
-
-
-def percent(share: float) -> str:
-    """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
-    if not math.isfinite(share):
-        return "n/a"
-    if 0 < share < 0.0005:
-        return "<0.1 %"
-    return f"{100 * share:.0f} %" if share >= 0.995 else f"{100 * share:.1f} %"
 
 
 def units_of(found: Iterable[Usage]) -> list[str]:

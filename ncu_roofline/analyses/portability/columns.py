@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ncu_roofline.rendering.frames import Column
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.rendering.document import Column
+
+_NAMED = {"no": "not supported", **{name: name for name in ("missing", "not run", "unread", "compute", "stated")}}
+
+
+def _bound(bound: str) -> str:
+    """What limits a run, by the name of its level, or why it did not run."""
+    return _NAMED.get(bound) or level_style(bound).label
+
 
 PORTABILITY_PLATFORMS = (
     Column("application", "str", "", "application, '' where no input names one"),
@@ -11,23 +20,32 @@ PORTABILITY_PLATFORMS = (
     Column("device", "str", "", "name of the GPU or machine"),
     Column("source", "str", "", "file the row comes from: its name, with folders only where they tell files apart"),
     Column("status", "str", "", "yes, no (not supported), missing (no input has it), not run, or unread (left out, both)"),
-    Column("precision", "str", "", "precision id of the work; fp where the file does not say"),
+    Column(
+        "precision", "str", "", "precision id of the work; fp where the file does not say", priority=5, words=precision_label
+    ),
     Column("flops", "str", "", "executed or canonical: which operations count"),
     Column("work", "float", "flop", "these operations"),
     Column("unit", "str", "", "flop or op: what work counts"),
     Column("seconds", "float", "second", "run time"),
-    Column("performance", "float", "flop/s", "P: work / seconds"),
+    Column("performance", "float", "flop/s", "P: work / seconds", "P", 2, digits=4),
     Column("level", "str", "", "memory level id of intensity and bandwidth"),
-    Column("intensity", "float", "flop/byte", "I: work / bytes of this level"),
+    Column("intensity", "float", "flop/byte", "I: work / bytes of this level", "I", 3, digits=4),
     Column("ceiling", "str", "", "which compute ceiling: fma, nofma, divide, divide_nofma or mix"),
-    Column("compute_roof", "float", "flop/s", "F: that ceiling"),
+    Column("compute_roof", "float", "flop/s", "F: that ceiling", "F", 4, digits=4),
     Column("compute_origin", "str", "", "measured, published, theoretical, or stated (the table gives what is attainable)"),
-    Column("bandwidth_roof", "float", "byte/s", "B: bandwidth ceiling of the level"),
+    Column("bandwidth_roof", "float", "byte/s", "B: bandwidth ceiling of the level", "B", 4, digits=4),
     Column("bandwidth_origin", "str", "", "measured, published, theoretical or stated"),
     Column("attainable", "float", "flop/s", "min(F, B * I)"),
-    Column("bound", "str", "", "compute, the level id, or stated"),
-    Column("efficiency", "float", "ratio", "e: performance / attainable; 0 where not supported, NaN where left out"),
-    Column("portability", "float", "ratio", "PP of this application and variant"),
+    Column("bound", "str", "", "compute, the level id, or stated", "bound by", words=_bound),
+    Column(
+        "efficiency",
+        "float",
+        "ratio",
+        "e: performance / attainable; 0 where not supported, NaN where left out",
+        "e",
+        form="percent",
+    ),
+    Column("portability", "float", "ratio", "PP of this application and variant", "PP", form="percent"),
     Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
 )
 
@@ -44,3 +62,9 @@ PORTABILITY_SUMMARY = (
 )
 
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}
+
+# What people see, in this order.
+SHOWN = (
+    "application", "variant", "platform", "precision", "performance", "intensity", "compute_roof", "bandwidth_roof", "bound",
+    "efficiency", "portability",
+)  # fmt: skip

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.summary import intensity_text, time_text
-from ncu_roofline.analyses.hierarchical.usage import percent
+from ncu_roofline.analyses.hierarchical.summary import time_text
+from ncu_roofline.analyses.ranks.columns import RANK_KERNELS, RANK_POINTS, SHOWN
 from ncu_roofline.analyses.ranks.frames import MINIMUM_RANKS
 from ncu_roofline.base.texts import clean
-from ncu_roofline.rendering.table import Table, TextColumn, blocks_text, terminal, wrapped
+from ncu_roofline.rendering.document import Document, Table, terminal
+from ncu_roofline.rendering.frames import records
 
 _MOST = 20  # lines of a list
 _NAMED = 3  # kernels named in a line
-_WIDTH_MIN = 60
 _ALL = "all ranks"
 _LEGEND = (
     "min, median, max: run time of a rank; max/mean: load imbalance; spread: (max - min) / median; of roof: of the attainable, "
@@ -55,25 +55,19 @@ class _Stands:
 
 
 def render_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
-    """The text of `ncu-roofline ranks` as UTF-8."""
-    return (ranks_text(ranks, width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
+    """The text of `ncu-roofline ranks` as UTF-8, for ``width`` characters (60 at least)."""
+    return (terminal(document(ranks), width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
 
 
-def ranks_text(ranks: RankFrames, *, width: int = 120, ascii_only: bool = False) -> str:
-    """The text for a terminal of ``width`` characters (60 at least)."""
-    width = max(width, _WIDTH_MIN)
-    blocks = [
-        wrapped(heading(ranks), width),
-        terminal(_table(ranks), width) + wrapped(_LEGEND, width),
-        wrapped(_outlier_lines(ranks), width, "  "),
-        wrapped(_missing_lines(ranks), width, "  "),
+def document(ranks: RankFrames) -> Document:
+    """The kernels with the point that stands for each, the ranks that stand out and why, and who did not run what."""
+    points, of_points = _binding_points(ranks), dict.fromkeys(column.name for column in RANK_POINTS)
+    rows = [
+        {**(points.get((row["kernel"], row["device"])) or of_points), **row, "outliers": row["outliers"] or None}
+        for row in records(ranks.kernel_columns)
     ]
-    return blocks_text(blocks, ascii_only)
-
-
-def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    names = list(table)
-    return (dict(zip(names, row, strict=True)) for row in zip(*(table[name].tolist() for name in names), strict=True))
+    table = Table("kernels", (*RANK_POINTS, *RANK_KERNELS), rows, SHOWN, legend=_LEGEND)
+    return Document("Ranks", heading(ranks), blocks=[table, tuple(_outlier_lines(ranks)), tuple(_missing_lines(ranks))])
 
 
 def heading(ranks: RankFrames) -> str:
@@ -86,38 +80,10 @@ def heading(ranks: RankFrames) -> str:
     return f"{', '.join(facts)}. Ranks told by {clean(ranks.origin)}."
 
 
-def _table(ranks: RankFrames) -> Table:
-    kernels = list(_rows(ranks.kernel_columns))
-    points = _binding_points(ranks)
-    found = [points.get((row["kernel"], row["device"])) for row in kernels]
-    shares = [_percents(one["fraction_min"], one["fraction_max"]) if one else "" for one in found]
-    several = len(set(ranks.kernel_columns["device"].tolist())) > 1
-    columns = [TextColumn("kernel", [clean(row["kernel"]) for row in kernels], left=True)]
-    if several:
-        columns.append(TextColumn("GPU", [clean(row["device"]) for row in kernels], left=True, spare=6))
-    columns += [
-        TextColumn("ranks", [str(row["ranks"]) for row in kernels], spare=1),
-        TextColumn("launches", [_range(row["launches_min"], row["launches_max"]) for row in kernels], spare=5),
-        TextColumn("share", [percent(row["time_share"]) for row in kernels], spare=4),
-        TextColumn("min", [time_text(row["seconds_min"]) for row in kernels], spare=7),
-        TextColumn("median", [time_text(row["seconds_median"]) for row in kernels]),
-        TextColumn("max", [time_text(row["seconds_max"]) for row in kernels]),
-        TextColumn("max/mean", [_ratio(row["imbalance"]) for row in kernels]),
-        TextColumn("max/median", [_ratio(row["imbalance_median"]) for row in kernels], spare=8),
-        TextColumn("spread", [percent(row["spread"]) for row in kernels], spare=3),
-        TextColumn("FLOP/B", [intensity_text(one["intensity"]) if one else "" for one in found], spare=2),
-        TextColumn("at", [one["level"] if one else "" for one in found], left=True, spare=9),
-        TextColumn("of roof", [percent(one["fraction"]) if one else "" for one in found]),
-        TextColumn("over ranks", shares, spare=10),
-        TextColumn("outliers", [str(row["outliers"] or "") for row in kernels]),
-    ]
-    return Table(tuple(columns))
-
-
 def _binding_points(ranks: RankFrames) -> dict[tuple[str, str], dict[str, Any]]:
     """For each kernel the point that stands for it: of its busiest precision, at the level that limits it most."""
     best: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in _rows(ranks.point_columns):
+    for row in records(ranks.point_columns):
         before = best.setdefault((row["kernel"], row["device"]), row)
         if _weight(row) > _weight(before):
             best[row["kernel"], row["device"]] = row
@@ -126,19 +92,6 @@ def _binding_points(ranks: RankFrames) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _weight(point: dict[str, Any]) -> tuple[float, ...]:
     return tuple(number if number == number else -1.0 for number in (point["work"], point["fraction"]))
-
-
-def _range(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,}-{most:,}"
-
-
-def _percents(least: float, most: float) -> str:
-    low, high = percent(least), percent(most)
-    return high if low == high else f"{low.removesuffix(' %')}-{high}"
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "n/a"
 
 
 def _outlier_lines(ranks: RankFrames) -> list[str]:
@@ -165,7 +118,7 @@ def _standing_out(ranks: RankFrames) -> list[_Stands]:
     """Ranks that stand out, those that do in most kernels first; one entry per reason."""
     table = ranks.rank_columns
     ran = Counter(table["rank"].tolist())
-    rows = [row for row in _rows({name: table[name][table["outlier"] != ""] for name in table}) if row["outlier"]]
+    rows = [row for row in records({name: table[name][table["outlier"] != ""] for name in table}) if row["outlier"]]
     order = {name: place for place, name in enumerate(ranks.names)}
 
     def reason(row: dict[str, Any]) -> tuple[int, str, str]:
@@ -192,7 +145,7 @@ def _where(row: dict[str, Any]) -> str:
 def _missing_lines(ranks: RankFrames) -> list[str]:
     absent = [
         (clean(row["kernel"]), row["missing_ranks"].split("; "), row["missing"])
-        for row in _rows(ranks.kernel_columns)
+        for row in records(ranks.kernel_columns)
         if row["missing"]
     ]
     lines = [f"- {kernel} did not run on {plural(count, 'rank')}: {_runs(names)}" for kernel, names, count in absent[:_MOST]]

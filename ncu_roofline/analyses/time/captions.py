@@ -27,14 +27,6 @@ HOW_TO_LATENCY = (
 _DIFFER = 1.05
 
 
-def factor_text(inefficiency: float) -> str:
-    """An inefficiency for people, "n/a" where unknown: 1.03x."""
-    if not math.isfinite(inefficiency):
-        return "n/a"
-    digits = 2 if inefficiency < 9.995 else 1 if inefficiency < 99.95 else 0
-    return f"{inefficiency:,.{digits}f}x"
-
-
 def latency_note(frames: TimeFrames) -> str:
     """Each GPU's launch latency and where it comes from, or how to get one."""
     found = dict.fromkeys(rows(frames, "machines", "device", "latency", "latency_origin"))

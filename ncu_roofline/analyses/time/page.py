@@ -13,12 +13,12 @@ from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.chart import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
-from ncu_roofline.analyses.time.text import absent_columns, count_of, machine_columns
+from ncu_roofline.analyses.time.text import absent_table, machines_table
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.base.units import UNITS
-from ncu_roofline.rendering.frames import Column, column
+from ncu_roofline.rendering.document import Column, Table, text_columns
+from ncu_roofline.rendering.frames import column
 from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
-from ncu_roofline.rendering.table import TextColumn
 
 _SCRIPTS = (
     "page_format.js",
@@ -61,8 +61,8 @@ def render_html(
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
         explanation=time_captions.explanation(frames),
-        machines=_table(machine_columns(frames)),
-        absent=_table(absent_columns(frames)),
+        machines=_table(machines_table(frames)),
+        absent=_table(absent_table(frames)),
         notes=_notes(frames),
         reports=[one_line(name) for name in captions.report_names(frames).values()],
         explanations=explanations_of(explanations),
@@ -105,10 +105,11 @@ def _packed(
     return packed
 
 
-def _table(columns: Sequence[TextColumn]) -> dict[str, Any] | None:
+def _table(table: Table) -> dict[str, Any] | None:
     """Headers and rows for the template, None for a table without rows."""
-    if not count_of(columns):
+    if not table.rows:
         return None
+    columns = text_columns(table)
     rows = zip(*(map(one_line, one.cells) for one in columns), strict=True)
     return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.analyses.hierarchical.style import bounds, precision_label
-from ncu_roofline.analyses.time.captions import factor_text
 from ncu_roofline.analyses.time.chart import DeviceChart, MachineLimits, Symbol, TimeChart, drawable
-from ncu_roofline.base.units import UNITS, format_value
+from ncu_roofline.base.units import UNITS, factor, format_value
 from ncu_roofline.rendering import layout
 from ncu_roofline.rendering.layout import Box, Measure, Obstacles, View
 from ncu_roofline.rendering.paper import Paper
@@ -115,7 +114,7 @@ def _numbers(plane: Plane, data: TimeChart) -> Iterator[tuple[Mark, str, str]]:
 def _factors(plane: Plane) -> Iterator[tuple[Mark, str, str]]:
     opened = [mark for mark in plane.marks if not mark.filled]
     for mark in opened if len(opened) <= _FACTORS else ():
-        yield mark, factor_text(mark.symbol.inefficiency), "factor"
+        yield mark, factor(mark.symbol.inefficiency), "factor"
 
 
 def _slope(curve: Curve) -> float:
