@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.formats.inputs.opening import MAJOR, MINOR
-from ncu_roofline.formats.inputs.text import row_of, unpadded
+from ncu_roofline.formats.inputs.text import delimiter_of, row_of, unpadded
 from ncu_roofline.formats.report import Value
 
 _KERNEL = "Kernel Name"
@@ -105,7 +105,7 @@ def header_of(line: str) -> CsvHeader | None:
     """The header in a line, None if it is none."""
     if _KERNEL not in line:
         return None
-    delimiter = max(",;\t", key=line.count)
+    delimiter = delimiter_of(line)
     columns = tuple(row_of(line.strip("\n"), delimiter))
     if _KERNEL not in columns:
         return None

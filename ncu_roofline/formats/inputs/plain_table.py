@@ -9,7 +9,6 @@ Without a unit a number is in SI units; a column without a level is of the colum
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
@@ -32,7 +31,7 @@ from ncu_roofline.formats.inputs.plain_headers import (
     supported_in,
 )
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.formats.inputs.text import damaged, row_of, rows_of, text_of
+from ncu_roofline.formats.inputs.text import damaged, delimiter_of, row_of, rows_of, text_of
 
 LISTS = ("rows", "points", "kernels", "data")
 """Keys under which a JSON object may hold the list of rows."""
@@ -53,7 +52,7 @@ def recognises(head: str) -> bool:
     if text.startswith(("[", "{")):
         return '"schema"' not in text and suffices(list(dict.fromkeys(_KEY.findall(text))))
     lines = _content(head)
-    return suffices(row_of(lines[0][1], _delimiter(lines[0][1]))) if lines else False
+    return suffices(row_of(lines[0][1], delimiter_of(lines[0][1]))) if lines else False
 
 
 def suffices(names: Sequence[str]) -> bool:
@@ -90,27 +89,20 @@ def _content(text: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
 def _csv_rows(path: str | os.PathLike[str], text: str, warnings: list[str]) -> Iterator[Record]:
     lines = _content(text)
-    delimiter = _delimiter(lines[0][1])
+    delimiter = delimiter_of(lines[0][1])
     names = row_of(lines[0][1], delimiter)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise damaged(path, f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
-    try:
-        for number, row in enumerate(rows_of(lines[1:], delimiter), start=1):
-            if len(row.cells) != len(names):
-                reason = row.swallowed() or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
-                raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
-            if row.swallowed():
-                warnings.append(f"{path}: {row.swallowed()}")
-            yield f"row {number}", dict(zip(names, row.cells, strict=True))
-    except csv.Error as error:
-        raise damaged(path, str(error), _NEXT) from error
+    for number, row in enumerate(rows_of(path, lines[1:], delimiter, _NEXT), start=1):
+        if len(row.cells) != len(names):
+            reason = row.swallowed() or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
+            raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
+        if row.swallowed():
+            warnings.append(f"{path}: {row.swallowed()}")
+        yield f"row {number}", dict(zip(names, row.cells, strict=True))
 
 
 def _json_rows(path: str | os.PathLike[str], text: str) -> Iterator[Record]:
