@@ -176,8 +176,8 @@ def read(path: str | PathLike[str]) -> PointTable:
         found = listed(group.name or f"group {group.number}" for group in timed)
         next_step = "Measure FLOPS_DP, FLOPS_SP, MEM_DP, MEM_SP, L2, L3 or MEM."
         raise damaged(path, f"its groups ({found}) count neither floating-point operations nor bytes", next_step)
-    sentences = tuple(f"{name}: {sentence}." for sentence in dict.fromkeys(warnings))
-    return PointTable(path=name, format="likwid", points=tuple(points), warnings=sentences)
+    said = tuple(f"{name}: {sentence}." for sentence in dict.fromkeys(warnings))
+    return PointTable(path=name, format="likwid", points=tuple(points), warnings=said)
 
 
 class _Region:

@@ -61,11 +61,6 @@ _PROCESS = ("Process ID", "Process Name", "Host Name")
 Rows = Iterator[tuple[int, list[str]]]
 
 
-def metric_of(section: str, label: str) -> str:
-    """The metric that a label stands for in a section, "" if that is not known."""
-    return _LABELS.get((section.removesuffix(" Throughput"), label), "")
-
-
 def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
     """The launch that a row belongs to."""
 
@@ -74,6 +69,12 @@ def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
         return row[position].strip() if position is not None and position < len(row) else ""
 
     name = cell("Kernel Name")
+    ranges = []
+    for position in header.nvtx:
+        for text in _RANGE.findall(row[position]) if position < len(row) else ():
+            numbered = header.columns[position].startswith("Id:")
+            domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
+            ranges.append(inner or domain)
     return Launch(
         kind="kernel",
         function_name=function_of(name),
@@ -83,12 +84,7 @@ def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
         block=size_of(cell("Block Size")),
         stream=_whole(cell("Stream")),
         context=_whole(cell("Context")),
-        nvtx=tuple(
-            one
-            for position in header.nvtx
-            if position < len(row)
-            for one in _ranges(row[position], header.columns[position].startswith("Id:"))
-        ),
+        nvtx=tuple(ranges),
     )
 
 
@@ -114,12 +110,6 @@ def function_of(name: str) -> str:
             kept += character
     words = kept.replace("::", " ").split()
     return words[-1] if words else name
-
-
-def _ranges(text: str, numbered: bool) -> list[str]:
-    found = [one.partition(":")[2] if numbered else one for one in _RANGE.findall(text)]
-    names = [one.rsplit(":", _RANGE_FACTS)[0].partition(":") for one in found]
-    return [name or domain for domain, _, name in names]
 
 
 def _whole(text: str) -> int | None:
@@ -159,18 +149,13 @@ def _header(path: str | os.PathLike[str], lines: Iterator[tuple[int, str]]) -> C
             raise RooflineError(
                 "Cannot use", path, "it is a summary, averages over launches", "Print it without --print-summary."
             )
-        _check(path, header)
+        for name in ("ID",) if header.layout == WIDE else ("ID", "Metric Unit"):
+            if header.position(name) is None:
+                raise _unusable(path, f"its table has no column {name!r}")
         return header
     if said:
         raise RooflineError("Cannot use", path, f"ncu printed an error instead of a table: {said}", "Solve that first.")
     raise RooflineError("Cannot use", path, "ncu printed no table into it", "Run ncu again with --csv.")
-
-
-def _check(path: str | os.PathLike[str], header: CsvHeader) -> None:
-    needed = ("ID",) if header.layout == WIDE else ("ID", "Metric Unit")
-    absent = [name for name in needed if header.position(name) is None]
-    if absent:
-        raise _unusable(path, f"its table has no column {absent[0]!r}")
 
 
 def _unusable(path: str | os.PathLike[str], reason: str) -> RooflineError:
@@ -194,22 +179,15 @@ class _NcuCsvReader:
         checked = self._checked(rows)
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
-        cells = self._value_cells()
+        wide = self.header.layout == WIDE
+        cells = [i for i, _ in self.header.metrics()] if wide else [self._at("Metric Value")]
         for row in checked:
             ahead.append(row)
             texts += [text for i in cells if mark_of(text := row[1][i])]
             if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
         self.values = Values(decimal_mark(texts) or ".")
-        if self.header.layout == WIDE:
-            self._wide(chain(ahead, checked))
-        else:
-            self._long(chain(ahead, checked))
-
-    def _value_cells(self) -> list[int]:
-        if self.header.layout == WIDE:
-            return [i for i, _ in self.header.metrics()]
-        return [self._at("Metric Value")]
+        (self._wide if wide else self._long)(chain(ahead, checked))
 
     def _at(self, name: str) -> int:
         position = self.header.position(name)
@@ -255,7 +233,8 @@ class _NcuCsvReader:
             label = row[metric].strip()
             if not label:
                 continue  # a rule's row
-            name = full_name(label) or metric_of(row[section].strip() if section is not None else "", label)
+            of = row[section].strip().removesuffix(" Throughput") if section is not None else ""
+            name = full_name(label) or _LABELS.get((of, label), "")
             if name:
                 self.values.put(launch, name, row[unit], row[value])
             else:
