@@ -27,8 +27,6 @@ from ncu_roofline.formats.inputs.plain_headers import (
     Supported,
     columns_of,
     header,
-    precision_in,
-    supported_in,
 )
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.inputs.text import damaged, delimiter_of, row_of, rows_of, text_of
@@ -70,17 +68,6 @@ def suffices(names: Sequence[str]) -> bool:
         and bool(quantities & {"traffic", "intensity", "attainable"})
         and not _OURS & set(names)
     )
-
-
-def records(path: str | os.PathLike[str]) -> tuple[list[str], list[Record], list[str]]:
-    """The names of the columns, each row by them with the place it stands at, and warnings.  Raises RooflineError."""
-    text = text_of(path)
-    warnings: list[str] = []
-    is_json = text.lstrip()[:1] in ("[", "{")
-    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
-    if not rows:
-        raise damaged(path, "the table has no rows", _NEXT)
-    return list(dict.fromkeys(name for _, row in rows for name in row)), rows, warnings
 
 
 def _content(text: str) -> list[tuple[int, str]]:
@@ -159,7 +146,13 @@ class PlainTable:
 
 def read_rows(path: str | os.PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
-    names, rows, warnings = records(path)
+    text = text_of(path)
+    warnings: list[str] = []
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
+    if not rows:
+        raise damaged(path, "the table has no rows", _NEXT)
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
     table = plain_rows(str(path), names, rows, Path(path).stem)
     return replace(table, warnings=(*warnings, *table.warnings))
 
@@ -174,14 +167,13 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
     result = []
     for place, cells in rows:
         row = _row(NamedCells(path, place, columns, cells), stem)
-        warnings += _contradictions(path, place, row)
+        warnings += _contradictions(f"{path}: {place}", row)
         result.append(row)
     return PlainTable(path, tuple(result), tuple(warnings))
 
 
 def _row(cells: NamedCells, stem: str) -> PlainRow:
-    precision = precision_in(cells)
-    device = cells.text("device")
+    precision, device, launches = cells.precision(), cells.text("device"), cells.number("launches")
     platform = cells.text("platform") or device or stem
     return PlainRow(
         platform=platform,
@@ -189,14 +181,14 @@ def _row(cells: NamedCells, stem: str) -> PlainRow:
         kernel=cells.text("kernel"),
         label=cells.label(),
         device=device or platform,
-        supported=supported_in(cells),
+        supported=cells.supported(),
         work=cells.by_precision("work", precision),
         performance=cells.by_precision("performance", precision),
         seconds=cells.number("seconds"),
         canonical=cells.number("canonical"),
         attainable=cells.number("attainable"),
         fma_share=cells.number("fma_share"),
-        launches=cells.whole("launches"),
+        launches=int(launches) if launches >= 1 else 1,
         traffic=cells.by_level("traffic"),
         intensity=cells.by_level("intensity"),
         roofs=cells.roofs(precision),
@@ -205,19 +197,18 @@ def _row(cells: NamedCells, stem: str) -> PlainRow:
     )
 
 
-def _contradictions(path: str, place: str, row: PlainRow) -> list[str]:
-    found = []
+def _contradictions(place: str, row: PlainRow) -> list[str]:
+    stated = []
     for precision, work in row.work.items():
-        stated, computed = row.performance.get(precision, math.nan), work / row.seconds
-        if abs(computed - stated) > _AGREE * stated:
-            found.append(f"{path}: {place} states {stated:.4g} FLOP/s, and its work and time make {computed:.4g}, which counts")
-        for level, traffic in row.traffic.items():
-            stated, computed = row.intensity.get(level, math.nan), work / traffic
-            if abs(computed - stated) > _AGREE * stated:
-                found.append(
-                    f"{path}: {place} states {stated:.4g} FLOP/B, and its work and bytes make {computed:.4g}, which counts"
-                )
-    return found
+        stated.append((row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time"))
+        stated += [
+            (row.intensity.get(level, math.nan), work / moved, "FLOP/B", "bytes") for level, moved in row.traffic.items()
+        ]
+    return [
+        f"{place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
+        for said, computed, unit, other in stated
+        if abs(computed - said) > _AGREE * said
+    ]
 
 
 def read(path: str | os.PathLike[str]) -> PointTable:
