@@ -67,7 +67,6 @@ def _inside(path: str | os.PathLike[str], document: Any, key: str) -> dict[str, 
 
 
 def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -> list[Named]:
-    """The pairs of a kind in SI units."""
     data = _inside(path, empirical, kind).get("data")
     if not isinstance(data, list):
         raise _error(path, f'"empirical"."{kind}"."data" is no list')

@@ -79,7 +79,6 @@ def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable
 
 
 def _added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The sums of what all of them have."""
     shared = set.intersection(*map(set, several)) if several else set()
     return {key: sum(one[key] for one in several) for key in several[0] if key in shared} if several else {}
 

@@ -127,7 +127,6 @@ class _LikwidReader:
         self._columns, self._read, self._begun = [], 0, number
 
     def _numbers(self, line: int, name: str, cells: list[str]) -> dict[str, float]:
-        """The numbers of a row by column."""
         columns = self._columns if self._metrics else map(str, range(len(cells)))
         values = {
             column: cell_number(self._path, f"{name} in line {line}", cell)

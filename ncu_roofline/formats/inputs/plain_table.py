@@ -71,7 +71,6 @@ def suffices(names: Sequence[str]) -> bool:
 
 
 def _content(text: str) -> list[tuple[int, str]]:
-    """The lines that hold something, with their numbers."""
     lines = enumerate(text.split("\n"), start=1)
     return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 

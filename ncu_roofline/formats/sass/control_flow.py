@@ -106,7 +106,6 @@ def _next(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]],
 
 
 def _starts(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]]) -> list[int]:
-    """Indices of the instructions with which blocks begin."""
     starts = {0} if instructions else set()
     for index, each in enumerate(instructions):
         if each.flow:
@@ -117,7 +116,6 @@ def _starts(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]
 
 
 def _spread(starts: Sequence[int], count: int) -> list[int]:
-    """The block of each instruction."""
     return [block for block, (start, end) in enumerate(pairwise([*starts, count])) for _ in range(start, end)]
 
 

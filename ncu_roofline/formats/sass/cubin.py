@@ -156,7 +156,6 @@ def read_cubin(data: bytes) -> Cubin:
 
 
 def _named(elf: Elf) -> dict[str, int]:
-    """The numbers of the sections of code, by the functions' names."""
     numbers: dict[str, int] = {}
     times: Counter[str] = Counter()
     for number, section in enumerate(elf.sections):

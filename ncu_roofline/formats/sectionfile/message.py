@@ -108,7 +108,6 @@ def read(part: type[_Part], message: Any) -> _Part:
 
 
 def _end(message: Any, path: str) -> tuple[Any, str]:
-    """The owner of a field, and its name."""
     first, _, rest = path.partition(".")
     return _end(getattr(message, first), rest) if rest else (message, first)
 
@@ -145,7 +144,6 @@ def encode_section(section: Section) -> bytes:
 
 
 def _write(part: Any, message: Any) -> None:
-    """Put a part of the model into its message."""
     for name, path, _ in _places(type(part)):
         content = getattr(part, name)
         owner, last = _end(message, path)
