@@ -83,9 +83,15 @@ class CsvHeader:
         found = [i for i, name in enumerate(self.columns) if _NVTX.search(name)]
         return tuple(sorted(found, key=lambda i: "Start/Stop" not in self.columns[i]))
 
-    def position(self, name: str) -> int | None:
-        """Where a column is, None if there is none of that name."""
-        return self.columns.index(name) if name in self.columns else None
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column is, the first of its name."""
+        return {name: place for place, name in reversed(list(enumerate(self.columns)))}
+
+    def cell(self, row: Sequence[str], name: str) -> str:
+        """The cell of a column without blanks around it, "" where the table has none or the row ends before."""
+        place = self.places.get(name, len(row))
+        return row[place].strip() if place < len(row) else ""
 
     def metrics(self) -> list[tuple[int, str]]:
         """Position and heading of each metric of a wide table."""
