@@ -361,7 +361,6 @@ def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _units_of(ceiling: str) -> tuple[str, ...]:
-    """Units that a ceiling may have, by its id."""
     if load_spec().level_of_ceiling(ceiling):
         return ("B/s",)
     head = ceiling.partition(".")[0]

@@ -77,7 +77,7 @@ def test_recorded_verdicts_are_those_of_the_real_parser(release: str, ncu_releas
         (HEAD + "Metrics: 1", 3, 1, "syntax"),
         (HEAD + "Sets: [ {}, { Identifier: 'x' } ]", 3, 9, "required-field"),
         (HEAD + "\N{NO-BREAK SPACE}", 3, 1, "syntax"),
-        (HEAD + "Metrics {" * 5000, 3, 541, "syntax"),
+        (HEAD + "Body { Items { " + "HorizontalContainer { Items { " * 5000, 3, 886, "syntax"),
         ('Identifier: "A"', 1, 1, "required-field"),
         ("", 1, 1, "required-field"),
     ],

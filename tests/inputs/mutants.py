@@ -228,11 +228,15 @@ def _cut_line(one: Original, chance: random.Random) -> bytes:
     return "\n".join(lines).encode()
 
 
+_FOREIGN = (b"", b"\0", b"\xff", b"\xff\xfe", b"\x0c", b"\xe2\x80\xa8")
+_WORDS = ("{", "]", "#", "%", "<", "-", ",", "\n", "'", '""', "TABLE,", "==", "AI ", "nan", "inf", "1e308", "1e-320")
+
+
 def _splinter(one: Original, chance: random.Random) -> bytes:
     data = one.text.encode()
-    splinter = chance.choice((b"\0", b"\xff", b"\xff\xfe", b"\x0c", b"\xe2\x80\xa8", b"{", b"#", b"%", b"TABLE,", b"=="))
+    splinter = chance.choice((*_FOREIGN, *(word.encode() for word in _WORDS)))
     place = chance.randrange(len(data) + 1)
-    return data[:place] + splinter + data[place + chance.choice((0, 1, 5)) :]
+    return data[:place] + splinter + data[place + chance.choice((0, 1, 5, 40)) :]
 
 
 OTHER: dict[str, Mutation] = {

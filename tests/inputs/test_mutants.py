@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Hashable, Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline import render, roofline
+from ncu_roofline.analyses.portability.frames import portability
+from ncu_roofline.analyses.portability.platforms import read_runs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import MetricTable, PointTable, open_ceilings, open_input
@@ -18,7 +22,9 @@ from ncu_roofline.formats.report import Report
 from tests import published
 from tests.inputs import intel_output, likwid_output, nvprof_logs, test_advisor, test_likwid, test_ncu_csv
 from tests.inputs.mutants import LESS, OTHER, SAME, Original
-from tests.inputs.test_damaged_tables import TEXTS
+from tests.inputs.test_ert import CPU, document
+from tests.inputs.test_plain_table import JSON_ROWS, PLAIN
+from tests.inputs.test_roofline_data import GPP
 
 LIKWID = likwid_output.output([("MEM_DP", test_likwid.MEM_DP)], "triad", calls=3)
 NVPROF = nvprof_logs.metrics(nvprof_logs.gpp_metrics(published.gpp_runs()[0]))
@@ -43,11 +49,11 @@ FILES = {
     "vtune events, tabs": Original(intel_output.events(delimiter="\t"), delimiter="\t", header="Package", fixed=1),
     "vtune summary": Original(intel_output.summary(levels=False), header="Metric Name", fixed=2),
     "sde": Original(intel_output.mix(intel_output.GRAPH, intel_output.GRAPH_CODES), delimiter=""),
-    "plain table": Original(TEXTS["csv"], header="platform,"),
-    "plain table, tabs": Original(TEXTS["csv"].replace(",", "\t"), delimiter="\t", header="platform\t"),
-    "plain table, json": Original(TEXTS["json"], delimiter=""),
-    "roofline data": Original(TEXTS["data file"], delimiter=""),
-    "roofline.json": Original(TEXTS["roofline.json"], delimiter=""),
+    "plain table": Original(PLAIN, header="platform,"),
+    "plain table, tabs": Original(PLAIN.replace(",", "\t"), delimiter="\t", header="platform\t"),
+    "plain table, json": Original(json.dumps(JSON_ROWS), delimiter=""),
+    "roofline data": Original(GPP, delimiter=""),
+    "roofline.json": Original(json.dumps(document(CPU, [["GFLOPs", 288.33]]), indent=3), delimiter=""),
 }
 METRIC = "metric"
 Number = tuple[Hashable, ...]
@@ -138,6 +144,10 @@ def test_a_result_or_one_sentence(tmp_path: Path, name: str, rounds: range) -> N
             # What ncu measured is judged by the model, with the reports.
             finished = [value for key, value in numbers_of(path).items() if METRIC not in key]
             assert not any(math.isinf(value) or value < 0 for value in finished), (mutation, seed)
+        with told(path):
+            render(roofline(path), "json")
+        with told(path):
+            portability(read_runs([path])[0])
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.control_flow import Flow, control_flow
-from ncu_roofline.formats.sass.cubin import read_cubin
-from ncu_roofline.formats.sass.dominators import immediate_dominators
+from ncu_roofline.formats.sass.control_flow import Flow, control_flow, immediate_dominators
+from ncu_roofline.formats.sass.cubin import jump_tables, read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.formats.sass.jump_tables import jump_tables
 from tests.sass import fixtures
 from tests.sass.oracle import edges, nvdisasm
 

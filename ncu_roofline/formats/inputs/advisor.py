@@ -4,22 +4,20 @@ Work is "Self GFLOP"; traffic "Self Memory GB" (all that the cores load and stor
 with cache simulation "Self L2 GB", "Self L3 GB" and "Self DRAM GB".  GB and GFLOP are 1e9.  The time is "Self Elapsed Time",
 by which Advisor divides as well ("Self GFLOPS" = "Self GFLOP" / "Self Elapsed Time").  A loop is fp64 or fp32 where "Data
 Types" names only Float64 or only Float32; else its work has no known precision.  "Total" columns are sums of these and not
-used.  Bytes beyond L1 are simulated, not counted.  Layouts: `advisor_text`; roofs: `advisor_roofs`.
+used.  Bytes beyond L1 are simulated, not counted.  Roofs: `advisor_roofs`.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, damaged, row_of, rows_of, split_number, text_of
+from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, rows_of, seconds_in, text_of
 
 NAME = "function_call_sites_and_loops"
 _LOOK_AHEAD = 40  # lines above the heading, at most
@@ -35,19 +33,6 @@ _TRAFFIC = {
 }
 _USED = {column for ways in _TRAFFIC.values() for way in ways for column in way}
 _COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The table: columns under their plain names, what the file calls them, rows as (line number, cells).
-
-    ``swallowed`` says which quotation marks made one row of several lines.
-    """
-
-    columns: dict[str, int]
-    written: dict[str, str]
-    rows: list[tuple[int, list[str]]]
-    swallowed: tuple[str, ...] = ()
 
 
 def plain(column: str) -> str:
@@ -66,30 +51,6 @@ def heading_of(text: str) -> tuple[int, str] | None:
     return None
 
 
-def survey_of(text: str, path: str) -> Survey:
-    """The table.  Raises RooflineError where rows are cut off."""
-    found = heading_of(text)
-    if found is None:
-        raise damaged(path, "the heading of its table is damaged")
-    start, delimiter = found
-    lines = text.split("\n")
-    heading = row_of(lines[start], delimiter)
-    rows, swallowed = [], []
-    try:
-        for row in rows_of(enumerate(lines[start + 1 :], start + 2), delimiter):
-            if not any(row.cells):
-                continue
-            if len(row.cells) != len(heading):
-                reason = row.swallowed() or f"line {row.first} has {len(row.cells)} of the {len(heading)} columns of its table"
-                raise damaged(path, reason)
-            rows.append((row.first, row.cells))
-            swallowed += [row.swallowed()] if row.swallowed() else []
-    except csv.Error as error:
-        raise damaged(path, str(error)) from error
-    written = {plain(cell): cell for cell in heading}
-    return Survey({plain(cell): place for place, cell in reversed(list(enumerate(heading)))}, written, rows, tuple(swallowed))
-
-
 def recognises(head: str) -> bool:
     """A table with the columns "Function Call Sites and Loops" and some "Self ..."."""
     return heading_of(head) is not None
@@ -97,48 +58,82 @@ def recognises(head: str) -> bool:
 
 def read(path: str | PathLike[str]) -> PointTable:
     """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
-    name = fspath(path)
-    survey = survey_of(text_of(path), name)
-    if not survey.rows:
+    name, text = fspath(path), text_of(path)
+    found = heading_of(text)
+    if found is None:
+        raise damaged(path, "the heading of its table is damaged")
+    (start, delimiter), lines = found, text.split("\n")
+    heading = row_of(lines[start], delimiter)
+    rows = [row for row in rows_of(path, enumerate(lines[start + 1 :], start + 2), delimiter) if any(row.cells)]
+    for row in rows:
+        if len(row.cells) != len(heading):
+            reason = row.swallowed() or f"line {row.first} has {len(row.cells)} of the {len(heading)} columns of its table"
+            raise damaged(path, reason)
+    if not rows:
         raise damaged(path, "its table has no rows", "Collect again, and check that the application ran.")
-    if "self_gflop" not in survey.columns and "self_gflops" not in survey.columns and not _USED & set(survey.columns):
+    survey = _Survey(name, heading)
+    if not {"self_gflop", "self_gflops", *_USED} & set(survey.columns):
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise damaged(path, "its columns hold neither operations nor bytes", next_step)
-    rows = _SurveyRows(survey, name)
-    points = tuple(rows.points())
-    return PointTable(
-        path=name, format="advisor", points=points, warnings=tuple(f"{name}: {text}." for text in rows.warnings())
-    )
+    points = []
+    parent_has_numbers = False
+    for row in rows:  # parts of a vectorised loop count only where the loop itself has no numbers
+        point = survey.point(row.first, row.cells)
+        child = point.name.startswith("[child]")
+        if not child:
+            parent_has_numbers = bool(point.work or point.traffic)
+        if not (child and parent_has_numbers):
+            points.append(point)
+    warnings = [*(text for row in rows if (text := row.swallowed())), *survey.warnings()]
+    return PointTable(name, "advisor", tuple(points), warnings=tuple(f"{name}: {text}." for text in warnings))
 
 
-class _SurveyRows:
-    """Rows of a survey as points, and what they leave out."""
+class _Survey:
+    """The columns of a survey under their plain names, its rows as points, and what they leave out."""
 
-    def __init__(self, survey: Survey, path: str) -> None:
-        self._survey, self._path = survey, path
+    def __init__(self, path: str, heading: Sequence[str]) -> None:
+        self.columns = {plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
+        self._written = {plain(cell): cell for cell in heading}
+        self._path = path
         self._short: list[str] = []
         self._sampled: list[str] = []
 
-    def points(self) -> Iterator[ImportedPoint]:
-        """A point per row; parts of a vectorised loop only where the loop itself has no numbers."""
-        parent_has_numbers = False
-        for line, cells in self._survey.rows:
-            point = self._point(line, cells)
-            child = point.name.startswith("[child]")
-            if not child:
-                parent_has_numbers = bool(point.work or point.traffic)
-            if not (child and parent_has_numbers):
-                yield point
+    def point(self, line: int, cells: list[str]) -> ImportedPoint:
+        """One row."""
+        name = self._text(cells, NAME) or self._text(cells, "loop_name") or f"line {line}"
+        gflop, rate = self._number(line, cells, "self_gflop"), self._number(line, cells, "self_gflops")
+        seconds = self._time(line, cells, "self_elapsed_time", name)
+        if math.isnan(seconds) and gflop is not None and rate:
+            seconds = gflop / rate
+        elif math.isnan(seconds):
+            seconds = self._time(line, cells, "self_time", name)
+            self._sampled += [] if math.isnan(seconds) else [name]
+        used = [column for column in ("self_gflop",) if gflop is not None]
+        if gflop is None and rate is not None and not math.isnan(seconds):
+            gflop, used = rate * seconds, ["self_gflops"]
+        traffic: dict[str, float] = {}
+        for level, ways in _TRAFFIC.items():
+            for way in ways:
+                known = [value for column in way if (value := self._number(line, cells, column)) is not None]
+                if level not in traffic and len(known) == len(way):
+                    traffic[level] = sum(known) * GIGA
+                    used += way
+        floats = set(re.findall(r"float(?:16|32|64)", self._text(cells, "data_types").lower()))
+        precision = f"fp{floats.pop().removeprefix('float')}" if len(floats) == 1 else ANY_PRECISION
+        return ImportedPoint(
+            name=name,
+            device=UNNAMED_CPU,
+            seconds=seconds,
+            work={} if gflop is None else {precision: gflop * GIGA},
+            traffic=traffic,
+            columns=", ".join(self._written[column] for column in used),
+            note="bytes beyond L1 are from Advisor's cache simulation" if len(traffic) > 1 else "",
+        )
 
     def warnings(self) -> Iterator[str]:
         """Sentences without full stop."""
-        yield from self._survey.swallowed
         known = {*_USED, "self_gflop", "self_gflops"}
-        unused = [
-            written
-            for column, written in self._survey.written.items()
-            if _COULD_COUNT.fullmatch(column) and column not in known
-        ]
+        unused = [name for column, name in self._written.items() if _COULD_COUNT.fullmatch(column) and column not in known]
         if unused:
             yield f"columns that are not used: {listed(unused)}"
         if self._short:
@@ -149,69 +144,20 @@ class _SurveyRows:
                 f"for {listed(self._sampled, 3)}"
             )
 
-    def _point(self, line: int, cells: list[str]) -> ImportedPoint:
-        name = self._text(cells, NAME) or self._text(cells, "loop_name") or f"line {line}"
-        gflop, rate = self._number(line, cells, "self_gflop"), self._number(line, cells, "self_gflops")
-        seconds = self._seconds(line, cells, name, gflop, rate)
-        used = [column for column in ("self_gflop",) if gflop is not None]
-        if gflop is None and rate is not None and not math.isnan(seconds):
-            gflop, used = rate * seconds, ["self_gflops"]
-        traffic = {}
-        for level, ways in _TRAFFIC.items():
-            for way in ways:
-                values = [self._number(line, cells, column) for column in way]
-                known = [value for value in values if value is not None]
-                if level not in traffic and len(known) == len(way):
-                    traffic[level] = sum(known) * GIGA
-                    used += way
-        return ImportedPoint(
-            name=name,
-            device=UNNAMED_CPU,
-            seconds=seconds,
-            work={} if gflop is None else {self._precision(cells): gflop * GIGA},
-            traffic=traffic,
-            columns=", ".join(self._survey.written[column] for column in used),
-            note="bytes beyond L1 are from Advisor's cache simulation" if len(traffic) > 1 else "",
-        )
-
-    def _seconds(self, line: int, cells: list[str], name: str, gflop: float | None, rate: float | None) -> float:
-        elapsed = self._time(line, cells, "self_elapsed_time", name)
-        if not math.isnan(elapsed):
-            return elapsed
-        if gflop is not None and rate:
-            return gflop / rate
-        sampled = self._time(line, cells, "self_time", name)
-        if not math.isnan(sampled):
-            self._sampled.append(name)
-        return sampled
-
     def _time(self, line: int, cells: list[str], column: str, name: str) -> float:
         text = self._text(cells, column)
         if text.startswith("<"):
             self._short.append(name)
             return math.nan
-        try:
-            found = split_number(text)
-            return found[0] * SECONDS[found[1] or "s"] if found else math.nan
-        except (ValueError, KeyError) as error:
-            raise damaged(self._path, f"{self._survey.written[column]} in line {line}: {text[:40]!r} is no time") from error
+        found = seconds_in(self._path, f"{self._written.get(column)} in line {line}", text)
+        return math.nan if found is None else found
 
     def _number(self, line: int, cells: list[str], column: str) -> float | None:
         text = self._text(cells, column)
         if text.startswith("<"):  # "< 0.001": below what Advisor writes
             return None
-        try:
-            found = split_number(text.replace("\xa0", ""))
-        except ValueError as error:
-            raise damaged(self._path, f"{self._survey.written[column]} in line {line}: {error}") from error
-        if found and found[1]:
-            raise damaged(self._path, f"{self._survey.written[column]} in line {line}: {text[:40]!r} has a unit")
-        return found[0] if found else None
-
-    def _precision(self, cells: list[str]) -> str:
-        floats = set(re.findall(r"float(?:16|32|64)", self._text(cells, "data_types").lower()))
-        return f"fp{floats.pop().removeprefix('float')}" if len(floats) == 1 else ANY_PRECISION
+        return cell_number(self._path, f"{self._written.get(column)} in line {line}", text.replace("\xa0", ""))
 
     def _text(self, cells: list[str], column: str) -> str:
-        place = self._survey.columns.get(column)
+        place = self.columns.get(column)
         return "" if place is None else cells[place]

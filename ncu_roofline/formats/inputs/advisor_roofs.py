@@ -7,13 +7,13 @@ Add Peak", "Scalar Add Peak".  Roofs of part of the machine ("DRAM Bandwidth (si
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from os import PathLike, fspath
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import PointTable
-from ncu_roofline.formats.inputs.text import damaged, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, text_of
 
 _HEADING = ("name", "bandwidth", "type")
 _ROOFS = {
@@ -48,31 +48,21 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
     name = fspath(path)
-    by_id: dict[str, Ceiling] = {}
-    for label, value in _rows(text_of(path), name):
-        roof = _ROOFS.get(label.lower())
-        if roof:
-            unit = "FLOP/s" if "." in roof else "B/s"
-            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {label}"))
-    if not by_id:
-        raise damaged(path, "none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
-    return Ceilings(name, "", "", (0, 0), "", by_id)
-
-
-def _rows(text: str, path: str) -> Iterator[tuple[str, float]]:
-    lines = text.split("\n")
+    lines = text_of(path).split("\n")
     first = _heading(lines)
     if first is None:
         raise damaged(path, "the heading of its table is damaged")
+    by_id: dict[str, Ceiling] = {}
     for number, line in enumerate(lines[first + 1 :], first + 2):
         cells = row_of(line)
         if not any(cells):
             continue
         if len(cells) < 3:
             raise damaged(path, f"line {number} has {len(cells)} of its 3 or more columns")
-        try:
-            value = plain_number(cells[1])
-        except ValueError as error:
-            raise damaged(path, f"{cells[0]} in line {number}: {error}") from error
-        if value:
-            yield cells[0], value
+        value, roof = cell_number(path, f"{cells[0]} in line {number}", cells[1]), _ROOFS.get(cells[0].lower())
+        if value and roof:
+            unit = "FLOP/s" if "." in roof else "B/s"
+            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))
+    if not by_id:
+        raise damaged(path, "none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
+    return Ceilings(name, "", "", (0, 0), "", by_id)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NoReturn
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.forms import document_of
+from ncu_roofline.base.forms import document_of, inside, number
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.spelling import Named, bandwidth_roofs, compute_roofs
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedRoof
@@ -66,7 +67,6 @@ def _inside(path: str | os.PathLike[str], document: Any, key: str) -> dict[str, 
 
 
 def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -> list[Named]:
-    """The pairs of a kind in SI units."""
     data = _inside(path, empirical, kind).get("data")
     if not isinstance(data, list):
         raise _error(path, f'"empirical"."{kind}"."data" is no list')
@@ -75,7 +75,7 @@ def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -
         where = f'"empirical"."{kind}"."data"[{position}]'
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
             raise _error(path, f"{where} is no pair of name and value")
-        if isinstance(pair[1], bool) or not isinstance(pair[1], (int, float)) or not 0 < pair[1] < 1e12:
+        if not 0 < number(pair[1]) < 1e12:
             raise _error(path, f"{where} ({pair[0][:40]}) has no positive number of G per second")
         result.append(Named(pair[0], pair[1] * 1e9))
     return result
@@ -83,21 +83,15 @@ def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -
 
 def _gpu_levels(memory: list[ImportedRoof], empirical: dict[str, Any]) -> list[ImportedRoof]:
     """On a GPU, ERT's L1 is L2: the toolkit can't see the L1 of each SM (Yang, Kurth, Williams 2019, section II-A)."""
-    metadata = empirical.get("metadata")
-    config = metadata.get("CONFIG") if isinstance(metadata, dict) else None
+    config = inside(empirical, "metadata", "CONFIG")
     gpu = config.get("ERT_GPU") if isinstance(config, dict) else None
     levels = {roof.id for roof in memory}
     if str(gpu[0] if isinstance(gpu, list) and gpu else gpu).lower() != "true" or "l1" not in levels or "l2" in levels:
         return memory
-    return [
-        ImportedRoof("l2", roof.kind, roof.label, roof.value, note=_SEEN_AS_L1) if roof.id == "l1" else roof for roof in memory
-    ]
+    return [replace(roof, id="l2", measured=True, note=_SEEN_AS_L1) if roof.id == "l1" else roof for roof in memory]
 
 
 def _date(empirical: dict[str, Any]) -> str:
     """The day on which the toolkit wrote its results, '' where it does not say."""
-    metadata = empirical["gflops"].get("metadata")
-    stamp = metadata.get("TIMESTAMP_DB") if isinstance(metadata, dict) else None
-    if isinstance(stamp, bool) or not isinstance(stamp, (int, float)) or not 0 < stamp < 4e9:
-        return ""
-    return datetime.fromtimestamp(stamp, timezone.utc).date().isoformat()
+    stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))
+    return datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""

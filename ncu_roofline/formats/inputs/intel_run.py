@@ -68,7 +68,8 @@ def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable
         seconds=seconds,
         work=work,
         traffic=traffic,
-        fma_share={precision: _share(fused[precision], operations) for precision, operations in work.items() if operations},
+        # Of instructions, from operations, of which a fused instruction does two.
+        fma_share={one: (fused[one] / 2) / (done - fused[one] / 2) for one, done in work.items() if done},
         columns=", ".join(dict.fromkeys(column for part in parts for column in part.columns)),
         note="; ".join(notes),
     )
@@ -78,14 +79,8 @@ def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable
 
 
 def _added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The sums of what all of them have."""
     shared = set.intersection(*map(set, several)) if several else set()
     return {key: sum(one[key] for one in several) for key in several[0] if key in shared} if several else {}
-
-
-def _share(fused: float, operations: float) -> float:
-    """Of instructions, from operations, of which a fused instruction does two."""
-    return (fused / 2) / (operations - fused / 2)
 
 
 def _lacking(point: ImportedPoint, counted: bool) -> Iterable[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.inputs.spelling import precision_of
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import damaged, plain_number, row_of, text_of
+from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, text_of
 
 HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
@@ -70,52 +70,43 @@ class Group:
     incomplete: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class _Heading:
-    line: int
-    group: Group
-    metrics: bool
-    statistics: bool
-    rows: int
-
-
-def groups_of(text: str, path: str) -> list[Group]:
-    """All groups of the file, in order.  Raises RooflineError for tables that are cut off and for cells that are no numbers."""
-    return _LikwidReader(path).read(text)
-
-
 class _LikwidReader:
     """Reads line by line; what stands before and between the tables is the application's output."""
 
     def __init__(self, path: str) -> None:
+        self.groups: dict[tuple[int, str, int], Group] = {}
         self._path = path
-        self._groups: dict[tuple[int, str, int], Group] = {}
         self._met: Counter[tuple[str, int, str]] = Counter()
         self._facts: dict[str, str] = {}
-        self._heading: _Heading | None = None
+        self._group: Group | None = None  # of the table that is read, below its heading
+        self._begun = self._rows = self._read = 0
+        self._metrics = self._statistics = False
         self._columns: list[str] = []
-        self._read = 0
 
-    def read(self, text: str) -> list[Group]:
-        for number, line in enumerate(text.split("\n"), 1):
-            cells = row_of(line)
-            while cells and not cells[-1]:
-                cells.pop()
-            if cells:
-                self._line(number, cells)
-        self._finish()
-        return list(self._groups.values())
-
-    def _line(self, number: int, cells: list[str]) -> None:
-        if cells[0] == "TABLE":
-            self._finish()
-            self._open(number, cells)
-        elif cells[0] == "STRUCT":
-            self._finish()
+    def line(self, number: int, cells: list[str]) -> None:
+        """One line that holds something."""
+        if cells[0] in ("TABLE", "STRUCT"):
+            self.finish()
+            if cells[0] == "TABLE":
+                self._open(number, cells)
         elif cells[0] in ("CPU name:", "CPU type:"):
             self._facts[cells[0]] = ",".join(cells[1:])
-        elif self._heading is not None:
-            self._row(number, cells)
+        elif self._group is None:
+            return
+        elif cells[0] in ("Metric", "Event", "Region Info"):
+            self._columns = cells[1:]
+        elif cells[0] == "call count" and not self._metrics:
+            self._group.calls = max(1, int(max(self._numbers(number, "call count", cells).values(), default=1)))
+        elif self._metrics and self._columns and self._read < self._rows:
+            self._read += 1
+            if len(cells) - 1 > len(self._columns):
+                raise damaged(self._path, f"line {number} has {len(cells) - 1} values for {len(self._columns)} columns")
+            name = cells[0].removesuffix(_STAT)
+            if _READ.search(name):
+                numbers = self._numbers(number, name, cells)
+                (self._group.statistics if self._statistics else self._group.metrics)[name] = numbers
+                if len(numbers) < len(self._columns) and not self._statistics:
+                    self._group.incomplete.add(name)
 
     def _open(self, number: int, cells: list[str]) -> None:
         found = next(((place, match) for place, cell in enumerate(cells) if (match := _KIND.fullmatch(cell))), None)
@@ -123,59 +114,32 @@ class _LikwidReader:
             raise damaged(self._path, f"line {number} is no heading of a table of events or metrics")
         place, match = found
         region = cells[1].removeprefix("Region ") if place > 1 else ""
-        rows = next((int(cell) for cell in cells[place + 1 :] if re.fullmatch(r"[0-9]{1,9}", cell)), _ANY_NUMBER)
         name = next((cell for cell in cells[place + 1 :] if not cell.isdigit()), "")
         same = (region, int(match.group(1)), match.group().lower())
         run = self._met[same]  # a table that was there is the output of another run, appended to the same file
         self._met[same] += 1
-        group = self._groups.setdefault((run, *same[:2]), Group(region, same[1], name, run))
+        group = self._group = self.groups.setdefault((run, *same[:2]), Group(region, same[1], name, run))
         group.name = group.name or name
         group.cpu = group.cpu or self._facts.get("CPU name:", "")
         group.cpu_type = group.cpu_type or self._facts.get("CPU type:", "")
-        self._heading = _Heading(number, group, match.group(2).lower() == "metric", bool(match.group(3)), rows)
-        self._columns, self._read = [], 0
+        self._metrics, self._statistics = match.group(2).lower() == "metric", bool(match.group(3))
+        self._rows = next((int(cell) for cell in cells[place + 1 :] if re.fullmatch(r"[0-9]{1,9}", cell)), _ANY_NUMBER)
+        self._columns, self._read, self._begun = [], 0, number
 
-    def _row(self, number: int, cells: list[str]) -> None:
-        heading = self._heading
-        assert heading is not None
-        if cells[0] in ("Metric", "Event", "Region Info"):
-            self._columns = cells[1:]
-        elif cells[0] == "call count" and not heading.metrics:
-            counts = [value for cell in cells[1:] if (value := self._number(number, "call count", cell)) is not None]
-            heading.group.calls = max(1, int(max(counts, default=1)))
-        elif heading.metrics and self._columns and self._read < heading.rows:
-            self._read += 1
-            self._metric(number, cells)
-
-    def _metric(self, number: int, cells: list[str]) -> None:
-        heading = self._heading
-        assert heading is not None
-        if len(cells) - 1 > len(self._columns):
-            raise damaged(self._path, f"line {number} has {len(cells) - 1} values for {len(self._columns)} columns")
-        name = cells[0].removesuffix(_STAT)
-        if not _READ.search(name):
-            return
-        numbers = {
-            column: value
-            for column, cell in zip(self._columns, cells[1:], strict=False)
-            if (value := self._number(number, name, cell)) is not None
+    def _numbers(self, line: int, name: str, cells: list[str]) -> dict[str, float]:
+        columns = self._columns if self._metrics else map(str, range(len(cells)))
+        values = {
+            column: cell_number(self._path, f"{name} in line {line}", cell)
+            for column, cell in zip(columns, cells[1:], strict=False)
         }
-        (heading.group.statistics if heading.statistics else heading.group.metrics)[name] = numbers
-        if len(numbers) < len(self._columns) and not heading.statistics:
-            heading.group.incomplete.add(name)
+        return {column: value for column, value in values.items() if value is not None}
 
-    def _number(self, line: int, name: str, cell: str) -> float | None:
-        try:
-            return plain_number(cell)
-        except ValueError as error:
-            raise damaged(self._path, f"{name} in line {line}: {error}") from error
-
-    def _finish(self) -> None:
-        heading = self._heading
-        if heading and heading.metrics and self._read != heading.rows != _ANY_NUMBER:
-            reason = f"the table in line {heading.line} has {self._read} of its {heading.rows} metrics"
+    def finish(self) -> None:
+        """The end of a table.  Raises RooflineError where it has not all of its rows."""
+        if self._group and self._metrics and self._read != self._rows != _ANY_NUMBER:
+            reason = f"the table in line {self._begun} has {self._read} of its {self._rows} metrics"
             raise damaged(self._path, reason, "Give LIKWID's complete output.")
-        self._heading = None
+        self._group = None
 
 
 def recognises(head: str) -> bool:
@@ -186,8 +150,15 @@ def recognises(head: str) -> bool:
 def read(path: str | PathLike[str]) -> PointTable:
     """One point per region.  Raises RooflineError for damaged tables, and where no group counts operations or bytes."""
     name = fspath(path)
-    groups = groups_of(text_of(path), name)
-    timed = [group for group in groups if group.metrics or group.statistics]
+    reader = _LikwidReader(name)
+    for number, line in enumerate(text_of(path).split("\n"), 1):
+        cells = row_of(line)
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            reader.line(number, cells)
+    reader.finish()
+    timed = [group for group in reader.groups.values() if group.metrics or group.statistics]
     if not timed:
         next_step = "Measure a performance group, such as `likwid-perfctr -g MEM_DP`."
         raise damaged(path, "it holds raw events and no metrics, as of a set of events of one's own", next_step)
@@ -195,34 +166,30 @@ def read(path: str | PathLike[str]) -> PointTable:
     for group in timed:
         regions.setdefault((group.run, group.region), []).append(group)
     several = any(run for run, _ in regions)
-    results = [
-        _Region(groups).point(region or Path(name).stem, f"run {run + 1}" if several else "")
-        for (run, region), groups in regions.items()
-    ]
-    if not any(point.work or point.traffic for point, _ in results):
+    points, warnings = [], []
+    for (run, region), groups in regions.items():
+        point, sentences = _Region(groups).point(region or Path(name).stem, f"run {run + 1}" if several else "")
+        points.append(point)
+        warnings += sentences
+    if not any(point.work or point.traffic for point in points):
         found = listed(group.name or f"group {group.number}" for group in timed)
         next_step = "Measure FLOPS_DP, FLOPS_SP, MEM_DP, MEM_SP, L2, L3 or MEM."
         raise damaged(path, f"its groups ({found}) count neither floating-point operations nor bytes", next_step)
-    warnings = dict.fromkeys(sentence for _, sentences in results for sentence in sentences)
-    return PointTable(
-        path=name,
-        format="likwid",
-        points=tuple(point for point, _ in results),
-        warnings=tuple(f"{name}: {sentence}." for sentence in warnings),
-    )
+    said = tuple(f"{name}: {sentence}." for sentence in dict.fromkeys(warnings))
+    return PointTable(path=name, format="likwid", points=tuple(points), warnings=said)
 
 
-@dataclass
 class _Region:
     """The groups of one region, summed up."""
 
-    groups: Sequence[Group]
-    work: dict[str, float] = field(default_factory=dict)
-    traffic: dict[str, float] = field(default_factory=dict)
-    columns: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+        self.work: dict[str, float] = {}
+        self.traffic: dict[str, float] = {}
+        self.columns: list[str] = []
+        self.notes: list[str] = []
+        self.unused: list[str] = []
+        self.left_out: list[str] = []
 
     def point(self, name: str, label: str) -> tuple[ImportedPoint, list[str]]:
         """The point, and what to warn of, as sentences without full stop."""
@@ -256,39 +223,32 @@ class _Region:
         self.left_out += [f'"{name}" left out: it has no number for some thread' for name in names if name in group.incomplete]
         rates = [(name, match) for name in names if (match := _WORK.fullmatch(name))]
         for prefix in _PREFIXES:
+            precision = precision_of(prefix)
             found = [(name, match.group(2)) for name, match in rates if (match.group(1) or "").upper() == prefix]
-            self._take_work(group, precision_of(prefix), found, scale)
+            if len(found) > 1:
+                guesses = listed(f'"{name}"' for name, _ in found)
+                self.left_out.append(
+                    f"{precision} work left out: this CPU counts no operations, and LIKWID gives {guesses} instead"
+                )
+            elif found and precision not in self.work:
+                name, assumed = found[0]
+                self._keep(self.work, precision, name, _operations(group, name) * 1e6 * scale)
+                if assumed:
+                    self.notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
         for name in names:
-            level = _level(name, group)
+            level = _VOLUMES.get(name.removesuffix(_UNIT), "") if name.endswith(_UNIT) else ""
+            # The groups HBM* name the metric like those of DDR memory do.
+            if level == "dram" and group.name.startswith("HBM") and name.startswith("Memory"):
+                level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
             if level and level not in self.traffic:
                 self._keep(self.traffic, level, name, _total(group, name) * 1e9 * scale)
             elif not _WORK.fullmatch(name) and not level and _COULD_COUNT.search(name) and not _PART.search(name):
                 self.unused.append(name)
 
-    def _take_work(self, group: Group, precision: str, found: list[tuple[str, str | None]], scale: float) -> None:
-        if len(found) > 1:
-            guesses = listed(f'"{name}"' for name, _ in found)
-            self.left_out.append(
-                f"{precision} work left out: this CPU counts no operations, and LIKWID gives {guesses} instead"
-            )
-        elif found and precision not in self.work:
-            name, assumed = found[0]
-            self._keep(self.work, precision, name, _operations(group, name) * 1e6 * scale)
-            if assumed:
-                self.notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
-
     def _keep(self, target: dict[str, float], key: str, name: str, value: float) -> None:
         if not math.isnan(value):
             target[key] = value
             self.columns.append(name)
-
-
-def _level(name: str, group: Group) -> str:
-    level = _VOLUMES.get(name.removesuffix(_UNIT), "") if name.endswith(_UNIT) else ""
-    # The groups HBM* name the metric like those of DDR memory do.
-    if level == "dram" and group.name.startswith("HBM") and name.startswith("Memory"):
-        return "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-    return level
 
 
 def _runtime(group: Group) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.formats.inputs.opening import MAJOR, MINOR
-from ncu_roofline.formats.inputs.text import row_of, unpadded
+from ncu_roofline.formats.inputs.text import delimiter_of, row_of, unpadded
 from ncu_roofline.formats.report import Value
 
 _KERNEL = "Kernel Name"
@@ -29,6 +29,7 @@ FACTS = frozenset({
 })  # fmt: skip
 _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
 _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
+_CUT = re.compile(r'"\d*(?:$|".*[^"]$|"$)')
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 
 LONG, WIDE, SUMMARY = "long", "wide", "summary"
@@ -82,9 +83,15 @@ class CsvHeader:
         found = [i for i, name in enumerate(self.columns) if _NVTX.search(name)]
         return tuple(sorted(found, key=lambda i: "Start/Stop" not in self.columns[i]))
 
-    def position(self, name: str) -> int | None:
-        """Where a column is, None if there is none of that name."""
-        return self.columns.index(name) if name in self.columns else None
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column is, the first of its name."""
+        return {name: place for place, name in reversed(list(enumerate(self.columns)))}
+
+    def cell(self, row: Sequence[str], name: str) -> str:
+        """The cell of a column without blanks around it, "" where the table has none or the row ends before."""
+        place = self.places.get(name, len(row))
+        return row[place].strip() if place < len(row) else ""
 
     def metrics(self) -> list[tuple[int, str]]:
         """Position and heading of each metric of a wide table."""
@@ -105,7 +112,7 @@ def header_of(line: str) -> CsvHeader | None:
     """The header in a line, None if it is none."""
     if _KERNEL not in line:
         return None
-    delimiter = max(",;\t", key=line.count)
+    delimiter = delimiter_of(line)
     columns = tuple(row_of(line.strip("\n"), delimiter))
     if _KERNEL not in columns:
         return None
@@ -136,32 +143,28 @@ def table_rows(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[
 
     Raises csv.Error with the line where the last row is not complete.
     """
+
+    def of_table() -> Iterator[str]:
+        inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
+        line = "\n"
+        for number, padded in lines:
+            line = padded if inside else unpadded(padded, header.delimiter)
+            if inside or header.begins_row(line) or header_of(line) == header:
+                if line.count('"') % 2 == 1:
+                    inside, begun = not inside, number
+                yield line.replace("\0", "")
+        if inside:
+            raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
+        # Within a row of quoted cells: ncu ends every line.
+        if header.quoted and _CUT.match(line) and not line.endswith("\n"):
+            raise csv.Error("its last row is not complete")
+
     table = 0
-    for row in csv.reader(_table_lines(lines, header), delimiter=header.delimiter, skipinitialspace=True):
+    for row in csv.reader(of_table(), delimiter=header.delimiter, skipinitialspace=True):
         if row and row[-1].strip() == header.columns[-1] and tuple(name.strip() for name in row) == header.columns:
             table += 1
         else:
             yield table, row
-
-
-def _table_lines(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[str]:
-    inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
-    line = "\n"
-    for number, padded in lines:
-        line = padded if inside else unpadded(padded, header.delimiter)
-        if inside or header.begins_row(line) or header_of(line) == header:
-            if line.count('"') % 2 == 1:
-                inside, begun = not inside, number
-            yield line.replace("\0", "")
-    if inside:
-        raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
-    if header.quoted and _is_cut(line):
-        raise csv.Error("its last row is not complete")
-
-
-def _is_cut(last: str) -> bool:
-    """Whether the last line ends within a row of quoted cells: ncu ends every line."""
-    return re.match(r'"\d*(?:$|".*[^"]$|"$)', last) is not None and not last.endswith("\n")
 
 
 def decimal_mark(texts: Iterable[str]) -> str:
@@ -190,7 +193,8 @@ def value_of(text: str, mark: str) -> Value | None:
     """A printed value with decimal mark ``mark``: a float, the text itself where it is no number, None where there is none."""
     if mark == ".":
         try:
-            return _finite_or_none(float(text))
+            number = float(text)
+            return None if math.isnan(number) else number
         except ValueError:
             pass
     value = _plain(text)
@@ -210,14 +214,9 @@ def _plain(text: str) -> str:
     return found.group(1) if found else value
 
 
-def _finite_or_none(number: float) -> float | None:
-    return None if number != number else number
-
-
 def digits(text: str) -> int | None:
     """Significant digits of a number with decimals; None for whole numbers, which are exact."""
-    mantissa = re.match(r"[+-]?[\d.,]*", _plain(text))
-    body = mantissa.group() if mantissa else ""
+    body = re.findall(r"^[+-]?[\d.,]*", _plain(text))[0]
     return len(re.sub(r"\D", "", body).lstrip("0")) if re.search(r"[.,]", body) else None
 
 
@@ -228,21 +227,17 @@ def factor_of(unit: str) -> float | None:
     Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
     """
     above, _, below = unit.strip().partition("/")
-    numerator, denominator = _factor(above), _factor(below)
-    if numerator is None or denominator is None:
-        return None
+    factors = []
+    for word in (above, below):
+        match = _WORD.fullmatch(word)
+        if word in ("", "%") or word.lower() in (*_COUNTED, *_TIME_UNITS):  # "pass", "page": the first letter is no prefix
+            factors.append(1.0)
+        elif match and match.group(1) in _PREFIXES:
+            factors.append(_PREFIXES[match.group(1)])
+        else:
+            return None
     is_time = not below and (match := _WORD.fullmatch(above)) is not None and match.group(2).lower() in _TIME_UNITS
-    return numerator / denominator * (_NANOSECONDS if is_time else 1.0)
-
-
-def _factor(word: str) -> float | None:
-    """The prefix of one word as a number; 1 for none at all."""
-    if word in ("", "%"):
-        return 1.0
-    if word.lower() in (*_COUNTED, *_TIME_UNITS):  # "pass", "page": the first letter is no prefix
-        return 1.0
-    match = _WORD.fullmatch(word)
-    return _PREFIXES.get(match.group(1)) if match else None
+    return factors[0] / factors[1] * (_NANOSECONDS if is_time else 1.0)
 
 
 class MetricColumn(NamedTuple):
@@ -267,22 +262,20 @@ class Values:
 
     def put(self, launch: int, name: str, unit: str, text: str) -> None:
         """The cell ``text`` of metric ``name`` in row ``launch`` of the result."""
-        factor = factor_of(unit)
+        factor, number = factor_of(unit), math.nan
         value = value_of(text, self._mark)
-        if factor is None and not isinstance(value, str):
-            self._number(launch, name, math.nan)
-            self._unknown.setdefault(unit, {})[name] = None
-            return
         if isinstance(value, str):
-            self._number(launch, name, math.nan)
             self._texts.setdefault(name, {})[launch] = value
-            return
-        if value is not None and factor is not None:
-            self._number(launch, name, float(value) * factor)
-            if _may_be_rough(name, unit) and _is_rough(text, factor):
-                self._rough[name] = None
-        else:
-            self._number(launch, name, math.nan)
+        elif factor is None:
+            self._unknown.setdefault(unit, {})[name] = None
+        elif value is not None:
+            number = float(value) * factor
+            if _may_be_rough(name, unit):
+                # Cut to few digits; of a small unit that nothing is left of, 0.00 may as well be exact.
+                left = digits(text)
+                if left is not None and left < _ENOUGH_DIGITS and (left > 0 or factor > 1):
+                    self._rough[name] = None
+        self._number(launch, name, number)
 
     def columns(
         self, headings: Sequence[tuple[int, str]], units: Sequence[str]
@@ -318,12 +311,9 @@ class Values:
         column = self._numbers.get(name)
         if column is None:
             column = self._numbers[name] = array("d")
-        if launch < len(column):
-            column[launch] = value
-            return
-        if launch > len(column):
-            column.extend([math.nan] * (launch - len(column)))
-        column.append(value)
+        if launch >= len(column):
+            column.extend([math.nan] * (launch + 1 - len(column)))
+        column[launch] = value
 
     def finished(self, count: int) -> dict[str, Sequence[Value | None]]:
         """For each metric one value per launch; numbers that are missing are NaN, texts None."""
@@ -343,11 +333,10 @@ class Values:
 
         One time of several that is 0 is only printed in too large a unit.
         """
-        times = [self._numbers[name] for name in _TIMES if name in self._numbers]
         known: dict[int, list[float]] = {}
-        for column in times:
-            for launch, time in enumerate(column):
-                if time == time:
+        for name in _TIMES:
+            for launch, time in enumerate(self._numbers.get(name, ())):
+                if not math.isnan(time):
                     known.setdefault(launch, []).append(time)
         failed = sorted(launch for launch, found in known.items() if not any(found))
         for name, column in self._numbers.items():
@@ -375,8 +364,7 @@ class Values:
 def _counters() -> frozenset[str]:
     spec = load_spec()
     owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
-    bindings = (binding for owner in owners for binding in owner.bindings)
-    return frozenset(counter for binding in bindings for counter in binding.counters.counters())
+    return frozenset(name for owner in owners for binding in owner.bindings for name in binding.counters.counters())
 
 
 @lru_cache(maxsize=4096)
@@ -385,9 +373,3 @@ def _may_be_rough(name: str, unit: str) -> bool:
     counter, _, suffix = name.partition(".")
     read = suffix in _CLOCK_FORMS if counter in _CLOCKS else suffix in _COUNT_FORMS and counter in _counters()
     return read and (factor_of(unit) not in (1.0, None) or unit.endswith("/cycle"))
-
-
-def _is_rough(text: str, factor: float) -> bool:
-    """Whether a number was cut to few digits; of a small unit that nothing is left of, 0.00 may as well be exact."""
-    found = digits(text)
-    return found is not None and found < _ENOUGH_DIGITS and (found > 0 or factor > 1)

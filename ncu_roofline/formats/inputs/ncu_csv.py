@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 
 from ncu_roofline.base.errors import RooflineError
@@ -61,41 +61,28 @@ _PROCESS = ("Process ID", "Process Name", "Host Name")
 Rows = Iterator[tuple[int, list[str]]]
 
 
-def metric_of(section: str, label: str) -> str:
-    """The metric that a label stands for in a section, "" if that is not known."""
-    return _LABELS.get((section.removesuffix(" Throughput"), label), "")
-
-
 def launch_of(header: CsvHeader, row: Sequence[str]) -> Launch:
     """The launch that a row belongs to."""
-
-    def cell(name: str) -> str:
-        position = header.position(name)
-        return row[position].strip() if position is not None and position < len(row) else ""
-
-    name = cell("Kernel Name")
+    name = header.cell(row, "Kernel Name")
+    sizes = (_SIZE.fullmatch(header.cell(row, what)) for what in ("Grid Size", "Block Size"))
+    grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)
+    ranges = []
+    for position in header.nvtx:
+        for text in _RANGE.findall(row[position]) if position < len(row) else ():
+            numbered = header.columns[position].startswith("Id:")
+            domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
+            ranges.append(inner or domain)
     return Launch(
         kind="kernel",
         function_name=function_of(name),
         name=name,
         mangled_name=name if name.startswith("_Z") else "",
-        grid=size_of(cell("Grid Size")),
-        block=size_of(cell("Block Size")),
-        stream=_whole(cell("Stream")),
-        context=_whole(cell("Context")),
-        nvtx=tuple(
-            one
-            for position in header.nvtx
-            if position < len(row)
-            for one in _ranges(row[position], header.columns[position].startswith("Id:"))
-        ),
+        grid=grid,
+        block=block,
+        stream=_whole(header.cell(row, "Stream")),
+        context=_whole(header.cell(row, "Context")),
+        nvtx=tuple(ranges),
     )
-
-
-def size_of(text: str) -> Dim3 | None:
-    """(256, 1, 1) of "(256, 1, 1)", None for anything else."""
-    match = _SIZE.fullmatch(text)
-    return (int(match.group(1)), int(match.group(2)), int(match.group(3))) if match else None
 
 
 def function_of(name: str) -> str:
@@ -114,12 +101,6 @@ def function_of(name: str) -> str:
             kept += character
     words = kept.replace("::", " ").split()
     return words[-1] if words else name
-
-
-def _ranges(text: str, numbered: bool) -> list[str]:
-    found = [one.partition(":")[2] if numbered else one for one in _RANGE.findall(text)]
-    names = [one.rsplit(":", _RANGE_FACTS)[0].partition(":") for one in found]
-    return [name or domain for domain, _, name in names]
 
 
 def _whole(text: str) -> int | None:
@@ -159,62 +140,43 @@ def _header(path: str | os.PathLike[str], lines: Iterator[tuple[int, str]]) -> C
             raise RooflineError(
                 "Cannot use", path, "it is a summary, averages over launches", "Print it without --print-summary."
             )
-        _check(path, header)
+        for name in ("ID",) if header.layout == WIDE else ("ID", "Metric Unit"):
+            if name not in header.places:
+                raise _unusable(path, f"its table has no column {name!r}")
         return header
     if said:
         raise RooflineError("Cannot use", path, f"ncu printed an error instead of a table: {said}", "Solve that first.")
     raise RooflineError("Cannot use", path, "ncu printed no table into it", "Run ncu again with --csv.")
 
 
-def _check(path: str | os.PathLike[str], header: CsvHeader) -> None:
-    needed = ("ID",) if header.layout == WIDE else ("ID", "Metric Unit")
-    absent = [name for name in needed if header.position(name) is None]
-    if absent:
-        raise _unusable(path, f"its table has no column {absent[0]!r}")
-
-
 def _unusable(path: str | os.PathLike[str], reason: str) -> RooflineError:
     return RooflineError("Cannot read", path, reason, _AGAIN)
 
 
-@dataclass
 class _NcuCsvReader:
     """Rows to launches and values."""
 
-    path: str
-    header: CsvHeader
-    launches: list[Launch] = field(default_factory=list)
-    process: Process = field(default_factory=Process)
-    values: Values = field(default_factory=lambda: Values("."))
-    strange: dict[str, None] = field(default_factory=dict)  # headings or labels that name no metric
-    _seen: dict[tuple[str, ...], int] = field(default_factory=dict)
+    def __init__(self, path: str, header: CsvHeader) -> None:
+        self.path, self.header = path, header
+        self.launches: list[Launch] = []
+        self.process = Process()
+        self.values = Values(".")
+        self.strange: dict[str, None] = {}  # headings or labels that name no metric
 
     def read(self, rows: Rows) -> None:
         """Read all rows."""
         checked = self._checked(rows)
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
-        cells = self._value_cells()
+        wide = self.header.layout == WIDE
+        cells = [i for i, _ in self.header.metrics()] if wide else [self.header.places["Metric Value"]]
         for row in checked:
             ahead.append(row)
             texts += [text for i in cells if mark_of(text := row[1][i])]
             if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
         self.values = Values(decimal_mark(texts) or ".")
-        if self.header.layout == WIDE:
-            self._wide(chain(ahead, checked))
-        else:
-            self._long(chain(ahead, checked))
-
-    def _value_cells(self) -> list[int]:
-        if self.header.layout == WIDE:
-            return [i for i, _ in self.header.metrics()]
-        return [self._at("Metric Value")]
-
-    def _at(self, name: str) -> int:
-        position = self.header.position(name)
-        assert position is not None
-        return position
+        (self._wide if wide else self._long)(chain(ahead, checked))
 
     def _checked(self, rows: Rows) -> Rows:
         """The rows, each as long as it has to be; ncu leaves out the last cells of rows without a rule."""
@@ -232,7 +194,7 @@ class _NcuCsvReader:
         columns = [(i, name) for i, name in columns if name]
         units: dict[int, tuple[list[MetricColumn], list[MetricColumn]]] = {}
         for table, row in rows:
-            if not row[self._at("ID")].strip():
+            if not self.header.cell(row, "ID"):
                 units[table] = self.values.columns(columns, row)
                 continue
             if table not in units:
@@ -245,17 +207,19 @@ class _NcuCsvReader:
                 self.values.put(launch, one.name, one.unit, row[one.position])
 
     def _long(self, rows: Rows) -> None:
-        metric, unit, value = (self._at(name) for name in ("Metric Name", "Metric Unit", "Metric Value"))
-        keys = [i for name in ("ID", "Process ID", "Host Name", "Kernel Name") if (i := self.header.position(name)) is not None]
-        section = self.header.position("Section Name")
+        header = self.header
+        unit, value = header.places["Metric Unit"], header.places["Metric Value"]
+        keys = [header.places[name] for name in ("ID", "Process ID", "Host Name", "Kernel Name") if name in header.places]
+        seen: dict[tuple[str, ...], int] = {}
         for table, row in rows:
-            launch = self._seen.setdefault((str(table), *(row[i] for i in keys)), len(self.launches))
+            launch = seen.setdefault((str(table), *(row[i] for i in keys)), len(self.launches))
             if launch == len(self.launches):
                 self._begin(row)
-            label = row[metric].strip()
+            label = header.cell(row, "Metric Name")
             if not label:
                 continue  # a rule's row
-            name = full_name(label) or metric_of(row[section].strip() if section is not None else "", label)
+            section = header.cell(row, "Section Name").removesuffix(" Throughput")
+            name = full_name(label) or _LABELS.get((section, label), "")
             if name:
                 self.values.put(launch, name, row[unit], row[value])
             else:
@@ -263,12 +227,11 @@ class _NcuCsvReader:
 
     def _begin(self, row: Sequence[str]) -> None:
         if not self.launches:
-            texts = [row[i].strip() if (i := self.header.position(name)) is not None else "" for name in _PROCESS]
-            self.process = Process(_whole(texts[0]) or 0, *texts[1:])
+            number, *names = (self.header.cell(row, name) for name in _PROCESS)
+            self.process = Process(_whole(number) or 0, *names)
         self.launches.append(launch_of(self.header, row))
-        position = self.header.position("CC")
-        stated = row[position] if position is not None and self.header.position(MAJOR) is None else ""
-        if capability := parse_capability(stated.strip().replace(",", ".")):
+        stated = self.header.cell(row, "CC") if MAJOR not in self.header.places else ""
+        if capability := parse_capability(stated.replace(",", ".")):
             self.values.put_capability(len(self.launches) - 1, capability)
 
     def table(self) -> MetricTable:

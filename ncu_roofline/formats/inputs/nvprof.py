@@ -1,15 +1,14 @@
 """``nvprof --csv``: metrics, times or both, for GPUs up to Volta.
 
 One file gives what it has: ``--metrics`` counts without times, ``--print-gpu-trace`` and ``--print-gpu-summary`` times without
-counts.  `joined` puts files of one application together.  Which metrics count what: `nvprof_metrics`; layouts: `nvprof_text`.
+counts.  `joined` puts files of one application together.  Tables of a log, and which metrics count what: `nvprof_tables`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 
@@ -24,9 +23,7 @@ from ncu_roofline.formats.inputs.nvprof_tables import (
     capability_of,
     could_count,
     device_name,
-    fma_share_of,
     holds_table,
-    not_added,
     tables_of,
     tensor_peak,
     traffic_of,
@@ -34,7 +31,7 @@ from ncu_roofline.formats.inputs.nvprof_tables import (
     work_of,
 )
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, damaged, plain_number, split_number, text_of
+from ncu_roofline.formats.inputs.text import SECONDS, cell_number, damaged, split_number, text_of
 
 Key = tuple[str, str]
 # In tables of metrics per launch some releases head the columns with the metric's description.
@@ -83,6 +80,16 @@ class NvprofKernel:
     grid: str = ""
     block: str = ""
 
+    @property
+    def key(self) -> Key:
+        """What tells kernels apart."""
+        return self.device, self.name
+
+    @property
+    def brings(self) -> set[str]:
+        """The metrics that were counted."""
+        return {*self.totals, *([] if math.isnan(self.tensor_level) else ["tensor level"])}
+
 
 @dataclass(frozen=True)
 class NvprofPart:
@@ -91,11 +98,6 @@ class NvprofPart:
     path: str
     counted: tuple[NvprofKernel, ...] = ()
     timed: tuple[NvprofKernel, ...] = ()
-
-    @property
-    def names(self) -> set[str]:
-        """The names of its kernels."""
-        return {kernel.name for kernel in (*self.counted, *self.timed)}
 
 
 @dataclass
@@ -107,38 +109,73 @@ class NvprofRun:
     timed: list[NvprofKernel] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files of its parts, without repetitions."""
-        return tuple(dict.fromkeys(part.path for part in self.parts))
-
     def takes(self, part: NvprofPart) -> bool:
         """Whether a part brings what this run lacks for kernels that it has."""
         own = {name for _, name in self.counted} | {kernel.name for kernel in self.timed}
-        if own and not own & part.names:
+        if own and not own & {kernel.name for kernel in (*part.counted, *part.timed)}:
             return False
         if part.timed and self.timed:
             return False
-        return not any(
-            _brings(kernel) & _brings(mine) for kernel in part.counted for mine in self.counted.get(_key(kernel), ())
-        )
+        return not any(kernel.brings & mine.brings for kernel in part.counted for mine in self.counted.get(kernel.key, ()))
 
     def add(self, part: NvprofPart) -> None:
-        """Take a part in."""
+        """Take a part in; counts of a kernel that is here already are scaled to its launches."""
         self.parts.append(part)
         self.timed += part.timed
-        for key, kernels in _by_key(part.counted).items():
-            self.counted[key] = self._merged(self.counted[key], kernels) if key in self.counted else kernels
+        given: dict[Key, list[NvprofKernel]] = {}
+        for kernel in part.counted:
+            given.setdefault(kernel.key, []).append(kernel)
+        for key, more in given.items():
+            mine = self.counted.get(key)
+            if mine is None:
+                self.counted[key] = more
+                continue
+            if len(mine) != len(more):
+                mine, more = [summed(mine)], [summed(more)]
+            if any(one.launches != other.launches for one, other in zip(mine, more, strict=True)):
+                self.warnings.append(
+                    f"kernel {mine[0].name} was launched {mine[0].launches} times in one file and {more[0].launches} times in "
+                    "another: the counts of the second were scaled to the launches of the first"
+                )
+            self.counted[key] = [
+                replace(
+                    one,
+                    totals={**{k: v * (one.launches / other.launches) for k, v in other.totals.items()}, **one.totals},
+                    tensor_level=other.tensor_level if math.isnan(one.tensor_level) else one.tensor_level,
+                )
+                for one, other in zip(mine, more, strict=True)
+            ]
 
-    def _merged(self, mine: list[NvprofKernel], more: list[NvprofKernel]) -> list[NvprofKernel]:
-        if len(mine) != len(more):
-            mine, more = [summed(mine)], [summed(more)]
-        if any(one.launches != other.launches for one, other in zip(mine, more, strict=True)):
-            self.warnings.append(
-                f"kernel {mine[0].name} was launched {mine[0].launches} times in one file and {more[0].launches} times in "
-                "another: the counts of the second were scaled to the launches of the first"
-            )
-        return [_both(one, other) for one, other in zip(mine, more, strict=True)]
+    def kernels(self) -> list[NvprofKernel]:
+        """The kernels with counts and times together; notes on what does not fit are added to the warnings."""
+        named: dict[str, list[NvprofKernel]] = {}
+        for kernel in self.timed:
+            named.setdefault(kernel.name, []).append(kernel)
+        result = []
+        for (device, name), kernels in self.counted.items():
+            times = [one for one in named.get(name, ()) if device in (one.device, "") or not one.device]
+            result += self._with_times(kernels, times) if times else kernels
+        counted = {name for _, name in self.counted}
+        devices = {device for device, _ in self.counted}
+        device = devices.pop() if len(devices) == 1 else ""
+        result += [one if one.device else replace(one, device=device) for one in self.timed if one.name not in counted]
+        return result
+
+    def _with_times(self, kernels: list[NvprofKernel], times: list[NvprofKernel]) -> list[NvprofKernel]:
+        if [one.launches for one in kernels] != [one.launches for one in times]:
+            whole = summed(times)
+            counted = sum(one.launches for one in kernels)
+            if whole.launches != counted:
+                self.warnings.append(
+                    f"kernel {kernels[0].name} was counted over {counted} launches and timed over {whole.launches}: "
+                    "its time is the mean of the timed launches times the launches counted"
+                )
+            each = whole.seconds / whole.launches
+            times = [replace(whole, seconds=each * one.launches) for one in kernels]
+        return [
+            replace(one, seconds=time.seconds, grid=one.grid or time.grid, block=one.block or time.block)
+            for one, time in zip(kernels, times, strict=True)
+        ]
 
 
 def runs_of(parts: Iterable[NvprofPart]) -> list[NvprofRun]:
@@ -153,95 +190,22 @@ def runs_of(parts: Iterable[NvprofPart]) -> list[NvprofRun]:
     return runs
 
 
-def kernels_of(run: NvprofRun) -> list[NvprofKernel]:
-    """The kernels of a run with counts and times together; notes on what does not fit are added to its warnings."""
-    times = defaultdict(list)
-    for kernel in run.timed:
-        times[kernel.name].append(kernel)
-    result = []
-    for (device, name), kernels in run.counted.items():
-        found = [kernel for kernel in times[name] if device in (kernel.device, "") or not kernel.device]
-        result += _with_times(run, kernels, found)
-    counted = {name for _, name in run.counted}
-    devices = {device for device, _ in run.counted}
-    device = devices.pop() if len(devices) == 1 else ""
-    for kernel in run.timed:
-        if kernel.name not in counted:
-            result.append(kernel if kernel.device else replace(kernel, device=device))
-    return result
-
-
-def _with_times(run: NvprofRun, kernels: list[NvprofKernel], times: list[NvprofKernel]) -> list[NvprofKernel]:
-    if not times:
-        return kernels
-    if len(kernels) == len(times) and all(a.launches == b.launches for a, b in zip(kernels, times, strict=True)):
-        return [
-            replace(kernel, seconds=time.seconds, grid=kernel.grid or time.grid, block=kernel.block or time.block)
-            for kernel, time in zip(kernels, times, strict=True)
-        ]
-    whole = summed(times)
-    counted = sum(kernel.launches for kernel in kernels)
-    if whole.launches != counted:
-        run.warnings.append(
-            f"kernel {kernels[0].name} was counted over {counted} launches and timed over {whole.launches}: "
-            "its time is the mean of the timed launches times the launches counted"
-        )
-    each = whole.seconds / whole.launches
-    return [
-        replace(one, seconds=each * one.launches, grid=one.grid or whole.grid, block=one.block or whole.block)
-        for one in kernels
-    ]
-
-
 def summed(kernels: Sequence[NvprofKernel]) -> NvprofKernel:
-    """Several launches as one: sums, and the tensor level as the mean over launches."""
+    """Several launches as one: sums, and the tensor level as the mean over launches; a metric that one lacks has no sum."""
     if len(kernels) == 1:
         return kernels[0]
     launches = sum(kernel.launches for kernel in kernels)
-    # A metric that one launch lacks has no sum.
-    shared = set.intersection(*(set(kernel.totals) for kernel in kernels))
+    shared = [name for name in kernels[0].totals if all(name in kernel.totals for kernel in kernels)]
+    grids, blocks = {kernel.grid for kernel in kernels}, {kernel.block for kernel in kernels}
     return replace(
         kernels[0],
         launches=launches,
-        totals={name: sum(kernel.totals[name] for kernel in kernels) for name in kernels[0].totals if name in shared},
+        totals={name: sum(kernel.totals[name] for kernel in kernels) for name in shared},
         tensor_level=sum(kernel.tensor_level * kernel.launches for kernel in kernels) / launches,
         seconds=sum(kernel.seconds for kernel in kernels),
-        grid=_common(kernel.grid for kernel in kernels),
-        block=_common(kernel.block for kernel in kernels),
+        grid=kernels[0].grid if len(grids) == 1 else "",
+        block=kernels[0].block if len(blocks) == 1 else "",
     )
-
-
-def _common(texts: Iterable[str]) -> str:
-    found = set(texts)
-    return found.pop() if len(found) == 1 else ""
-
-
-def _both(mine: NvprofKernel, other: NvprofKernel) -> NvprofKernel:
-    scale = mine.launches / other.launches
-    level = other.tensor_level if math.isnan(mine.tensor_level) else mine.tensor_level
-    return replace(mine, totals={**{k: v * scale for k, v in other.totals.items()}, **mine.totals}, tensor_level=level)
-
-
-def _brings(kernel: NvprofKernel) -> set[str]:
-    return set(kernel.totals) | (set() if math.isnan(kernel.tensor_level) else {"tensor level"})
-
-
-def _by_key(kernels: Iterable[NvprofKernel]) -> dict[Key, list[NvprofKernel]]:
-    result: dict[Key, list[NvprofKernel]] = {}
-    for kernel in kernels:
-        result.setdefault(_key(kernel), []).append(kernel)
-    return result
-
-
-def _key(kernel: NvprofKernel) -> Key:
-    return kernel.device, kernel.name
-
-
-def parts_of(tables: list[NvprofLogTable], path: str) -> tuple[list[NvprofPart], list[str]]:
-    """The parts of a log, and sentences on what is not used.  Raises RooflineError for cells that can't be understood."""
-    reader = _NvprofReader(path)
-    parts = [reader.read(table) for table in tables]
-    return [part for part in parts if part.counted or part.timed], reader.sentences()
 
 
 class _NvprofReader:
@@ -256,41 +220,32 @@ class _NvprofReader:
 
     def sentences(self) -> list[str]:
         """What was left out, as sentences without full stop."""
-        result = []
-        if self._unused:
-            result.append(f"metrics that are not used: {listed(self._unused)}")
-        if self._overflows:
-            result.append(
-                f"metrics without a value for some kernel (nvprof's counters overflowed, say): {listed(self._overflows)}"
-            )
-        if self._calls:
-            result.append(f"rows called like functions of CUDA, which are no kernels, are left out: {listed(self._calls)}")
-        if self._events:
-            result.append("events are not used, only metrics are")
-        return result
+        overflown = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
+        calls = "rows called like functions of CUDA, which are no kernels, are left out"
+        found = (("metrics that are not used", self._unused), (overflown, self._overflows), (calls, self._calls))
+        result = [f"{what}: {listed(names)}" for what, names in found if names]
+        return [*result, "events are not used, only metrics are"] if self._events else result
 
     def read(self, table: NvprofLogTable) -> NvprofPart:
         """The part that a table brings, an empty one for API calls and events."""
         self._events = self._events or table.layout == "events"
-        readers: dict[str, Callable[[NvprofLogTable], NvprofPart]] = {
-            "metrics": lambda table: NvprofPart(self._path, counted=tuple(self._summed_metrics(table))),
-            "summary": lambda table: NvprofPart(self._path, timed=tuple(self._summary(table))),
-            "trace": self._launches,
-            "launches": self._launches,
-        }
-        return readers[table.layout](table) if table.layout in readers else NvprofPart(self._path)
+        if table.layout == "metrics":
+            return NvprofPart(self._path, counted=tuple(self._summed_metrics(table)))
+        if table.layout == "summary":
+            return NvprofPart(self._path, timed=tuple(self._summary(table)))
+        return self._launches(table) if table.layout in ("trace", "launches") else NvprofPart(self._path)
 
     def _summed_metrics(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
-        found: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
+        found: dict[Key, tuple[int, dict[str, float]]] = {}
         for line, row in table.rows:
             launches = self._number(line, row, "Invocations")
             if launches is None or launches < 1 or launches != int(launches):
                 raise damaged(self._path, f"line {line} has no number of invocations")
-            key = (device_name(row["Device"]), row["Kernel"])
-            values = found.setdefault(key, (int(launches), {}))[1]
+            values = found.setdefault((device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
             self._take(values, row["Metric Name"], row["Avg"], line)
         for (device, name), (count, values) in found.items():
-            yield self._kernel(name, device, count, values)
+            level = values.pop(TENSOR_LEVEL, math.nan)
+            yield NvprofKernel(name, device, count, {metric: mean * count for metric, mean in values.items()}, level)
 
     def _summary(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
         for line, row in table.rows:
@@ -315,38 +270,31 @@ class _NvprofReader:
                 self._take(values, _DESCRIPTIONS.get(column, column), row[column], line)
             # Older releases put the number of the launch behind the name.
             name = re.sub(r" \[\d+\]$", "", row[name_column])
-            kernel = self._kernel(name, device_name(row["Device"]), 1, values)
-            kernel = replace(kernel, grid=_shape(row, "Grid"), block=_shape(row, "Block"))
-            if counts:
-                counted.append(kernel)  # also without a value: each launch keeps its own time
+            sizes = ([row.get(f"{what} {axis}", "") for axis in "XYZ"] for what in ("Grid", "Block"))
+            grid, block = ("x".join(one) if all(one) else "" for one in sizes)
+            kernel = NvprofKernel(name, device_name(row["Device"]), 1, grid=grid, block=block)
+            if counts:  # also without a value: each launch keeps its own time
+                level = values.pop(TENSOR_LEVEL, math.nan)
+                counted.append(replace(kernel, totals=values, tensor_level=level))
             if table.layout == "trace":
                 time = self._number(line, row, "Duration")
                 seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
-                timed.append(replace(kernel, totals={}, tensor_level=math.nan, seconds=seconds))
+                timed.append(replace(kernel, seconds=seconds))
         return NvprofPart(self._path, tuple(counted), tuple(timed))
-
-    def _kernel(self, name: str, device: str, launches: int, means: dict[str, float]) -> NvprofKernel:
-        level = means.pop(TENSOR_LEVEL, math.nan)
-        return NvprofKernel(name, device, launches, {metric: mean * launches for metric, mean in means.items()}, level)
 
     def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
         if metric not in USED:
             self._unused += [metric] * could_count(metric)
             return
-        try:
-            value = _level(cell) if metric == TENSOR_LEVEL else plain_number(cell)
-        except ValueError as error:
-            raise damaged(self._path, f"{metric} in line {line}: {error}") from error
+        read = _level if metric == TENSOR_LEVEL else None
+        value = cell_number(self._path, f"{metric} in line {line}", cell, read)
         if value is None:
             self._overflows.append(metric)
         else:
             values[metric] = value
 
     def _number(self, line: int, row: dict[str, str], column: str) -> float | None:
-        try:
-            return plain_number(row[column])
-        except ValueError as error:
-            raise damaged(self._path, f"{column} in line {line}: {error}") from error
+        return cell_number(self._path, f"{column} in line {line}", row[column])
 
 
 def _level(cell: str) -> float | None:
@@ -367,63 +315,44 @@ def _is_kernel(name: str) -> bool:
     return bool(name) and not name.startswith("[")
 
 
-def _shape(row: dict[str, str], what: str) -> str:
-    sizes = [row.get(f"{what} {axis}", "") for axis in "XYZ"]
-    return "x".join(sizes) if all(sizes) else ""
-
-
 def points_of(kernels: Sequence[NvprofKernel]) -> Iterator[ImportedPoint]:
     """One point per kernel or launch, in SI units."""
-    capabilities = {device: capability_of(device) for device in dict.fromkeys(kernel.device for kernel in kernels)}
-    peaks = {device: tensor_peak(device) for device in capabilities}
+    devices = dict.fromkeys(kernel.device for kernel in kernels)
+    facts = {device: (capability_of(device), tensor_peak(device)) for device in devices}
     for kernel in kernels:
-        capability = capabilities[kernel.device]
-        counted = list(work_of(kernel.totals))
-        work = {precision: value for precision, value, _ in counted}
-        traffic = traffic_of(kernel.totals, capability)
-        used = [*(metrics for _, _, metrics in counted), *(metrics for _, metrics in traffic.values())]
-        notes = list(_notes(kernel, capability))
-        flops = _tensor_work(kernel, peaks[kernel.device])
-        if flops is not None:
+        capability, peak = facts[kernel.device]
+        work, shares, counted = work_of(kernel.totals)
+        traffic, moved, lacking = traffic_of(kernel.totals, capability)
+        used, notes = [*counted, *moved], []
+        if lacking:
+            notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
+        if capability == (0, 0) and traffic:
+            notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
+        if peak is not None and not math.isnan(kernel.tensor_level) and not math.isnan(kernel.seconds):
+            # The estimate of Wang et al. (2020), section III.
             tensor = load_spec().standard_tensor.id
-            work[tensor] = flops
-            used.append((TENSOR_LEVEL,))
-            notes.append(
-                f"{tensor} work is utilisation / 10 x {peaks[kernel.device]:.4g} FLOP/s x time, to half a level (5 % of peak)"
-            )
+            work[tensor] = kernel.tensor_level / TENSOR_LEVELS * peak * kernel.seconds
+            used.append(TENSOR_LEVEL)
+            notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
         yield ImportedPoint(
             name=kernel.name,
             seconds=kernel.seconds,
             work=work,
-            traffic={level: value for level, (value, _) in traffic.items()},
-            fma_share=fma_share_of(kernel.totals),
+            traffic=traffic,
+            fma_share=shares,
             device=kernel.device,
             compute_capability=capability,
             launches=kernel.launches,
             grid=kernel.grid,
             block=kernel.block,
-            columns=", ".join(dict.fromkeys(name for names in used for name in names)),
+            columns=", ".join(dict.fromkeys(used)),
             note="; ".join(notes),
         )
 
 
-def _tensor_work(kernel: NvprofKernel, peak: float | None) -> float | None:
-    """FLOP of the tensor cores from their utilisation: the estimate of Wang et al. (2020), section III."""
-    if peak is None or math.isnan(kernel.tensor_level) or math.isnan(kernel.seconds):
-        return None
-    return kernel.tensor_level / TENSOR_LEVELS * peak * kernel.seconds
-
-
-def _notes(kernel: NvprofKernel, capability: tuple[int, int]) -> Iterator[str]:
-    if lacking := not_added(kernel.totals, capability):
-        yield f"L1 traffic without {', '.join(lacking)}, which were not collected"
-    if capability == (0, 0) and traffic_of(kernel.totals, capability):
-        yield "transactions counted as on Volta: the GPU's name does not tell its generation"
-
-
 def warnings_of(kernels: Sequence[NvprofKernel]) -> Iterator[str]:
     """What the kernels lack, as sentences without full stop."""
-    counted = [kernel for kernel in kernels if kernel.totals or not math.isnan(kernel.tensor_level)]
+    counted = [kernel for kernel in kernels if kernel.brings]
     timeless = [kernel.name for kernel in counted if math.isnan(kernel.seconds)]
     if not counted:
         yield "it holds times and no counts; give the output of a run with `nvprof --csv --metrics ...` as well"
@@ -465,12 +394,13 @@ def read(path: str | PathLike[str]) -> NvprofTable:
     """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
     name = fspath(path)
     tables = tables_of(text_of(path), name)
-    parts, reading = parts_of(tables, name)
-    if not any(part.counted or part.timed for part in parts):
+    reader = _NvprofReader(name)
+    parts = [part for part in map(reader.read, tables) if part.counted or part.timed]
+    if not parts:
         seen = " and ".join(dict.fromkeys(table.layout for table in tables))
         next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
         raise damaged(path, f"its tables ({seen}) hold no kernel", next_step)
-    return _table(name, parts, reading)
+    return _table(name, parts, reader.sentences())
 
 
 def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
@@ -484,7 +414,8 @@ def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
         given.setdefault(table.path, table)
     parts: dict[tuple[str, ...], list[NvprofPart]] = {}
     for run in runs_of(part for table in given.values() for part in table.parts):
-        parts.setdefault(run.paths, []).extend(run.parts)
+        paths = tuple(dict.fromkeys(part.path for part in run.parts))
+        parts.setdefault(paths, []).extend(run.parts)
     result = []
     for paths, several in parts.items():
         reading = [sentence for path in paths for sentence in given[path].reading]
@@ -495,7 +426,7 @@ def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
 
 def _table(path: str, parts: Sequence[NvprofPart], reading: Sequence[str]) -> NvprofTable:
     runs = runs_of(parts)
-    kernels = [kernel for run in runs for kernel in kernels_of(run)]
+    kernels = [kernel for run in runs for kernel in run.kernels()]
     warnings = [*reading, *(sentence for run in runs for sentence in run.warnings), *warnings_of(kernels)]
     return NvprofTable(
         path=path,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.inputs.text import SECONDS, damaged, row_of
@@ -72,36 +73,24 @@ def tables_of(text: str, path: str) -> list[NvprofLogTable]:
         if layout := _layout(cells):
             current = NvprofLogTable(layout, tuple(cells), {})
             tables.append(current)
-        elif current is not None:
-            _add(current, number, line, cells, path)
+        elif current is not None and len(cells) == len(current.columns):
+            row = dict(zip(current.columns, cells, strict=True))
+            # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
+            timed = _TIMED.get(current.layout)
+            is_units = row[timed] in SECONDS if timed else current.layout == "launches" and not row["Kernel"]
+            if is_units and not current.rows and not current.units:
+                current.units.update({name: unit for name, unit in row.items() if unit})
+            else:
+                current.rows.append((number, row))
+        elif current is not None and _ROW.match(line):
+            reason = f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table"
+            raise damaged(path, reason, "Give nvprof's complete output (--log-file keeps the application's apart).")
     for table in tables:
-        _check_units(table, path)
+        timed = _TIMED.get(table.layout)
+        if table.rows and timed and timed not in table.units:
+            reason = f'the row of units is missing below its heading, so the column "{timed}" can\'t be understood'
+            raise damaged(path, reason, "Give nvprof's complete output.")
     return tables
-
-
-def _add(table: NvprofLogTable, number: int, line: str, cells: list[str], path: str) -> None:
-    if len(cells) == len(table.columns):
-        row = dict(zip(table.columns, cells, strict=True))
-        if not table.rows and not table.units and _is_units(table, row):
-            table.units.update({name: unit for name, unit in row.items() if unit})
-        else:
-            table.rows.append((number, row))
-    elif _ROW.match(line):
-        reason = f"line {number} has {len(cells)} of the {len(table.columns)} columns of its table"
-        raise damaged(path, reason, "Give nvprof's complete output (--log-file keeps the application's apart).")
-
-
-def _is_units(table: NvprofLogTable, row: dict[str, str]) -> bool:
-    timed = _TIMED.get(table.layout)
-    # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
-    return row[timed] in SECONDS if timed else table.layout == "launches" and not row["Kernel"]
-
-
-def _check_units(table: NvprofLogTable, path: str) -> None:
-    timed = _TIMED.get(table.layout)
-    if table.rows and timed and timed not in table.units:
-        reason = f'the row of units is missing below its heading, so the column "{timed}" can\'t be understood'
-        raise damaged(path, reason, "Give nvprof's complete output.")
 
 
 def _layout(cells: list[str]) -> str:
@@ -118,13 +107,10 @@ def capability_of(device: str) -> tuple[int, int]:
     older = next((capability for pattern, capability in _OLDER if pattern.search(device)), None)
     if older:
         return older
-    known = load_spec().architectures
-    found = (one.compute_capability for one in known if any(_names(product, device) for product in one.products))
-    return next(found, (0, 0))
-
-
-def _names(product: str, device: str) -> bool:
-    return re.search(rf"\b{re.escape(product)}\b", device, re.IGNORECASE) is not None
+    for one in load_spec().architectures:
+        if any(re.search(rf"\b{re.escape(product)}\b", device, re.IGNORECASE) for product in one.products):
+            return one.compute_capability
+    return 0, 0
 
 
 def tensor_peak(device: str) -> float | None:
@@ -137,8 +123,7 @@ def tensor_peak(device: str) -> float | None:
     return board[0] * board[1] * per_cycle if per_cycle else None
 
 
-@dataclass(frozen=True)
-class Traffic:
+class Traffic(NamedTuple):
     """One way to get the bytes of a level: the metrics it needs, those it adds where collected, and bytes for each count.
 
     ``since`` is the first compute capability on which a transaction has that size; where it is unknown, Volta is assumed.
@@ -183,60 +168,54 @@ def could_count(metric: str) -> bool:
     return counts and metric not in USED and metric not in _NOT_FLOP
 
 
-def work_of(totals: Mapping[str, float]) -> Iterator[tuple[str, float, tuple[str, ...]]]:
-    """(precision id, FLOP, metrics used), for each precision that was counted, in one sum or in its three parts."""
+def work_of(totals: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float], list[str]]:
+    """FLOP by precision, counted in one sum or in its three parts; alpha by precision; the metrics used.
+
+    alpha is the share of fused instructions among add, multiply and fused ones (Yang, Kurth, Williams 2019, equation 6).
+    """
+    work: dict[str, float] = {}
+    shares: dict[str, float] = {}
+    used: list[str] = []
     for metric, precision in WORK.items():
+        parts = [f"{_PARTS[precision]}_{kind}" for kind in ("add", "mul", "fma")] if precision in _PARTS else []
+        complete = bool(parts) and all(name in totals for name in parts)
+        add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
         if metric in totals:
-            yield precision, totals[metric], (metric,)
-        elif parts := _parts(totals, precision):
-            add, mul, fma = (totals[name] for name in parts)
-            yield precision, add + mul + 2 * fma, parts
+            work[precision] = totals[metric]
+            used.append(metric)
+        elif complete:
+            work[precision] = add + mul + 2 * fma
+            used += parts
+        if add + mul + fma > 0:
+            shares[precision] = fma / (add + mul + fma)
+    return work, shares, used
 
 
-def fma_share_of(totals: Mapping[str, float]) -> dict[str, float]:
-    """alpha by precision: fused instructions among add, multiply and fused ones (Yang, Kurth, Williams 2019, equation 6)."""
-    result = {}
-    for precision in _PARTS:
-        if parts := _parts(totals, precision):
-            counts = [totals[name] for name in parts]
-            if sum(counts) > 0:
-                result[precision] = counts[2] / sum(counts)
-    return result
+def traffic_of(totals: Mapping[str, float], capability: Capability) -> tuple[dict[str, float], list[str], list[str]]:
+    """Bytes by level, the metrics used, and those that would have added to L1 and were not collected.
 
-
-def _parts(totals: Mapping[str, float], precision: str) -> tuple[str, ...]:
-    names = tuple(f"{_PARTS[precision]}_{kind}" for kind in ("add", "mul", "fma")) if precision in _PARTS else ()
-    return names if names and all(name in totals for name in names) else ()
-
-
-def traffic_of(totals: Mapping[str, float], capability: Capability) -> dict[str, tuple[float, tuple[str, ...]]]:
-    """Level id -> (bytes, metrics used), for each level whose metrics are complete and whose transactions have a known size."""
-    result: dict[str, tuple[float, tuple[str, ...]]] = {}
+    A level is there where its metrics are complete and its transactions have a known size.
+    """
+    traffic: dict[str, float] = {}
+    used: list[str] = []
     for way in TRAFFIC:
-        if way.level not in result and all(name in totals for name in way.needed) and _known_size(way, capability):
-            used = (*way.needed, *(name for name in way.added if name in totals))
-            result[way.level] = (way.size * sum(totals[name] for name in used), used)
-    return result
+        if way.level not in traffic and all(name in totals for name in way.needed) and _known_size(way, capability):
+            names = [*way.needed, *(name for name in way.added if name in totals)]
+            traffic[way.level] = way.size * sum(totals[name] for name in names)
+            used += names
+    return traffic, used, [name for way in TRAFFIC if way.level in traffic for name in way.added if name not in totals]
 
 
 def without_traffic(totals: Mapping[str, float], capability: Capability) -> Iterator[tuple[str, str]]:
     """(level, reason) for each level of which something was collected, and not what its bytes need."""
-    known = traffic_of(totals, capability)
+    known = traffic_of(totals, capability)[0]
     for way in TRAFFIC:
-        there = [name for name in (*way.needed, *way.added) if name in totals]
-        if way.level in known or not there:
-            continue
-        missing = [name for name in way.needed if name not in totals]
-        if missing:
-            yield way.level, f"{' and '.join(missing)} not collected"
-        else:
-            yield way.level, "the size of its transactions on this GPU is not known"
-
-
-def not_added(totals: Mapping[str, float], capability: Capability) -> tuple[str, ...]:
-    """Metrics that would have added to the L1 traffic and were not collected."""
-    known = traffic_of(totals, capability)
-    return tuple(name for way in TRAFFIC if way.level in known for name in way.added if name not in totals)
+        if way.level not in known and any(name in totals for name in (*way.needed, *way.added)):
+            missing = [name for name in way.needed if name not in totals]
+            reason = (
+                f"{' and '.join(missing)} not collected" if missing else "the size of its transactions on this GPU is not known"
+            )
+            yield way.level, reason
 
 
 def _known_size(way: Traffic, capability: Capability) -> bool:

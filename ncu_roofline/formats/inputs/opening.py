@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -48,27 +49,15 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
     """
     result = list(items)
     for kind, join in _JOINED:
-        result = _of_one_tool(result, kind, join)
-    return result
-
-
-def _of_one_tool(items: Sequence[Other | PointTable], kind: type[Any], join: Callable[[Any], Any]) -> list[Other | PointTable]:
-    tables = [item for item in items if isinstance(item, kind)]
-    if len(tables) < 2:
-        return list(items)
-    made = join(tables)
-    place = {table.path: number for number, table in reversed(list(enumerate(tables)))}
-    first: dict[int, list[Other | PointTable]] = {}
-    for table in made:
-        first.setdefault(min(place[path] for path in table.paths), []).append(table)
-    result: list[Other | PointTable] = []
-    number = 0
-    for item in items:
-        if isinstance(item, kind):
-            result += first.get(number, [])
-            number += 1
-        else:
-            result.append(item)
+        tables = [item for item in result if isinstance(item, kind)]
+        if len(tables) < 2:
+            continue
+        place = {table.path: number for number, table in reversed(list(enumerate(tables)))}
+        first: dict[int, list[Other | PointTable]] = {}
+        for table in join(tables):
+            first.setdefault(min(place[path] for path in table.paths), []).append(table)
+        numbers = itertools.count()
+        result = [one for item in result for one in (first.get(next(numbers), []) if isinstance(item, kind) else [item])]
     return result
 
 
@@ -155,11 +144,7 @@ def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
     if not os.path.isfile(path):
         return None
     head = head_of(path)
-    return next((row for row in _matching(head)), None) if head.strip() else None
-
-
-def _matching(head: str) -> Iterator[InputFormat]:
-    return (row for row in FORMATS if _module(row).recognises(head))
+    return next((row for row in FORMATS if _module(row).recognises(head)), None) if head.strip() else None
 
 
 def _module(row: InputFormat) -> Any:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.inputs.spelling import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedRoof
@@ -52,6 +51,15 @@ _QUANTITIES = {
     **dict.fromkeys(("peak", "ceiling", "roof"), "peak"),
     **dict.fromkeys(("bandwidth", "bw"), "bandwidth"),
 }
+_UNITS_OF = {
+    "work": ("flop", ""),
+    **dict.fromkeys(("performance", "attainable", "peak"), ("flops", "flop", "")),
+    "seconds": ("second", ""),
+    "traffic": ("byte", ""),
+    "intensity": ("",),
+    "bandwidth": ("byte/s", "byte", ""),
+}
+_BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}
 _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run", "memory", "of", "measured", "empirical")
 _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _OF_LEVEL = ("traffic", "intensity", "bandwidth")
@@ -93,18 +101,29 @@ def header(text: str) -> Header | None:
         return Header(text, _TEXTS[plain])
     if "%" in text or not all(_known(word) for word in words):
         return None
-    unit = _unit(words)
+    kind, scale = _unit(words) or ("", 1.0)
     named = next((_QUANTITIES[word] for word in words if word in _QUANTITIES), "")
-    quantity = _quantity(text, words, named or ("intensity" if _RATIO.search(text.lower()) else ""), unit)
+    named = named or ("intensity" if _RATIO.search(text.lower()) else "")
+    if "canonical" in words and kind in ("flop", ""):
+        quantity = "canonical"
+    elif named:
+        quantity = named if kind in _UNITS_OF[named] else ""
+    elif kind == "flop" and scale > 1 and any(word.endswith("flops") for word in words):
+        raise AmbiguousHeaderError(f"the column {text!r} may be work or a rate")
+    else:
+        quantity = _BY_UNIT.get(kind, "")
     if not quantity:
         return None
+    of_roof = [
+        word for word in words if word not in _QUANTITIES and not _FLOP.fullmatch(word) and not _FLOP_RATE.fullmatch(word)
+    ]
     return Header(
         text,
         quantity,
-        unit[1] if unit else 1.0,
+        scale,
         of=level_of(" ".join(words)) if quantity in _OF_LEVEL else "",
         precision=precision_of(" ".join(words)) if quantity in _OF_PRECISION else ANY_PRECISION,
-        ceiling=_ceiling(words) if quantity == "peak" else "",
+        ceiling=(ceiling_of(" ".join(of_roof)) or "fma") if quantity == "peak" else "",
         theoretical=is_theoretical(text),
     )
 
@@ -139,34 +158,6 @@ def _unit(words: list[str]) -> tuple[str, float] | None:
     return None
 
 
-def _quantity(text: str, words: list[str], named: str, unit: tuple[str, float] | None) -> str:
-    kind = unit[0] if unit else ""
-    if "canonical" in words and kind in ("flop", ""):
-        return "canonical"
-    if not named:
-        if kind == "flop" and unit and unit[1] > 1 and any(word.endswith("flops") for word in words):
-            raise AmbiguousHeaderError(f"the column {text!r} may be work or a rate")
-        return {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}.get(
-            kind, ""
-        )
-    fitting = {
-        "work": ("flop", ""),
-        "performance": ("flops", "flop", ""),
-        "attainable": ("flops", "flop", ""),
-        "peak": ("flops", "flop", ""),
-        "seconds": ("second", ""),
-        "traffic": ("byte", ""),
-        "intensity": ("",),
-        "bandwidth": ("byte/s", "byte", ""),
-    }
-    return named if kind in fitting[named] else ""
-
-
-def _ceiling(words: list[str]) -> str:
-    rest = [word for word in words if word not in _QUANTITIES and not _FLOP.fullmatch(word) and not _FLOP_RATE.fullmatch(word)]
-    return ceiling_of(" ".join(rest)) or "fma"
-
-
 def columns_of(path: str, names: Sequence[str]) -> tuple[dict[str, Header], list[str]]:
     """What is known of the columns, by name, and the names of the others.  Raises RooflineError for two of one meaning."""
     known: dict[str, Header] = {}
@@ -181,15 +172,12 @@ def columns_of(path: str, names: Sequence[str]) -> tuple[dict[str, Header], list
         if found is None:
             unknown.append(name)
             continue
-        first = by_meaning.setdefault(_meaning(found), found)
+        meaning = (found.quantity, found.of, found.precision, found.ceiling, found.theoretical)
+        first = by_meaning.setdefault(meaning, found)
         if first is not found and found.quantity != "label":
             raise damaged(path, f"the columns {first.text!r} and {name!r} hold the same", "Leave out one of them.")
         known[name] = found
     return known, unknown
-
-
-def _meaning(one: Header) -> tuple[object, ...]:
-    return one.quantity, one.of, one.precision, one.ceiling, one.theoretical
 
 
 @dataclass(frozen=True)
@@ -203,10 +191,6 @@ class NamedCells:
 
     def _of(self, quantity: str) -> list[Header]:
         return [column for column in self.columns.values() if column.quantity == quantity]
-
-    def error(self, one: Header, reason: str) -> RooflineError:
-        """The error for one cell."""
-        return damaged(self.path, f"{self.place}, column {one.text!r}: {reason}", "Correct the cell, or leave it empty.")
 
     def text(self, quantity: str) -> str:
         """The text of a column, '' where there is none."""
@@ -223,28 +207,26 @@ class NamedCells:
 
     def value(self, one: Header) -> float:
         """The number of a cell in SI units, NaN for an empty one.  Raises RooflineError."""
-        cell = self.values.get(one.text)
+        cell, reason, number = self.values.get(one.text), "", None
         try:
-            if isinstance(cell, bool):
-                raise ValueError(f"{cell} is no number")
             number = plain_number(_text(cell))
         except ValueError as error:
-            raise self.error(one, str(error)) from error
-        if number == 0 and one.quantity not in _ZERO_MAY_BE:
-            raise self.error(one, "zero can't be meant")
-        if number is not None and math.isinf(number * one.scale):
-            raise self.error(one, "it is too large")
+            reason = str(error)
+        if isinstance(cell, bool):
+            reason = f"{cell} is no number"
+        elif number == 0 and one.quantity not in _ZERO_MAY_BE:
+            reason = "zero can't be meant"
+        elif number is not None and math.isinf(number * one.scale):
+            reason = "it is too large"
+        if reason:
+            place = f"{self.place}, column {one.text!r}"
+            raise damaged(self.path, f"{place}: {reason}", "Correct the cell, or leave it empty.")
         return math.nan if number is None else number * one.scale
 
     def number(self, quantity: str) -> float:
         """The number of the first column that has one, NaN if none has."""
         found = [value for one in self._of(quantity) if not math.isnan(value := self.value(one))]
         return found[0] if found else math.nan
-
-    def whole(self, quantity: str) -> int:
-        """A count, 1 where there is none."""
-        value = self.number(quantity)
-        return 1 if math.isnan(value) or value < 1 else int(value)
 
     def by_precision(self, quantity: str, precision: str) -> dict[str, float]:
         """Numbers by precision id; columns that name none are of ``precision``."""
@@ -271,27 +253,25 @@ class NamedCells:
                 found.setdefault(name, ImportedRoof(name, kind, one.text, value, measured=not one.theoretical))
         return tuple(found.values())
 
+    def precision(self) -> str:
+        """The precision id that the row states, `ANY_PRECISION` where it states none."""
+        text = self.text("precision")
+        return precision_of(text.replace(".", " ")) if text else ANY_PRECISION
+
+    def supported(self) -> Supported:
+        """Whether the application runs there.  Raises RooflineError for a word that says neither."""
+        text = self.text("supported").lower()
+        if text not in _SUPPORTED:
+            known = ", ".join(word for word in _SUPPORTED if word)
+            raise damaged(self.path, f"{self.place} says {text[:40]!r} of its support", f"Write one of {known}.")
+        return _SUPPORTED[text]
+
     def used(self) -> str:
         """The columns with numbers that this row fills."""
         quantities = ("work", "performance", "seconds", "traffic", "intensity")
         return ", ".join(
             name for name, one in self.columns.items() if one.quantity in quantities and _text(self.values.get(name))
         )
-
-
-def precision_in(cells: NamedCells) -> str:
-    """The precision id that a row states, `ANY_PRECISION` where it states none."""
-    text = cells.text("precision")
-    return precision_of(text.replace(".", " ")) if text else ANY_PRECISION
-
-
-def supported_in(cells: NamedCells) -> Supported:
-    """Whether the application runs there.  Raises RooflineError for a word that says neither."""
-    text = cells.text("supported").lower()
-    if text not in _SUPPORTED:
-        known = ", ".join(word for word in _SUPPORTED if word)
-        raise damaged(cells.path, f"{cells.place} says {text[:40]!r} of its support", f"Write one of {known}.")
-    return _SUPPORTED[text]
 
 
 def _text(cell: object) -> str:

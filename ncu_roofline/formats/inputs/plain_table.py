@@ -9,7 +9,6 @@ Without a unit a number is in SI units; a column without a level is of the colum
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
@@ -28,11 +27,9 @@ from ncu_roofline.formats.inputs.plain_headers import (
     Supported,
     columns_of,
     header,
-    precision_in,
-    supported_in,
 )
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.formats.inputs.text import damaged, row_of, rows_of, text_of
+from ncu_roofline.formats.inputs.text import damaged, delimiter_of, row_of, rows_of, text_of
 
 LISTS = ("rows", "points", "kernels", "data")
 """Keys under which a JSON object may hold the list of rows."""
@@ -53,7 +50,7 @@ def recognises(head: str) -> bool:
     if text.startswith(("[", "{")):
         return '"schema"' not in text and suffices(list(dict.fromkeys(_KEY.findall(text))))
     lines = _content(head)
-    return suffices(row_of(lines[0][1], _delimiter(lines[0][1]))) if lines else False
+    return suffices(row_of(lines[0][1], delimiter_of(lines[0][1]))) if lines else False
 
 
 def suffices(names: Sequence[str]) -> bool:
@@ -73,44 +70,25 @@ def suffices(names: Sequence[str]) -> bool:
     )
 
 
-def records(path: str | os.PathLike[str]) -> tuple[list[str], list[Record], list[str]]:
-    """The names of the columns, each row by them with the place it stands at, and warnings.  Raises RooflineError."""
-    text = text_of(path)
-    warnings: list[str] = []
-    is_json = text.lstrip()[:1] in ("[", "{")
-    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
-    if not rows:
-        raise damaged(path, "the table has no rows", _NEXT)
-    return list(dict.fromkeys(name for _, row in rows for name in row)), rows, warnings
-
-
 def _content(text: str) -> list[tuple[int, str]]:
-    """The lines that hold something, with their numbers."""
     lines = enumerate(text.split("\n"), start=1)
     return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
 def _csv_rows(path: str | os.PathLike[str], text: str, warnings: list[str]) -> Iterator[Record]:
     lines = _content(text)
-    delimiter = _delimiter(lines[0][1])
+    delimiter = delimiter_of(lines[0][1])
     names = row_of(lines[0][1], delimiter)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise damaged(path, f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
-    try:
-        for number, row in enumerate(rows_of(lines[1:], delimiter), start=1):
-            if len(row.cells) != len(names):
-                reason = row.swallowed() or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
-                raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
-            if row.swallowed():
-                warnings.append(f"{path}: {row.swallowed()}")
-            yield f"row {number}", dict(zip(names, row.cells, strict=True))
-    except csv.Error as error:
-        raise damaged(path, str(error), _NEXT) from error
+    for number, row in enumerate(rows_of(path, lines[1:], delimiter, _NEXT), start=1):
+        if len(row.cells) != len(names):
+            reason = row.swallowed() or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
+            raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
+        if row.swallowed():
+            warnings.append(f"{path}: {row.swallowed()}")
+        yield f"row {number}", dict(zip(names, row.cells, strict=True))
 
 
 def _json_rows(path: str | os.PathLike[str], text: str) -> Iterator[Record]:
@@ -167,7 +145,13 @@ class PlainTable:
 
 def read_rows(path: str | os.PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
-    names, rows, warnings = records(path)
+    text = text_of(path)
+    warnings: list[str] = []
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
+    if not rows:
+        raise damaged(path, "the table has no rows", _NEXT)
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
     table = plain_rows(str(path), names, rows, Path(path).stem)
     return replace(table, warnings=(*warnings, *table.warnings))
 
@@ -182,14 +166,13 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
     result = []
     for place, cells in rows:
         row = _row(NamedCells(path, place, columns, cells), stem)
-        warnings += _contradictions(path, place, row)
+        warnings += _contradictions(f"{path}: {place}", row)
         result.append(row)
     return PlainTable(path, tuple(result), tuple(warnings))
 
 
 def _row(cells: NamedCells, stem: str) -> PlainRow:
-    precision = precision_in(cells)
-    device = cells.text("device")
+    precision, device, launches = cells.precision(), cells.text("device"), cells.number("launches")
     platform = cells.text("platform") or device or stem
     return PlainRow(
         platform=platform,
@@ -197,14 +180,14 @@ def _row(cells: NamedCells, stem: str) -> PlainRow:
         kernel=cells.text("kernel"),
         label=cells.label(),
         device=device or platform,
-        supported=supported_in(cells),
+        supported=cells.supported(),
         work=cells.by_precision("work", precision),
         performance=cells.by_precision("performance", precision),
         seconds=cells.number("seconds"),
         canonical=cells.number("canonical"),
         attainable=cells.number("attainable"),
         fma_share=cells.number("fma_share"),
-        launches=cells.whole("launches"),
+        launches=int(launches) if launches >= 1 else 1,
         traffic=cells.by_level("traffic"),
         intensity=cells.by_level("intensity"),
         roofs=cells.roofs(precision),
@@ -213,19 +196,18 @@ def _row(cells: NamedCells, stem: str) -> PlainRow:
     )
 
 
-def _contradictions(path: str, place: str, row: PlainRow) -> list[str]:
-    found = []
+def _contradictions(place: str, row: PlainRow) -> list[str]:
+    stated = []
     for precision, work in row.work.items():
-        stated, computed = row.performance.get(precision, math.nan), work / row.seconds
-        if abs(computed - stated) > _AGREE * stated:
-            found.append(f"{path}: {place} states {stated:.4g} FLOP/s, and its work and time make {computed:.4g}, which counts")
-        for level, traffic in row.traffic.items():
-            stated, computed = row.intensity.get(level, math.nan), work / traffic
-            if abs(computed - stated) > _AGREE * stated:
-                found.append(
-                    f"{path}: {place} states {stated:.4g} FLOP/B, and its work and bytes make {computed:.4g}, which counts"
-                )
-    return found
+        stated.append((row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time"))
+        stated += [
+            (row.intensity.get(level, math.nan), work / moved, "FLOP/B", "bytes") for level, moved in row.traffic.items()
+        ]
+    return [
+        f"{place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
+        for said, computed, unit, other in stated
+        if abs(computed - said) > _AGREE * said
+    ]
 
 
 def read(path: str | os.PathLike[str]) -> PointTable:

@@ -65,8 +65,9 @@ def read(path: str | os.PathLike[str]) -> PointTable:
     if not lines.flops:
         raise RooflineError("Cannot read", path, "it holds roofs and no points", "Give it with --ceilings, beside a report.")
     memory, compute, warnings = _roofs(path, lines)
-    points = _points(path, lines, memory, compute)
-    if any(_unclear(point, compute) for point in points):
+    precisions = {precision_of(roof.label) for roof in compute}
+    points = _points(path, lines, memory, precisions)
+    if compute and any(not precisions & set(point.work) for point in points):
         warnings.append(f"{path}: its roofs are of several precisions, and the labels don't say which each point is of")
     return PointTable(str(path), FORMAT, tuple(points), (*memory, *compute), tuple(warnings))
 
@@ -110,9 +111,15 @@ def _lines(path: str | os.PathLike[str]) -> _Lines:
     result = _Lines()
     seen: set[str] = set()
     for number, line in enumerate(text_of(path).split("\n"), start=1):
-        key, values = _split(line)
-        if not key:
+        text = line.strip()
+        if not text or text.startswith("#"):
             continue
+        match = _FIRST.match(text)
+        key, values = match[1].lower() if match else text[:20], []
+        for double, single, comment, bare in _WORD.findall(match[2] if match else ""):
+            if comment:
+                break
+            values.append((double or single or bare).strip())
         name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
         if not name:
             result.warnings.append(f"{path}: line {number} begins with {key!r}, which says nothing here, and is left out")
@@ -127,22 +134,6 @@ def _lines(path: str | os.PathLike[str]) -> _Lines:
         else:
             setattr(result, name, _numbers(path, number, values))
     return result
-
-
-def _split(line: str) -> tuple[str, list[str]]:
-    """The name a line begins with, in lower case, and the words after it without quotes and comment."""
-    text = line.strip()
-    if not text or text.startswith("#"):
-        return "", []
-    match = _FIRST.match(text)
-    if not match:
-        return text[:20], []
-    words = []
-    for double, single, comment, bare in _WORD.findall(match[2]):
-        if comment:
-            break
-        words.append((double or single or bare).strip())
-    return match[1].lower(), words
 
 
 def _numbers(path: str | os.PathLike[str], number: int, words: Sequence[str]) -> list[float]:
@@ -174,22 +165,24 @@ def _check_lengths(
     path: str | os.PathLike[str], name: str, one: Sequence[object], other_name: str, other: Sequence[object]
 ) -> None:
     if len(one) != len(other):
-        reason = f"`{name}` has {_count(one)} and `{other_name}` {_count(other)}"
+        mine, theirs = (f"{len(values)} {'entry' if len(values) == 1 else 'entries'}" for values in (one, other))
+        reason = f"`{name}` has {mine} and `{other_name}` {theirs}"
         raise RooflineError("Cannot read", path, reason, "Give each value its name, and quote names with spaces.")
 
 
-def _count(values: Sequence[object]) -> str:
-    return f"{len(values)} {'entry' if len(values) == 1 else 'entries'}"
-
-
 def _points(
-    path: str | os.PathLike[str], lines: _Lines, memory: Sequence[ImportedRoof], compute: Sequence[ImportedRoof]
+    path: str | os.PathLike[str], lines: _Lines, memory: Sequence[ImportedRoof], precisions: set[str]
 ) -> list[ImportedPoint]:
     by_level = _by_level(path, lines, memory)
-    precisions = {precision_of(roof.label) for roof in compute}
     only = next(iter(precisions)) if len(precisions) == 1 else ANY_PRECISION
+    labels, count = lines.labels, len(lines.flops)
+    if count == 1 and len(labels) > 1:  # an unquoted name with spaces
+        labels = [" ".join(labels)]
+    elif not labels:
+        labels = [""] if count == 1 else [str(index + 1) for index in range(count)]
+    _check_lengths(path, "labels", labels, "FLOPS", lines.flops)
     points = []
-    for index, (gflops, label) in enumerate(zip(lines.flops, _labels(path, lines), strict=True)):
+    for index, (gflops, label) in enumerate(zip(lines.flops, labels, strict=True)):
         stated = precision_of(label)
         rate = gflops * 1e9
         points.append(
@@ -204,20 +197,6 @@ def _points(
             )
         )
     return points
-
-
-def _unclear(point: ImportedPoint, compute: Sequence[ImportedRoof]) -> bool:
-    return bool(compute) and next(iter(point.work)) not in {precision_of(roof.label) for roof in compute}
-
-
-def _labels(path: str | os.PathLike[str], lines: _Lines) -> list[str]:
-    labels = lines.labels
-    if len(lines.flops) == 1 and len(labels) > 1:  # an unquoted name with spaces
-        labels = [" ".join(labels)]
-    if not labels:
-        labels = [""] if len(lines.flops) == 1 else [str(index + 1) for index in range(len(lines.flops))]
-    _check_lengths(path, "labels", labels, "FLOPS", lines.flops)
-    return labels
 
 
 def _by_level(path: str | os.PathLike[str], lines: _Lines, memory: Sequence[ImportedRoof]) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ agree.  Iforms of AVX-512 are the same with and without a mask.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -82,63 +82,41 @@ def read(path: str | PathLike[str]) -> IntelTable:
 
 
 def _counted(path: str) -> tuple[dict[str, float], str]:
-    """The counts of all threads, and the program that ran."""
-    reader = _SdeReader(path)
+    """The counts of all threads, and the program that ran.  Blocks of statistics are by thread, "" for all of them."""
+    image, begun, images = "", 0, False
+    blocks: dict[str, dict[str, float]] = {}
+    block: dict[str, float] | None = None
     with closing(lines_of(path)) as lines:
-        for number, line in enumerate(lines, 1):
-            reader.line(number, line.strip())
-    return reader.counts(), reader.image
-
-
-class _SdeReader:
-    """Reads line by line: blocks of statistics by thread, "" for all of them, and the program among the images."""
-
-    def __init__(self, path: str) -> None:
-        self.image = ""
-        self._path = path
-        self._blocks: dict[str, dict[str, float]] = {}
-        self._block: dict[str, float] | None = None
-        self._begun = 0
-        self._images = False
-
-    def line(self, number: int, line: str) -> None:
-        """One line, without blanks around it."""
-        if match := _BEGIN.match(line):
-            self._begin(number, "" if match[1] else match[2] or "0")
-        elif _END.match(line):
-            self._block = None
-        elif line.startswith("# $") and not line.endswith("dynamic-counts"):
-            self._block = None  # of a function, which the sums hold already
-        elif self._block is not None:
-            if line and not line.startswith("#"):
-                _count(self._block, line, f"line {number}", self._path)
-        elif line.startswith("# "):
-            self._images = _IMAGES.match(line) is not None or (self._images and not line.startswith("# END"))
-        elif self._images and not self.image:
-            words = line.rsplit(None, 2)
-            if len(words) == 3 and all(map(_ADDRESS.fullmatch, words[1:])):
-                self.image = _program(words[0])
-
-    def _begin(self, number: int, thread: str) -> None:
-        if thread in self._blocks:
-            reason = f"line {number} begins the statistics of {f'thread {thread}' if thread else 'all threads'} again"
-            raise damaged(self._path, reason, "Give one file per run and region, for whether blocks add up is not known.")
-        self._check()
-        self._block, self._begun = self._blocks.setdefault(thread, {}), number
-
-    def _check(self) -> None:
-        if self._block is not None:
-            raise damaged(self._path, f"the statistics that begin in line {self._begun} have no end", _NEXT)
-
-    def counts(self) -> dict[str, float]:
-        """The counts of all threads.  Raises RooflineError where the last block is cut off."""
-        self._check()
-        if not self._blocks:
-            raise damaged(self._path, "it holds no dynamic statistics", _NEXT)
-        if "" in self._blocks:
-            return self._blocks[""]
-        names = dict.fromkeys(name for one in self._blocks.values() for name in one)
-        return {name: sum(one.get(name, 0.0) for one in self._blocks.values()) for name in names}
+        for number, padded in enumerate(lines, 1):
+            line = padded.strip()
+            if match := _BEGIN.match(line):
+                thread = "" if match[1] else match[2] or "0"
+                if thread in blocks:
+                    reason = f"line {number} begins the statistics of {f'thread {thread}' if thread else 'all threads'} again"
+                    raise damaged(path, reason, "Give one file per run and region, for whether blocks add up is not known.")
+                if block is not None:
+                    break
+                block = blocks[thread] = {}
+                begun = number
+            elif _END.match(line) or (line.startswith("# $") and not line.endswith("dynamic-counts")):
+                block = None  # the statistics of a function: the sums hold them already
+            elif block is not None:
+                if line and not line.startswith("#"):
+                    _count(block, line, f"line {number}", path)
+            elif line.startswith("# "):
+                images = _IMAGES.match(line) is not None or (images and not line.startswith("# END"))
+            elif images and not image:
+                words = line.rsplit(None, 2)
+                if len(words) == 3 and all(map(_ADDRESS.fullmatch, words[1:])):
+                    image = (PureWindowsPath(words[0]) if "\\" in words[0] else PurePosixPath(words[0])).name
+    if block is not None:
+        raise damaged(path, f"the statistics that begin in line {begun} have no end", _NEXT)
+    if not blocks:
+        raise damaged(path, "it holds no dynamic statistics", _NEXT)
+    if "" in blocks:
+        return blocks[""], image
+    names = dict.fromkeys(name for one in blocks.values() for name in one)
+    return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
 
 
 def _count(block: dict[str, float], line: str, place: str, path: str) -> None:
@@ -155,10 +133,6 @@ def _count(block: dict[str, float], line: str, place: str, path: str) -> None:
     if name in block:
         raise damaged(path, f"{place} gives {name} again", _NEXT)
     block[name] = value
-
-
-def _program(image: str) -> str:
-    return (PureWindowsPath(image) if "\\" in image else PurePosixPath(image)).name
 
 
 def _traffic(counts: Mapping[str, float], path: str) -> float | None:
@@ -210,9 +184,10 @@ def _lanes(counts: Mapping[str, float]) -> tuple[dict[tuple[str, int], _Lanes], 
     """Instructions by type and width, and for each type a fused instruction that ran and whose width is not known."""
     lanes: dict[tuple[str, int], _Lanes] = {}
     unknown: dict[str, str] = {}
-    for kind, width, count, masked in _elements(counts):
-        one = lanes.setdefault((kind, width), _Lanes())
-        one.masked, one.plain = one.masked + count * masked, one.plain + count * (not masked)
+    for name, count in counts.items():
+        if match := _ELEMENTS.fullmatch(name):
+            one = lanes.setdefault((match[1], int(match[2])), _Lanes())
+            one.masked, one.plain = one.masked + count * bool(match[3]), one.plain + count * (not match[3])
     for name, count in counts.items():
         match = _FUSED.fullmatch(name)
         if not match or not count:
@@ -227,9 +202,3 @@ def _lanes(counts: Mapping[str, float]) -> tuple[dict[tuple[str, int], _Lanes], 
         else:
             one.fused += count
     return lanes, unknown
-
-
-def _elements(counts: Mapping[str, float]) -> Iterator[tuple[str, int, float, bool]]:
-    for name, count in counts.items():
-        if match := _ELEMENTS.fullmatch(name):
-            yield match[1], int(match[2]), count, bool(match[3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from ncu_roofline.base.files import read_file
@@ -30,8 +31,10 @@ def find_source(name: str, folders: Sequence[str]) -> tuple[str, ...] | None:
 
 def most_alike(name: str, others: Iterable[str]) -> str | None:
     """The path that ends most like ``name``, at least with the same file; None without such a one, or with several."""
-    mine = _parts(name)
-    ends = {other: _common_end(mine, _parts(other)) for other in others}
+    mine, ends = _parts(name), {}
+    for other in others:
+        pairs = zip(reversed(mine), reversed(_parts(other)), strict=False)
+        ends[other] = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     longest = max(ends.values(), default=0)
     found = [other for other, end in ends.items() if end == longest]
     return found[0] if longest and len(found) == 1 else None
@@ -44,13 +47,6 @@ def last_part(path: str) -> str:
 
 def _parts(path: str) -> list[str]:
     return [part for part in _SEPARATOR.split(path) if part not in ("", ".", "..")][-_DEEPEST:]
-
-
-def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
-    return next(
-        (size for size, (a, b) in enumerate(zip(reversed(one), reversed(other), strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
 
 
 def lines_of_source(text: str) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
@@ -31,14 +31,14 @@ def _levels() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def precision_words() -> dict[str, str]:
     """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
-    precisions = load_spec().precisions
-    tensor = {
-        precision.id.partition(".")[2]: "" for precision in precisions if precision.kind == "tensor" and not precision.part_of
-    }
-    return {
-        **tensor,
-        **{word: precision.id for precision in precisions if precision.aliases for word in (precision.id, *precision.aliases)},
-    }
+    words = {}
+    for one in load_spec().precisions:
+        if one.kind == "tensor" and not one.part_of:
+            words[one.id.partition(".")[2]] = ""
+    for one in load_spec().precisions:
+        if one.aliases:
+            words.update(dict.fromkeys((one.id, *one.aliases), one.id))
+    return words
 
 
 def words_of(text: str) -> list[str]:
@@ -57,20 +57,16 @@ def levels_of(names: Sequence[str]) -> list[str]:
 
     Stacked and plain memory on one machine are two levels, as on Knights Landing: mcdram and dram.
     """
-    words = {word for name in names for word in words_of(name)}
-    both = any(map(_is_stacked, words)) and any(word.startswith(("ddr", "dram")) and word in _levels() for word in words)
-    return [_level(name, both) for name in names]
-
-
-def _is_stacked(word: str) -> bool:
-    return word.startswith("hbm") and word in _levels()
-
-
-def _level(name: str, both: bool) -> str:
-    words = words_of(name)
-    if both and any(map(_is_stacked, words)):
-        return "mcdram"
-    return level_of(name) or "_".join(word for word in words if word not in (*_EMPTY, *_THEORETICAL)) or load_spec().memory
+    known = _levels()
+    stacked = {word for word in known if word.startswith("hbm")}
+    plain = {word for word in known if word.startswith(("ddr", "dram"))}
+    words = [words_of(name) for name in names]
+    both = any(stacked & set(one) for one in words) and any(plain & set(one) for one in words)
+    result = []
+    for name, one in zip(names, words, strict=True):
+        own = "_".join(word for word in one if word not in (*_EMPTY, *_THEORETICAL))
+        result.append("mcdram" if both and stacked & set(one) else level_of(name) or own or load_spec().memory)
+    return result
 
 
 def precision_of(text: str) -> str:
@@ -99,8 +95,7 @@ def ceiling_of(text: str) -> str:
     return "_".join(words)
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """A roof as a file gives it: its name and its value in SI units."""
 
     name: str
@@ -142,9 +137,8 @@ def _distinct(roofs: Iterable[ImportedRoof]) -> tuple[list[ImportedRoof], list[s
     for roof in sorted(roofs, key=lambda one: (not one.measured, -one.value)):
         if best.setdefault(roof.id, roof) is not roof:
             others.setdefault(roof.id, []).append(roof.label)
-    return list(best.values()), [
-        f"the roof {listed(labels)} is left out, because {best[of].label} stands for {of}"
-        if len(labels) == 1
-        else f"the roofs {listed(labels)} are left out, because {best[of].label} stands for {of}"
-        for of, labels in others.items()
-    ]
+    left_out = []
+    for of, labels in others.items():
+        which = f"the roof {listed(labels)} is" if len(labels) == 1 else f"the roofs {listed(labels)} are"
+        left_out.append(f"{which} left out, because {best[of].label} stands for {of}")
+    return list(best.values()), left_out

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from os import PathLike
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ _END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell w
 # Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
+
+
+EXPORT_AGAIN = "Export it again, and check that it is complete."
 
 
 def head_of(path: str | os.PathLike[str]) -> str:
@@ -108,9 +111,37 @@ def plain_number(text: str) -> float | None:
     return found[0] if found else None
 
 
+def cell_number(
+    path: str | PathLike[str],
+    place: str,
+    text: str,
+    read: Callable[[str], float | None] | None = None,
+    next_step: str = EXPORT_AGAIN,
+) -> float | None:
+    """The number of a cell by ``read`` (`plain_number`).  Raises RooflineError that names the ``place`` for what is none."""
+    try:
+        return (read or plain_number)(text)
+    except ValueError as error:
+        raise damaged(path, f"{place}: {error}", next_step) from error
+
+
 def unpadded(line: str, delimiter: str = ",") -> str:
     """A line without the blanks around it that copies out of terminals have; tabs are cells where they separate them."""
     return line.strip(" " if delimiter == "\t" else " \t")
+
+
+def seconds_in(path: str | PathLike[str], place: str, text: str, next_step: str = EXPORT_AGAIN) -> float | None:
+    """The time of a cell in seconds, its unit where it has none ("61.4us"); None for a missing one.  Raises RooflineError."""
+    try:
+        found = split_number(text)
+        return found[0] * SECONDS[found[1] or "s"] if found else None
+    except (ValueError, KeyError) as error:
+        raise damaged(path, f"{place}: {text[:40]!r} is no time", next_step) from error
+
+
+def delimiter_of(line: str) -> str:
+    """What separates the cells of a heading."""
+    return max(",;\t", key=line.count)
 
 
 def row_of(line: str, delimiter: str = ",") -> list[str]:
@@ -139,8 +170,10 @@ class CsvRow(NamedTuple):
         return ""
 
 
-def rows_of(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[CsvRow]:
-    """The rows of numbered lines, cells without blanks around them.  Raises csv.Error with the line."""
+def rows_of(
+    path: str | PathLike[str], lines: Iterable[tuple[int, str]], delimiter: str, next_step: str = EXPORT_AGAIN
+) -> Iterator[CsvRow]:
+    """The rows of numbered lines, cells without blanks around them.  Raises RooflineError for what can't be a row."""
     numbers: list[int] = []
     ended = False
 
@@ -161,11 +194,9 @@ def rows_of(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[CsvRow
                 yield CsvRow(numbers[begun], numbers[last - 1], [cell.strip().removesuffix(_END) for cell in cells], not ended)
             begun = reader.line_num
     except csv.Error as error:
-        raise csv.Error(f"line {numbers[begun]} begins no row, {error}") from error
+        raise damaged(path, f"line {numbers[begun]} begins no row, {error}", next_step) from error
 
 
-def damaged(
-    path: str | PathLike[str], reason: str, next_step: str = "Export it again, and check that it is complete."
-) -> RooflineError:
+def damaged(path: str | PathLike[str], reason: str, next_step: str = EXPORT_AGAIN) -> RooflineError:
     """The error for a file whose format is known and whose content can't be used."""
     return RooflineError("Cannot read", path, reason, next_step)

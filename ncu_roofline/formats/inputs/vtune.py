@@ -7,7 +7,6 @@ which leaves out pauses.  Memory controllers count what all of the machine moves
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.inputs.intel_run import IntelPart, IntelTable, table_of
-from ncu_roofline.formats.inputs.text import SECONDS, damaged, plain_number, row_of, rows_of, split_number, text_of
+from ncu_roofline.formats.inputs.text import cell_number, damaged, delimiter_of, row_of, rows_of, seconds_in, text_of
 
 FORMAT = "vtune"
 LINE = 64.0  # bytes
@@ -36,15 +35,11 @@ def recognises(head: str) -> bool:
     return any(_heading(line) for line in head.split("\n"))
 
 
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
 def _heading(line: str) -> str:
     """What a line is the heading of: events, summary, or ""."""
     if "UNC_" not in line and _SUMMARY[0] not in line:
         return ""
-    cells = row_of(line, _delimiter(line))
+    cells = row_of(line, delimiter_of(line))
     if any(_EVENT.fullmatch(cell) for cell in cells[1:]):
         return "events"
     return "summary" if tuple(cells[-2:]) == _SUMMARY and len(cells) < 4 else ""
@@ -59,11 +54,8 @@ def read(path: str | PathLike[str]) -> IntelTable:
         reason = "the heading of its table is damaged" if not headings else f"line {headings[1][0]} begins a second table"
         raise damaged(path, reason, "Give one report per file.")
     (start, kind), heading = headings[0], lines[headings[0][0] - 1][1]
-    delimiter = _delimiter(heading)
-    try:
-        rows = [(row.first, row.cells) for row in rows_of(lines[start:], delimiter) if any(row.cells)]
-    except csv.Error as error:
-        raise damaged(path, str(error), _EVENTS) from error
+    delimiter = delimiter_of(heading)
+    rows = [(row.first, row.cells) for row in rows_of(path, lines[start:], delimiter, _EVENTS) if any(row.cells)]
     read_part = _events if kind == "events" else _summary
     return table_of([read_part(name, row_of(heading, delimiter), rows)])
 
@@ -82,7 +74,10 @@ def _events(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[st
         for column, cell in zip(columns[1:], cells[1:], strict=True):
             if match := _EVENT.fullmatch(column):
                 event = (match[1], match[2] or "")
-                totals[event] = totals.get(event, 0.0) + _count(path, line, column, cell)
+                count = cell_number(path, f"{column} in line {line}", cell, next_step=_EVENTS)
+                if count is None:
+                    raise damaged(path, f"{column} in line {line} has no number", _EVENTS)
+                totals[event] = totals.get(event, 0.0) + count
     traffic, used, reading = {}, set(), []
     for level, ways in _COUNTERS.items():
         read, written = ([event for event in totals if re.fullmatch(way, event[0])] for way in ways)
@@ -99,27 +94,13 @@ def _events(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[st
     return IntelPart(path, FORMAT, Path(path).stem, traffic=traffic, columns=columns_used, reading=tuple(reading))
 
 
-def _count(path: str, line: int, column: str, cell: str) -> float:
-    try:
-        value = plain_number(cell)
-    except ValueError as error:
-        raise damaged(path, f"{column} in line {line}: {error}", _EVENTS) from error
-    if value is None:
-        raise damaged(path, f"{column} in line {line} has no number", _EVENTS)
-    return value
-
-
 def _summary(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> IntelPart:
     at = columns.index(_SUMMARY[0])
     found = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == TIME]
     if len(found) != 1:
         raise damaged(path, f'it says "{TIME}" {len(found)} times', _TIMES)
     line, cell = found[0]
-    try:
-        value, unit = split_number(cell) or (0.0, "")
-        seconds = value * SECONDS[unit or "s"]
-    except (ValueError, KeyError) as error:
-        raise damaged(path, f"{TIME} in line {line}: {cell[:40]!r} is no time", _TIMES) from error
+    seconds = seconds_in(path, f"{TIME} in line {line}", cell, _TIMES)
     if not seconds:
         raise damaged(path, f"{TIME} in line {line} is no time", _TIMES)
     return IntelPart(path, FORMAT, Path(path).stem, seconds=seconds, columns=(TIME,))

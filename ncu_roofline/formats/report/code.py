@@ -114,7 +114,6 @@ class CodeIndex:
         return self._raw.data[start:end]
 
     def _fields(self, start: int, end: int) -> Iterator[_Field]:
-        """The fields of the message between two offsets."""
         first, count = start, 0
         while start < end:
             count += 1

@@ -88,7 +88,6 @@ def unpacked(path: str | os.PathLike[str], file: BinaryIO, head: bytes = b"") ->
 
 
 def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """The chunks of a frame, as far as a report may be in it."""
     size = 0
     for chunk in _Frame(path, file, head):
         if size == 0 and not MAGIC.startswith(chunk[: len(MAGIC)]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ from ncu_roofline.chips.code_limits import NOTE_BYTES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.elf import NO_BITS, Elf, Relocation, Section, Symbol
 from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.formats.sass.jump_tables import jump_tables
 from ncu_roofline.formats.sass.line_program import LineTable, Rows
 from ncu_roofline.formats.sass.lines import Lines
 
@@ -21,6 +21,10 @@ _EXECUTABLE = 4
 _FUNCTION = 2
 _TEXT = ".text."
 _NOTES = ".nv.info."
+_ATTRIBUTE = struct.Struct("<BBH")
+_WORD = struct.Struct("<I")
+_WITH_PAYLOAD = 4  # the form of attributes that are followed by as many bytes as they say; others hold their value themselves
+_BRANCH_TARGETS = 0x34
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,6 @@ def read_cubin(data: bytes) -> Cubin:
 
 
 def _named(elf: Elf) -> dict[str, int]:
-    """The numbers of the sections of code, by the functions' names."""
     numbers: dict[str, int] = {}
     times: Counter[str] = Counter()
     for number, section in enumerate(elf.sections):
@@ -185,3 +188,29 @@ def _capability(elf: Elf) -> tuple[int, int] | None:
     shift = {(0x33, 7): 0, (0x41, 8): 8}.get((elf.abi, elf.abi_version))
     number = elf.flags >> shift & 0xFF if shift is not None else 0
     return divmod(number, 10) if number >= 30 else None
+
+
+def jump_tables(notes: bytes) -> dict[int, tuple[int, ...]]:
+    """Where indirect jumps may go, as the compiler notes it in the section ``.nv.info`` of a function.
+
+    Targets by the offset of the jump, both in bytes from the beginning of the code; what is damaged is left out.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    place = 0
+    while place + _ATTRIBUTE.size <= len(notes):
+        form, attribute, size = _ATTRIBUTE.unpack_from(notes, place)
+        place += _ATTRIBUTE.size
+        if form != _WITH_PAYLOAD:
+            continue
+        payload = notes[place : place + size]
+        place += size
+        words = [word for (word,) in _WORD.iter_unpack(payload[: len(payload) // _WORD.size * _WORD.size])]
+        at = 0
+        while attribute == _BRANCH_TARGETS and at + 3 <= len(words):  # offset of the jump, zero, number of targets, targets
+            jump, _, count = words[at : at + 3]
+            at += 3
+            if count > len(words) - at:
+                break
+            found[jump] = tuple(words[at : at + count])
+            at += count
+    return found

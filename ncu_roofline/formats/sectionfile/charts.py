@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from ncu_roofline.formats.sectionfile.definitions import Expression, Value, parse_expression
 from ncu_roofline.formats.sectionfile.section import (
@@ -173,84 +173,54 @@ class Program:
     definitions: Mapping[str, Expression]
 
 
-@dataclass(frozen=True)
-class _Chip:
-    """An architecture number, and the filter that surrounds the metrics of a chart."""
-
-    arch: int
-    around: ArchFilter
-
-    def resolve(self, metrics: tuple[SectionMetric, ...]) -> tuple[str, ...]:
-        """Names that hold here; what has none is left out."""
-        found = [metric.resolve(self.arch, self.around) for metric in metrics]
-        return tuple(one.name for one in found if one is not None)
-
-
 @lru_cache(maxsize=1024)
 def compile_section(section: Section, arch: int) -> Program:
-    """The program of `section` for an architecture number (`filters.arch_number`)."""
-    charts = [(plan, around) for plan in section.charts if (around := _surroundings(section, plan, arch)) is not None]
-    return Program(tuple((plan, _lines(plan, _Chip(arch, around))) for plan, around in charts), _definitions(section, arch))
+    """The program of `section` for an architecture number (`section.arch_number`)."""
+    charts = []
+    for plan in section.charts:
+        around, shown = section.filter, True
+        for inner in plan.filters:
+            around = inner.inside(around)
+            shown = shown and around.matches(arch)
+        if shown:
+            charts.append((plan, _lines(plan, arch, around)))
+    definitions: dict[str, Expression] = {}
+    for one in section.definitions:  # the first one of a name counts
+        if one.filter.inside(section.filter).matches(arch):
+            with suppress(ValueError):  # charts that use what can't be read lack the metric, and say so
+                definitions.setdefault(one.name, parse_expression(one.expression))
+    return Program(tuple(charts), definitions)
 
 
-def _surroundings(section: Section, plan: SectionChart, arch: int) -> ArchFilter | None:
-    """The filters around a chart as one, or None if one of them hides it."""
-    around = section.filter
-    for inner in plan.filters:
-        around = inner.inside(around)
-        if not around.matches(arch):
-            return None
-    return around
+def _lines(plan: SectionChart, arch: int, around: ArchFilter) -> tuple[Line, ...]:
+    def names_of(metrics: tuple[SectionMetric, ...]) -> tuple[str, ...]:
+        """Names that hold here; what has none is left out."""
+        found = (metric.resolve(arch, around) for metric in metrics)
+        return tuple(one.name for one in found if one is not None)
 
+    def term(value: ChartValue) -> Term:
+        if value is None or (isinstance(value, PerSecondValue) and value.clock and not value.per_cycle):
+            return Term(problem=NO_VALUE)
+        if isinstance(value, ConstantValue):
+            return Term(constant=value.constant, problem="" if math.isfinite(value.constant) else NOT_A_NUMBER)
+        if isinstance(value, MetricValue):
+            names = names_of((value.metric,))
+            return Term(names, problem="" if names else NOT_FOR_THIS_CHIP)
+        # Summands that the section has not for this chip count as absent from the sum (packed FP32 only exists on 10.0, 10.3).
+        names = names_of(value.per_cycle)
+        clock = names_of((value.clock,)) if value.clock else ()
+        if not names or not clock:
+            return Term(names, problem=NOT_FOR_THIS_CHIP if value.clock else NO_CLOCK)
+        return Term(names, clock[0])
 
-def _lines(plan: SectionChart, chip: _Chip) -> tuple[Line, ...]:
     lines = []
     for roof in plan.roofs:
-        parts = (("work", _term(roof.peak_work, chip)), ("traffic", _term(roof.peak_traffic, chip)))
-        condition = _term(roof.show_only_if_not_zero, chip) if roof.show_only_if_not_zero else None
+        parts = (("work", term(roof.peak_work)), ("traffic", term(roof.peak_traffic)))
+        condition = term(roof.show_only_if_not_zero) if roof.show_only_if_not_zero else None
         lines.append(Line("roof", roof.style, parts, condition))
-    for point in plan.points:
-        parts = (("work", _term(point.work, chip)), ("traffic", _term(point.traffic, chip)))
-        lines.append(Line("point", point.style, parts))
-    lines += [Line("wall", wall.style, (("value", _term(wall.value, chip)),)) for wall in plan.walls]
+    lines += [Line("point", one.style, (("work", term(one.work)), ("traffic", term(one.traffic)))) for one in plan.points]
+    lines += [Line("wall", wall.style, (("value", term(wall.value)),)) for wall in plan.walls]
     return tuple(lines)
-
-
-def _term(value: ChartValue, chip: _Chip) -> Term:
-    if value is None:
-        return Term(problem=NO_VALUE)
-    if isinstance(value, ConstantValue):
-        return Term(constant=value.constant, problem="" if math.isfinite(value.constant) else NOT_A_NUMBER)
-    if isinstance(value, MetricValue):
-        names = chip.resolve((value.metric,))
-        return Term(names, problem="" if names else NOT_FOR_THIS_CHIP)
-    return _product(value, chip)
-
-
-def _product(value: PerSecondValue, chip: _Chip) -> Term:
-    """Summands that the section has not for this chip count as absent from the sum (packed FP32 only exists on 10.0, 10.3)."""
-    names = chip.resolve(value.per_cycle)
-    if value.clock is None:
-        return Term(names, problem=NO_CLOCK)
-    if not value.per_cycle:
-        return Term(problem=NO_VALUE)
-    clock = chip.resolve((value.clock,))
-    if not clock or not names:
-        return Term(names, problem=NOT_FOR_THIS_CHIP)
-    return Term(names, clock[0])
-
-
-def _definitions(section: Section, arch: int) -> dict[str, Expression]:
-    """Definitions that hold on this chip and can be read; the first one of a name counts."""
-    result: dict[str, Expression] = {}
-    for definition in section.definitions:
-        if not definition.filter.inside(section.filter).matches(arch):
-            continue
-        try:
-            result.setdefault(definition.name, parse_expression(definition.expression))
-        except ValueError:
-            continue  # charts that use it then lack the metric, and say so
-    return result
 
 
 def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tuple[int, int]) -> list[Chart]:
@@ -260,7 +230,24 @@ def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tupl
     """
     program = compile_section(section, arch_number(compute_capability))
     reader = _Reader(metrics, program.definitions)
-    return [_chart(section, plan, lines, reader) for plan, lines in program.charts]
+    charts = []
+    for plan, lines in program.charts:
+        done = [_drawn(line, reader) for line in lines]
+        charts.append(
+            Chart(
+                section=section.identifier,
+                title=section.display_name,
+                label=plan.label,
+                body=plan.body,
+                axis_intensity=plan.axis_intensity,
+                axis_work=plan.axis_work,
+                roofs=tuple(one for one in done if isinstance(one, Roof)),
+                points=tuple(one for one in done if isinstance(one, Point)),
+                walls=tuple(one for one in done if isinstance(one, Wall)),
+                dropped=tuple(one for one in done if isinstance(one, Dropped)),
+            )
+        )
+    return charts
 
 
 @lru_cache(maxsize=512)
@@ -280,12 +267,8 @@ def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tup
     return tuple(names)
 
 
-class _Read(NamedTuple):
-    """What became of a term: its value, why it has none, and the metrics that are at fault."""
-
-    value: float
-    reason: str
-    culprits: tuple[str, ...]
+_Read = tuple[float, str, tuple[str, ...]]
+"""What became of a term: its value, why it has none, and the metrics that are at fault."""
 
 
 class _Reader:
@@ -312,21 +295,19 @@ class _Reader:
     def term(self, term: Term) -> _Read:
         """The value, or NaN with the reason; at fault besides a value are the summands that it lacks."""
         if term.problem or not term.names:
-            return _Read(term.constant, term.problem, term.names if term.problem else ())
+            return term.constant, term.problem, term.names if term.problem else ()
         values = {name: self.value(name) for name in term.all_names}
         missing = tuple(name for name, value in values.items() if value is None)
         if term.clock in missing or not set(term.names) - set(missing):
-            return _Read(math.nan, MISSING, missing)
+            return math.nan, MISSING, missing
         numbers = {name: _number(value) for name, value in values.items() if value is not None}
-        bad = tuple(name for name, number in numbers.items() if math.isnan(number))
-        if bad:
-            return _Read(math.nan, NOT_A_NUMBER, bad)
-        bad = tuple(name for name, number in numbers.items() if math.isinf(number))
-        if bad:
-            return _Read(math.nan, IMPLAUSIBLE, bad)
+        for wrong, reason in ((math.isnan, NOT_A_NUMBER), (math.isinf, IMPLAUSIBLE)):
+            bad = tuple(name for name, number in numbers.items() if wrong(number))
+            if bad:
+                return math.nan, reason, bad
         # summed by position: old sections list a metric twice to count an FMA as two
         total = sum(numbers[name] for name in term.names if name in numbers) * (numbers[term.clock] if term.clock else 1.0)
-        return _Read(total, "", missing) if math.isfinite(total) else _Read(math.nan, IMPLAUSIBLE, term.all_names)
+        return (total, "", missing) if math.isfinite(total) else (math.nan, IMPLAUSIBLE, term.all_names)
 
 
 def _number(value: Value) -> float:
@@ -336,43 +317,23 @@ def _number(value: Value) -> float:
         return math.inf
 
 
-def _chart(section: Section, plan: SectionChart, lines: tuple[Line, ...], reader: _Reader) -> Chart:
-    done = [_draw(line, reader) for line in lines]
-    return Chart(
-        section=section.identifier,
-        title=section.display_name,
-        label=plan.label,
-        body=plan.body,
-        axis_intensity=plan.axis_intensity,
-        axis_work=plan.axis_work,
-        roofs=tuple(one for one in done if isinstance(one, Roof)),
-        points=tuple(one for one in done if isinstance(one, Point)),
-        walls=tuple(one for one in done if isinstance(one, Wall)),
-        dropped=tuple(one for one in done if isinstance(one, Dropped)),
-    )
-
-
-def _draw(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
+def _drawn(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
     """A line with numbers, or why it is not drawn."""
-    if line.condition:
-        read = reader.term(line.condition)
-        if read.reason or read.value == 0:
-            culprits = read.culprits or line.condition.all_names
-            return Dropped(line.kind, line.style.label, "condition", read.reason or HIDDEN, culprits)
-    reads = []
-    for part, term in line.parts:
-        read = reader.term(term)
-        if read.reason or read.value <= 0:
-            reason = read.reason or (IMPLAUSIBLE if read.value < 0 and term.names else NOT_POSITIVE)
-            return Dropped(line.kind, line.style.label, part, reason, read.culprits or term.all_names)
-        reads.append(read)
-    return _drawn(line, reads, reader)
-
-
-def _drawn(line: Line, reads: list[_Read], reader: _Reader) -> Roof | Point | Wall | Dropped:
     label, color = line.style.label, line.style.color
-    values = [read.value for read in reads]
-    lacking = tuple(dict.fromkeys(name for read in reads for name in read.culprits))
+    if line.condition:
+        value, reason, culprits = reader.term(line.condition)
+        if reason or value == 0:
+            return Dropped(line.kind, label, "condition", reason or HIDDEN, culprits or line.condition.all_names)
+    values: list[float] = []
+    absent: list[str] = []
+    for part, term in line.parts:
+        value, reason, culprits = reader.term(term)
+        if reason or value <= 0:
+            reason = reason or (IMPLAUSIBLE if value < 0 and term.names else NOT_POSITIVE)
+            return Dropped(line.kind, label, part, reason, culprits or term.all_names)
+        values.append(value)
+        absent += culprits
+    lacking = tuple(dict.fromkeys(absent))
     names = [tuple(name for name in term.all_names if name not in lacking) for _, term in line.parts]
     computed = tuple(dict.fromkeys(name for part in names for name in part if name in reader.derived))
     if line.kind == "wall":

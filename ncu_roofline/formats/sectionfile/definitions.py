@@ -144,28 +144,21 @@ def _unary(action: str, value: Value) -> Value:
 
 
 def _binary(action: str, left: Value, right: Value) -> Value:
-    if left is None or right is None or isinstance(left, str):
-        return left if right is not None else None
+    if left is None or right is None:
+        return None
+    if isinstance(left, str) or (action == "/" and isinstance(right, int) and right == 0):
+        return left
     if isinstance(right, str):
         return None
-    if action == "/" and isinstance(right, int) and right == 0:
-        return left
-    return _integers(action, left, right) if isinstance(left, int) else _doubles(action, left, float(right))
-
-
-def _integers(action: str, left: int, right: float) -> Value:
-    """Unsigned 64-bit arithmetic; a result outside the range has no value."""
-    if not math.isfinite(right):
-        return None
-    right = int(right)
-    if action == "/":
-        return left if right == 0 else int(left // right)
-    result = _ARITHMETIC[action](left, right)
-    return int(result) if 0 <= result < _UINT64 else None
-
-
-def _doubles(action: str, left: float, right: float) -> float:
-    """IEEE arithmetic: a division by zero gives infinity or NaN, as on the machine."""
+    if isinstance(left, int):  # unsigned 64-bit arithmetic: a result outside the range has no value
+        if not math.isfinite(right):
+            return None
+        if action == "/":
+            return left // int(right) if int(right) else left
+        result = int(_ARITHMETIC[action](left, int(right)))
+        return result if 0 <= result < _UINT64 else None
+    # IEEE arithmetic: a division by zero gives infinity or NaN, as on the machine
+    right = float(right)
     if action != "/":
         return _ARITHMETIC[action](left, right)
     if right:

@@ -3,87 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ncu_roofline.formats.sectionfile.schema import messages
 from ncu_roofline.formats.sectionfile.section import (
     EVERYWHERE,
+    PER_SECOND,
     ArchFilter,
-    ArchRange,
-    Axis,
     ChartValue,
     ConstantValue,
-    Definition,
-    MetricName,
     MetricValue,
     PerSecondValue,
     Section,
     SectionChart,
-    SectionMetric,
-    SectionPoint,
-    SectionRoof,
     SectionTable,
     SectionTimeline,
-    SectionWall,
     Style,
-    TimelineGroup,
-    TimelineRow,
 )
 
-# Where the fields of the model stand in the message: path and kind, a list for a repeated field, no path for fields of the
-# same message.  What is absent has the model's default.  Sets, and in which body item something stands, are not in this table.
-_PER_SECOND = "ValueCyclesPerSecondExpression"
-_FORMS: dict[Any, dict[str, tuple[str, Any]]] = {
-    ArchRange: {"low": ("MinArch", int), "high": ("MaxArch", int)},
-    ArchFilter: {"bounds": ("", ArchRange), "items": ("Items", [ArchRange])},
-    MetricName: {"name": ("Name", str), "label": ("Label", str), "filter": ("Filter", ArchFilter)},
-    SectionMetric: {"base": ("", MetricName), "options": ("Options", [MetricName])},
-    Definition: {"name": ("Name", str), "expression": ("Expression", str), "filter": ("Filter", ArchFilter)},
-    PerSecondValue: {
-        "per_cycle": (f"{_PER_SECOND}.ValuePerCycleMetrics", [SectionMetric]),
-        "clock": (f"{_PER_SECOND}.CyclesPerSecondMetric", SectionMetric),
-    },
-    MetricValue: {"metric": ("Metric", SectionMetric)},
-    ConstantValue: {"constant": ("Constant", float)},
-    Style: {"label": ("Options.Label", str), "color": ("Options.Color.ColorValue", int)},
-    SectionRoof: {
-        "peak_work": ("PeakWork", ChartValue),
-        "peak_traffic": ("PeakTraffic", ChartValue),
-        "style": ("", Style),
-        "show_only_if_not_zero": ("Options.ShowOnlyIfNotZero", ChartValue),
-    },
-    SectionPoint: {"work": ("AchievedWork", ChartValue), "traffic": ("AchievedTraffic", ChartValue), "style": ("", Style)},
-    SectionWall: {"value": ("Value", ChartValue), "style": ("", Style)},
-    Axis: {"label": ("Label", str), "base": ("Base", float), "minimum": ("Min", float), "maximum": ("Max", float)},
-    SectionChart: {
-        "label": ("Label", str),
-        "axis_intensity": ("AxisIntensity", Axis),
-        "axis_work": ("AxisWork", Axis),
-        "roofs": ("Rooflines", [SectionRoof]),
-        "points": ("AchievedValues", [SectionPoint]),
-        "walls": ("Walls", [SectionWall]),
-    },
-    SectionTable: {"label": ("Label", str), "metrics": ("Metrics", [SectionMetric]), "columns": ("Columns", int)},
-    TimelineRow: {"label": ("Label", str), "metrics": ("Metrics", [SectionMetric])},
-    TimelineGroup: {"label": ("Label", str), "rows": ("MetricRows", [TimelineRow])},
-    SectionTimeline: {"groups": ("MetricGroups", [TimelineGroup])},
-    Section: {
-        "identifier": ("Identifier", str),
-        "display_name": ("DisplayName", str),
-        "order": ("Order", int),
-        "description": ("Description", str),
-        "extends": ("Extends", str),
-        "filter": ("Filter", ArchFilter),
-        "header": ("Header.Metrics", [SectionMetric]),
-        "header_rows": ("Header.Rows", int),
-        "metrics": ("Metrics.Metrics", [SectionMetric]),
-        "definitions": ("MetricDefinitions.MetricDefinitions", [Definition]),
-    },
-}
-_ITEMS: dict[type, str] = {SectionTable: "Table", SectionChart: "RooflineChart", SectionTimeline: "Timeline"}
-_VALUES = {PerSecondValue: _PER_SECOND, MetricValue: "Metric", ConstantValue: "Constant"}
+_ITEMS: dict[Any, str] = {SectionTable: "Table", SectionChart: "RooflineChart", SectionTimeline: "Timeline"}
+_VALUES = {PerSecondValue: PER_SECOND, MetricValue: "Metric", ConstantValue: "Constant"}
+_PLACES: dict[Any, tuple[tuple[str, str, Any], ...]] = {}
 MOST_BYTES = 2_000_000
 """Of a section, as text or message: the largest known, of Nsight Compute, has 0.6 MB."""
 _MAX_NESTING = 20  # containers in containers; stock sections have one level
@@ -113,17 +55,18 @@ def section_of(message: Any) -> Section:
     """The section that a message holds.  Raises ValueError for one without identifier, or nested beyond reason."""
     if not message.Identifier:
         raise ValueError("section without identifier")
-    tables, charts, timelines = [], [], []
+    shown: dict[Any, list[Any]] = {kind: [] for kind in _ITEMS}
     for item, body, filters in _items(message):
-        if item.HasField("Table"):
-            tables.append(replace(read(SectionTable, item.Table), body=body, filters=filters))
-        if item.HasField("RooflineChart"):
-            charts.append(replace(read(SectionChart, item.RooflineChart), body=body, filters=filters))
-        if item.HasField("Timeline"):
-            timelines.append(replace(read(SectionTimeline, item.Timeline), body=body, filters=filters))
-    sets = tuple(_text(Set.Identifier) for Set in message.Sets)
-    made = replace(read(Section, message), sets=sets, tables=tuple(tables), charts=tuple(charts))
-    return replace(made, timelines=tuple(timelines))
+        for kind, name in _ITEMS.items():
+            if item.HasField(name):
+                shown[kind].append(replace(read(kind, getattr(item, name)), body=body, filters=filters))
+    return replace(
+        read(Section, message),
+        sets=tuple(_text(one.Identifier) for one in message.Sets),
+        tables=tuple(shown[SectionTable]),
+        charts=tuple(shown[SectionChart]),
+        timelines=tuple(shown[SectionTimeline]),
+    )
 
 
 def _items(section: Any) -> Iterator[tuple[Any, str, tuple[ArchFilter, ...]]]:
@@ -140,10 +83,17 @@ def _items(section: Any) -> Iterator[tuple[Any, str, tuple[ArchFilter, ...]]]:
             pending.extend((inner, filters) for inner in reversed(item.HorizontalContainer.Items))
 
 
+def _places(part: Any) -> tuple[tuple[str, str, Any], ...]:
+    """Name, path in the message and kind of each field of a part of the model that has a place of its own."""
+    if part not in _PLACES:
+        _PLACES[part] = tuple((one.name, one.metadata["path"], one.metadata["kind"]) for one in fields(part) if one.metadata)
+    return _PLACES[part]
+
+
 def read(part: type[_Part], message: Any) -> _Part:
     """A part of the model, such as a `SectionMetric`, from its message."""
     values = {}
-    for name, (path, kind) in _FORMS[part].items():
+    for name, path, kind in _places(part):
         owner, last = _end(message, path)
         if not last:
             values[name] = read(kind, message)
@@ -153,12 +103,11 @@ def read(part: type[_Part], message: Any) -> _Part:
             values[name] = tuple(read(kind[0], one) for one in getattr(owner, last))
         elif owner.HasField(last):
             content = getattr(owner, last)
-            values[name] = _value(content) if kind is ChartValue else read(kind, content) if kind in _FORMS else content
+            values[name] = _value(content) if kind is ChartValue else content if kind in (int, float) else read(kind, content)
     return part(**values)
 
 
 def _end(message: Any, path: str) -> tuple[Any, str]:
-    """The owner of a field, and its name."""
     first, _, rest = path.partition(".")
     return _end(getattr(message, first), rest) if rest else (message, first)
 
@@ -195,8 +144,7 @@ def encode_section(section: Section) -> bytes:
 
 
 def _write(part: Any, message: Any) -> None:
-    """Put a part of the model into its message."""
-    for name, (path, _) in _FORMS[type(part)].items():
+    for name, path, _ in _places(type(part)):
         content = getattr(part, name)
         owner, last = _end(message, path)
         if not last:

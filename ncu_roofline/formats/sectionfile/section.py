@@ -10,13 +10,26 @@ which compute capability.  What they do, as seen in the output of ncu 2024.2 for
   the first match wins, and an alternative without filter matches wherever its surroundings do.
 """
 
+# ruff: noqa: RUF009 - defaults are immutable, `_at` only adds the place to them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field
+from typing import Any
 
 # Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
 _RENAMED = {101: 110}
+PER_SECOND = "ValueCyclesPerSecondExpression"
+"""The field of a value that is a sum per cycle times the cycles per second."""
+
+
+def _at(path: str, kind: Any, default: Any = MISSING) -> Any:
+    """A field of the model with its path in the message ("" where its own fields stand in the same message) and its kind.
+
+    A list of a kind is a repeated field.  What is absent has the default.  Sets, and in which body item something stands, are
+    not told so.
+    """
+    return field(default=default, metadata={"path": path, "kind": kind})
 
 
 def arch_number(compute_capability: tuple[int, int]) -> int:
@@ -30,8 +43,8 @@ def arch_number(compute_capability: tuple[int, int]) -> int:
 class ArchRange:
     """Architecture numbers from `low` to `high`, both included; None is open."""
 
-    low: int | None = None
-    high: int | None = None
+    low: int | None = _at("MinArch", int, None)
+    high: int | None = _at("MaxArch", int, None)
 
     def matches(self, arch: int) -> bool:
         """Whether `arch` (as of `arch_number`) lies inside."""
@@ -44,8 +57,8 @@ class ArchRange:
 class ArchFilter:
     """Bounds, or any of some ranges in their place.  Without either it matches everything."""
 
-    bounds: ArchRange = ArchRange()
-    items: tuple[ArchRange, ...] = ()
+    bounds: ArchRange = _at("", ArchRange, ArchRange())
+    items: tuple[ArchRange, ...] = _at("Items", [ArchRange], ())
 
     def matches(self, arch: int) -> bool:
         """Whether `arch` (as of `arch_number`) passes."""
@@ -65,17 +78,17 @@ EVERYWHERE = ArchFilter()
 class MetricName:
     """A full ncu metric name with its label, for the architectures of a filter."""
 
-    name: str
-    label: str = ""
-    filter: ArchFilter = EVERYWHERE
+    name: str = _at("Name", str)
+    label: str = _at("Label", str, "")
+    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
 
 
 @dataclass(frozen=True)
 class SectionMetric:
     """A metric of a section: a base name and alternatives for other architectures."""
 
-    base: MetricName
-    options: tuple[MetricName, ...] = ()
+    base: MetricName = _at("", MetricName)
+    options: tuple[MetricName, ...] = _at("Options", [MetricName], ())
 
     def resolve(self, arch: int, around: ArchFilter = EVERYWHERE) -> MetricName | None:
         """The name that holds on `arch` inside a filter, or None where the section has none for it."""
@@ -89,7 +102,7 @@ class SectionMetric:
 class ConstantValue:
     """A number written in the section: FLOP/s, byte/s or FLOP/byte, depending on where it stands."""
 
-    constant: float
+    constant: float = _at("Constant", float)
 
     @property
     def metrics(self) -> tuple[SectionMetric, ...]:
@@ -101,7 +114,7 @@ class ConstantValue:
 class MetricValue:
     """The value of one metric."""
 
-    metric: SectionMetric
+    metric: SectionMetric = _at("Metric", SectionMetric)
 
     @property
     def metrics(self) -> tuple[SectionMetric, ...]:
@@ -113,8 +126,8 @@ class MetricValue:
 class PerSecondValue:
     """The sum of metrics that count per cycle, times the cycles per second that `clock` gives (None: not stated)."""
 
-    per_cycle: tuple[SectionMetric, ...]
-    clock: SectionMetric | None = None
+    per_cycle: tuple[SectionMetric, ...] = _at(f"{PER_SECOND}.ValuePerCycleMetrics", [SectionMetric])
+    clock: SectionMetric | None = _at(f"{PER_SECOND}.CyclesPerSecondMetric", SectionMetric, None)
 
     @property
     def metrics(self) -> tuple[SectionMetric, ...]:
@@ -123,63 +136,64 @@ class PerSecondValue:
 
 
 ChartValue = ConstantValue | MetricValue | PerSecondValue | None
+_VALUE: Any = ChartValue
 
 
 @dataclass(frozen=True)
 class Style:
     """Label and colour (0xAARRGGBB, None if the section leaves it to the viewer) of a roof, point or wall."""
 
-    label: str = ""
-    color: int | None = None
+    label: str = _at("Options.Label", str, "")
+    color: int | None = _at("Options.Color.ColorValue", int, None)
 
 
 @dataclass(frozen=True)
 class SectionRoof:
     """A pair of a horizontal and a diagonal line."""
 
-    peak_work: ChartValue = None
-    peak_traffic: ChartValue = None
-    style: Style = Style()
-    show_only_if_not_zero: ChartValue = None
+    peak_work: ChartValue = _at("PeakWork", _VALUE, None)
+    peak_traffic: ChartValue = _at("PeakTraffic", _VALUE, None)
+    style: Style = _at("", Style, Style())
+    show_only_if_not_zero: ChartValue = _at("Options.ShowOnlyIfNotZero", _VALUE, None)
 
 
 @dataclass(frozen=True)
 class SectionPoint:
     """An achieved value."""
 
-    work: ChartValue = None
-    traffic: ChartValue = None
-    style: Style = Style()
+    work: ChartValue = _at("AchievedWork", _VALUE, None)
+    traffic: ChartValue = _at("AchievedTraffic", _VALUE, None)
+    style: Style = _at("", Style, Style())
 
 
 @dataclass(frozen=True)
 class SectionWall:
     """A vertical line at an intensity."""
 
-    value: ChartValue = None
-    style: Style = Style()
+    value: ChartValue = _at("Value", _VALUE, None)
+    style: Style = _at("", Style, Style())
 
 
 @dataclass(frozen=True)
 class Axis:
     """An axis: label with unit, base of the logarithm and range, None where the section leaves it to the viewer."""
 
-    label: str = ""
-    base: float | None = None
-    minimum: float | None = None
-    maximum: float | None = None
+    label: str = _at("Label", str, "")
+    base: float | None = _at("Base", float, None)
+    minimum: float | None = _at("Min", float, None)
+    maximum: float | None = _at("Max", float, None)
 
 
 @dataclass(frozen=True)
 class SectionChart:
     """A roofline chart of a section body; `filters` are those of its body items, the outermost first."""
 
-    label: str
-    axis_intensity: Axis = Axis()
-    axis_work: Axis = Axis()
-    roofs: tuple[SectionRoof, ...] = ()
-    points: tuple[SectionPoint, ...] = ()
-    walls: tuple[SectionWall, ...] = ()
+    label: str = _at("Label", str)
+    axis_intensity: Axis = _at("AxisIntensity", Axis, Axis())
+    axis_work: Axis = _at("AxisWork", Axis, Axis())
+    roofs: tuple[SectionRoof, ...] = _at("Rooflines", [SectionRoof], ())
+    points: tuple[SectionPoint, ...] = _at("AchievedValues", [SectionPoint], ())
+    walls: tuple[SectionWall, ...] = _at("Walls", [SectionWall], ())
     body: str = ""
     filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
 
@@ -195,9 +209,9 @@ class SectionChart:
 class SectionTable:
     """A table of a section body."""
 
-    label: str
-    metrics: tuple[SectionMetric, ...]
-    columns: int = 2
+    label: str = _at("Label", str)
+    metrics: tuple[SectionMetric, ...] = _at("Metrics", [SectionMetric])
+    columns: int = _at("Columns", int, 2)
     body: str = ""
     filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
 
@@ -206,23 +220,23 @@ class SectionTable:
 class TimelineRow:
     """What is drawn over each other along the time."""
 
-    label: str
-    metrics: tuple[SectionMetric, ...]
+    label: str = _at("Label", str)
+    metrics: tuple[SectionMetric, ...] = _at("Metrics", [SectionMetric])
 
 
 @dataclass(frozen=True)
 class TimelineGroup:
     """Rows under one heading."""
 
-    label: str
-    rows: tuple[TimelineRow, ...]
+    label: str = _at("Label", str)
+    rows: tuple[TimelineRow, ...] = _at("MetricRows", [TimelineRow])
 
 
 @dataclass(frozen=True)
 class SectionTimeline:
     """Metrics of a section body that are sampled over the time of a launch (2023.3 and later)."""
 
-    groups: tuple[TimelineGroup, ...]
+    groups: tuple[TimelineGroup, ...] = _at("MetricGroups", [TimelineGroup])
     body: str = ""
     filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
 
@@ -231,9 +245,9 @@ class SectionTimeline:
 class Definition:
     """A derived metric."""
 
-    name: str
-    expression: str
-    filter: ArchFilter = EVERYWHERE
+    name: str = _at("Name", str)
+    expression: str = _at("Expression", str)
+    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
 
 
 @dataclass(frozen=True, eq=False)  # compared and hashed by identity: sections are keys of caches, and large
@@ -243,17 +257,17 @@ class Section:
     Tables stand above the charts of their body, timelines below, and containers of body items are known by their filters only.
     """
 
-    identifier: str
-    display_name: str
-    order: int = 0
-    description: str = ""
-    extends: str = ""
+    identifier: str = _at("Identifier", str)
+    display_name: str = _at("DisplayName", str)
+    order: int = _at("Order", int, 0)
+    description: str = _at("Description", str, "")
+    extends: str = _at("Extends", str, "")
     sets: tuple[str, ...] = ()
-    filter: ArchFilter = EVERYWHERE
-    header: tuple[SectionMetric, ...] = ()
-    header_rows: int | None = None
-    metrics: tuple[SectionMetric, ...] = ()
-    definitions: tuple[Definition, ...] = ()
+    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
+    header: tuple[SectionMetric, ...] = _at("Header.Metrics", [SectionMetric], ())
+    header_rows: int | None = _at("Header.Rows", int, None)
+    metrics: tuple[SectionMetric, ...] = _at("Metrics.Metrics", [SectionMetric], ())
+    definitions: tuple[Definition, ...] = _at("MetricDefinitions.MetricDefinitions", [Definition], ())
     tables: tuple[SectionTable, ...] = ()
     charts: tuple[SectionChart, ...] = ()
     timelines: tuple[SectionTimeline, ...] = ()

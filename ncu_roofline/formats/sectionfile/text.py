@@ -1,7 +1,7 @@
 """`.section` files: text -> fields with their places and the section, with the verdict of Nsight Compute's own parser.
 
-The text is read twice: by the grammar of protobuf's C++ parser, which Nsight Compute uses (extension names, `[a.b]`, do not
-occur in sections), and by the schema: values, required fields, and which releases know the fields and values used.
+The grammar is that of protobuf's C++ parser, which Nsight Compute uses (extension names, `[a.b]`, do not occur in sections).
+protobuf's own `text_format` gives no places of fields, and takes or refuses other corners (non-breaking blanks, oneofs, -0).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.chips.fields import Release
 from ncu_roofline.formats.sectionfile.message import section_of
@@ -34,7 +34,6 @@ _ESCAPE = re.compile(
 )
 _CHARACTERS = dict(zip("abfnrtv\\?'\"", b"\a\b\f\n\r\t\v\\?'\"", strict=True))
 _MAX_DEPTH = 60
-_LIST = "["
 
 
 class SectionSyntaxError(ValueError):
@@ -58,7 +57,7 @@ class Field:
     name: str
     line: int
     column: int
-    value: Scalar | None = None  # as it is written, or "[" of a list, until it is read by the schema
+    value: Scalar | None = None
     children: tuple[Field, ...] = ()
     message: Any = None
 
@@ -134,15 +133,17 @@ def read_bytes(data: bytes) -> str:
 
 def parse_document(text: str) -> Document:
     """A section text.  Raises SectionSyntaxError for whatever makes Nsight Compute drop the file."""
-    written = Field(ROOT, 1, 1, None, _Parser(text).whole())
-    checker = _Checker()
-    root = checker.message(ROOT, written, messages()[ROOT](), "")
-    _require(ROOT, root, "")
-    return Document(root, tuple(checker.uses))
+    parser = _Parser(text)
+    message = messages()[ROOT]()
+    children = parser.fields(ROOT, message, "", 0)
+    if parser.token.kind != "end":
+        parser.fail(parser.token.start, f"a field name is expected, not {_shown(parser.token)}")
+    root = Field(ROOT, 1, 1, None, children, message)
+    parser.require(ROOT, root, 0, "the section")
+    return Document(root, tuple(parser.uses))
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     start: int
@@ -150,11 +151,12 @@ class _Token:
 
 
 class _Parser:
-    """Recursive descent over the tokens: fields with their places, before any meaning."""
+    """Recursive descent over the tokens; each field is read by the schema where it stands."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.uses: list[Use] = []
         self.tokens = list(self.scan())
         self.position = 0
 
@@ -163,21 +165,23 @@ class _Parser:
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)
             if not match:
-                self.fail(at, _unreadable(self.text, at))
-            if match.lastgroup == "string":
-                self.escapes(match)
+                character = self.text[at]
+                message = f"unexpected character {character!r}"
+                if character in "\"'":
+                    message = "the text that starts here does not end on its line"
+                elif character.isdigit() and character.isascii():
+                    message = "a number is followed by a letter or point without a space"
+                self.fail(at, message)
+            for escape in _ESCAPE.finditer(match[0]) if match.lastgroup == "string" else ():
+                if not escape.lastgroup:
+                    self.fail(at + escape.start(), f"{match[0][escape.start() :][:2]!r} is no escape sequence")
             if match.lastgroup != "space":
                 yield _Token(str(match.lastgroup), match[0], at, match.end())
             at = match.end()
         yield _Token("end", "", at, at)
 
-    def escapes(self, string: re.Match[str]) -> None:
-        for escape in _ESCAPE.finditer(string[0]):
-            if not escape.lastgroup:
-                self.fail(string.start() + escape.start(), f"{string[0][escape.start() :][:2]!r} is no escape sequence")
-
-    def fail(self, offset: int, message: str) -> NoReturn:
-        raise SectionSyntaxError(*self.where(offset), message)
+    def fail(self, offset: int, message: str, code: str = "syntax") -> NoReturn:
+        raise SectionSyntaxError(*self.where(offset), message, code)
 
     def where(self, offset: int) -> tuple[int, int]:
         line = bisect.bisect_right(self.line_starts, offset)
@@ -200,172 +204,125 @@ class _Parser:
             self.take()
         return found
 
-    def whole(self) -> tuple[Field, ...]:
-        fields: list[Field] = []
-        while self.token.kind != "end":
-            fields.append(self.field(0))
-        return tuple(fields)
+    def fields(self, kind: str, message: Any, path: str, depth: int) -> tuple[Field, ...]:
+        """The fields of a message, which they are also put into; of kind "" any fields, which are left out."""
+        known = schema().messages.get(kind, {})
+        seen: dict[str, tuple[str, int]] = {}
+        children: list[Field] = []
+        while self.token.kind == "name":
+            name = self.take()
+            field = known.get(name.text)
+            if kind and field is None:
+                since = NAMED_ONLY.get((kind, name.text))
+                if since is None:
+                    similar = _similar(name.text, known)
+                    self.fail(name.start, f"no release knows a field {path}{name.text}{similar}", "unknown-field")
+                self.use(name.start, f"{kind}.{name.text}", History(since))
+            colon = self.skip(":")
+            bracket = self.token.start
+            several = self.skip("[")
+            if several and field and not field.repeated:
+                self.fail(bracket, f"{path}{name.text} is a single value, not a list")
+            members = 0
+            while not (several and self.skip("]")) and not (members and not several):
+                if members and not self.skip(","):
+                    self.fail(self.token.start, f"',' or ']' is expected, not {_shown(self.token)}")
+                start = self.token.start if several else name.start
+                if field:
+                    self.once(field, start, seen)
+                    self.use(start, f"{kind}.{name.text}" if path else name.text, field.history)
+                child = self.value(field, f"{path}{name.text}", message, start, colon, depth)
+                children += [child] if child else []
+                members += 1
+            self.skip(",", ";")
+        return tuple(children)
 
-    def field(self, depth: int) -> Field:
-        name = self.take()
-        if name.kind != "name":
-            self.fail(name.start, f"a field name is expected, not {_shown(name)}")
-        colon = self.skip(":")
-        field = self.members(name, colon, depth) if self.skip("[") else self.value(name, name.start, colon, depth)
-        self.skip(",", ";")
-        return field
+    def once(self, field: FieldType, start: int, seen: dict[str, tuple[str, int]]) -> None:
+        """Refuses a second value of a field or of a choice."""
+        other, line = seen.get(field.oneof or field.name, ("", 0))
+        if other == field.name:
+            self.fail(start, f"{field.name} is given twice, first in line {line}", "duplicate-field")
+        if other:
+            self.fail(start, f"{field.name} and {other} (line {line}) exclude each other", "duplicate-field")
+        if not field.repeated:
+            seen[field.oneof or field.name] = field.name, self.where(start)[0]
 
-    def members(self, name: _Token, colon: bool, depth: int) -> Field:
-        """A list in brackets, behind the first of them."""
-        start = self.tokens[self.position - 1].start
-        members: list[Field] = []
-        while not self.skip("]"):
-            if members and not self.skip(","):
-                self.fail(self.token.start, f"',' or ']' is expected, not {_shown(self.token)}")
-            members.append(self.value(name, self.token.start, colon, depth))
-        return Field(name.text, *self.where(start), _LIST, tuple(members))
+    def use(self, start: int, name: str, history: History) -> None:
+        if history is not ALWAYS:
+            self.uses.append(Use(*self.where(start), name, history))
 
-    def value(self, name: _Token, start: int, colon: bool, depth: int) -> Field:
+    def value(self, field: FieldType | None, path: str, owner: Any, start: int, colon: bool, depth: int) -> Field | None:
+        """One value of a field, None of one that is not in the schema."""
+        name = path.rpartition(".")[2]
+        kind = field.kind if field and field.kind in schema().messages else ""
         if self.token.kind == "mark" and self.token.text in "{<":
-            return self.message(name, start, depth + 1)
+            if field and not kind:
+                self.fail(start, f"{path} is a single value, not {{ }}")
+            if depth == _MAX_DEPTH:
+                self.fail(start, "nested too deeply")
+            inner: Any = getattr(owner, name) if field else None
+            if field and field.repeated:
+                inner = inner.add()
+            elif inner is not None:
+                inner.SetInParent()
+            opening = self.take()
+            closing = "}" if opening.text == "{" else ">"
+            children = self.fields(kind, inner, f"{path}.", depth + 1)
+            if self.token.kind == "end":
+                self.fail(opening.start, f"{name} is opened here and never closed: {closing!r} is missing")
+            if not self.skip(closing):
+                self.fail(self.token.start, f"a field name is expected, not {_shown(self.token)}")
+            made = Field(name, *self.where(start), None, children, inner)
+            self.require(kind, made, start, path)
+            return made if field else None
         if not colon:
-            self.fail(self.token.start, f"':' or '{{' is expected after {name.text}, not {_shown(self.token)}")
-        first = self.token.start
-        if self.token.kind == "string":
+            self.fail(self.token.start, f"':' or '{{' is expected after {name}, not {_shown(self.token)}")
+        first = last = self.token
+        if first.kind == "string":
             while self.token.kind == "string":  # adjacent strings are one
                 last = self.take()
         else:
             self.skip("-")
             last = self.take()
             if last.kind not in ("name", "number"):
-                self.fail(last.start, f"{name.text} needs a value, not {_shown(last)}")
-        return Field(name.text, *self.where(start), self.text[first : last.end])
+                self.fail(last.start, f"{name} needs a value, not {_shown(last)}")
+        if field is None:
+            return None
+        if kind:
+            self.fail(start, f"{path} is a message: it needs {{ }}")
+        value = self.scalar(field, start, self.text[first.start : last.end])
+        if field.repeated:
+            getattr(owner, name).append(value)
+        else:
+            setattr(owner, name, value)
+        return Field(name, *self.where(start), value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
 
-    def message(self, name: _Token, start: int, depth: int) -> Field:
-        if depth > _MAX_DEPTH:
-            self.fail(start, "nested too deeply")
-        opening = self.take()
-        closing = "}" if opening.text == "{" else ">"
-        children: list[Field] = []
-        while not self.skip(closing):
-            if self.token.kind == "end":
-                self.fail(opening.start, f"{name.text} is opened here and never closed: {closing!r} is missing")
-            children.append(self.field(depth))
-        return Field(name.text, *self.where(start), None, tuple(children))
+    def require(self, kind: str, made: Field, start: int, where: str) -> None:
+        """Refuses the lack of required fields."""
+        fields = schema().messages.get(kind, {})
+        missing = [name for name, field in fields.items() if field.required and not made.all(name)]
+        if missing:
+            self.fail(start, f"{where} lacks the required {' and '.join(missing)}", "required-field")
+
+    def scalar(self, field: FieldType, start: int, raw: str) -> Scalar | bytes:
+        values = schema().enums.get(field.kind)
+        if values is None:
+            read, needed = _SCALARS[field.kind]
+            value = read(raw)
+            if value is None:
+                self.fail(start, f"{field.name} needs {needed}, not {raw}", "bad-value")
+            return value
+        number = _integer(raw)
+        known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
+        if not known:
+            similar = _similar(raw, [one.name for one in values])
+            self.fail(start, f"no release knows a value {raw} of {field.name}{similar}", "unknown-value")
+        self.use(start, f"{field.name} {raw}", _either([one.history for one in known]))
+        return known[0].number
 
 
 def _shown(token: _Token) -> str:
     return "the end of the file" if token.kind == "end" else repr(token.text)
-
-
-def _unreadable(text: str, at: int) -> str:
-    character = text[at]
-    if character in "\"'":
-        return "the text that starts here does not end on its line"
-    if character.isdigit() and character.isascii():
-        return "a number is followed by a letter or point without a space"
-    return f"unexpected character {character!r}"
-
-
-class _Checker:
-    """Reads fields by the schema."""
-
-    def __init__(self) -> None:
-        self.uses: list[Use] = []
-
-    def message(self, kind: str, written: Field, message: Any, path: str) -> Field:
-        """The field with the values of all below it, which are also put into `message`."""
-        fields = schema().messages[kind]
-        seen: dict[str, Field] = {}
-        children = []
-        for given in written.children:
-            field, name = fields.get(given.name), f"{path}{given.name}"
-            members = given.children if given.value == _LIST else (given,)
-            if field is None:
-                for one in members or (given,):
-                    self.unlisted(kind, one, name)
-                continue
-            if given.value == _LIST and not field.repeated:
-                _fail(given, f"{name} is a single value, not a list", "syntax")
-            for one in members:
-                _once(field, one, seen)
-                self.use(one, f"{kind}.{one.name}" if path else one.name, field.history)
-                children.append(self.value(field, one, message, name))
-        return Field(written.name, written.line, written.column, None, tuple(children), message)
-
-    def unlisted(self, kind: str, one: Field, name: str) -> None:
-        """A field that is known by name only, or not at all."""
-        since = NAMED_ONLY.get((kind, one.name))
-        if since is None:
-            _fail(one, f"no release knows a field {name}{_similar(one.name, schema().messages[kind])}", "unknown-field")
-        self.use(one, f"{kind}.{one.name}", History(since))
-
-    def value(self, field: FieldType, written: Field, owner: Any, name: str) -> Field:
-        if field.kind in schema().messages:
-            if written.value is not None:
-                _fail(written, f"{name} is a message: it needs {{ }}", "syntax")
-            inner = getattr(owner, field.name)
-            if field.repeated:
-                inner = inner.add()
-            else:
-                inner.SetInParent()
-            return self.message(field.kind, written, inner, f"{name}.")
-        if written.value is None:
-            _fail(written, f"{name} is a single value, not {{ }}", "syntax")
-        value = self.scalar(field, written, str(written.value))
-        if field.repeated:
-            getattr(owner, field.name).append(value)
-        else:
-            setattr(owner, field.name, value)
-        shown = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-        return Field(written.name, written.line, written.column, shown)
-
-    def scalar(self, field: FieldType, written: Field, raw: str) -> Scalar | bytes:
-        if field.kind in schema().enums:
-            return self.enum(field, written, raw)
-        read, needed = _SCALARS[field.kind]
-        value = read(raw)
-        if value is None:
-            _fail(written, f"{written.name} needs {needed}, not {raw}", "bad-value")
-        return value
-
-    def enum(self, field: FieldType, written: Field, raw: str) -> int:
-        values = schema().enums[field.kind]
-        number = _integer(raw)
-        known = [value for value in values if value.name == raw] or [value for value in values if value.number == number]
-        if not known:
-            similar = _similar(raw, [value.name for value in values])
-            _fail(written, f"no release knows a value {raw} of {written.name}{similar}", "unknown-value")
-        self.use(written, f"{written.name} {raw}", _either([one.history for one in known]))
-        return known[0].number
-
-    def use(self, written: Field, name: str, history: History) -> None:
-        if history is not ALWAYS:
-            self.uses.append(Use(written.line, written.column, name, history))
-
-
-def _once(field: FieldType, written: Field, seen: dict[str, Field]) -> None:
-    """Refuses a second value of a field or of a choice."""
-    if field.repeated:
-        return
-    other = seen.get(field.oneof or field.name)
-    if other is not None and other.name == written.name:
-        _fail(written, f"{written.name} is given twice, first in line {other.line}", "duplicate-field")
-    if other is not None:
-        _fail(written, f"{written.name} and {other.name} (line {other.line}) exclude each other", "duplicate-field")
-    seen[field.oneof or field.name] = written
-
-
-def _require(kind: str, owner: Field, path: str) -> None:
-    """Refuses the lack of required fields, of messages from the inside out."""
-    fields = schema().messages[kind]
-    for child in owner.children:
-        if child.message is not None:
-            _require(fields[child.name].kind, child, f"{path}{child.name}.")
-    missing = [name for name, field in fields.items() if field.required and not owner.all(name)]
-    if missing:
-        where = path.rstrip(".") or "the section"
-        _fail(owner, f"{where} lacks the required {' and '.join(missing)}", "required-field")
 
 
 def _either(histories: Sequence[History]) -> History:
@@ -422,16 +379,15 @@ def _bytes(raw: str) -> bytes | None:
     """Adjacent strings are one."""
     if raw[0] not in "\"'":
         return None
-    literals = (match[0][1:-1] for match in _TOKEN.finditer(raw) if match.lastgroup == "string")
-    return b"".join(_unescaped(literal) for literal in literals)
-
-
-def _unescaped(literal: str) -> bytes:
-    at, parts = 0, []
-    for escape in _ESCAPE.finditer(literal):
-        parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped_bytes(escape)]
-        at = escape.end()
-    return b"".join((*parts, literal[at:].encode("utf-8", "surrogatepass")))
+    parts = []
+    for string in _TOKEN.finditer(raw):
+        if string.lastgroup == "string":
+            literal, at = string[0][1:-1], 0
+            for escape in _ESCAPE.finditer(literal):
+                parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped_bytes(escape)]
+                at = escape.end()
+            parts.append(literal[at:].encode("utf-8", "surrogatepass"))
+    return b"".join(parts)
 
 
 def _escaped_bytes(escape: re.Match[str]) -> bytes:
@@ -458,7 +414,3 @@ def _similar(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
 
     found = difflib.get_close_matches(name, list(known), 1)
     return f"; {found[0]} is meant?" if found else ""
-
-
-def _fail(field: Field, message: str, code: str) -> NoReturn:
-    raise SectionSyntaxError(field.line, field.column, message, code)
