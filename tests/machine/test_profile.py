@@ -16,8 +16,7 @@ from ncu_roofline.formats.report.compressed import ZSTD
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.machine import Machine
 from ncu_roofline.plugin.machine.ncu import Ncu
-from ncu_roofline.plugin.machine.pack import passes_text
-from ncu_roofline.plugin.machine.profile import FAILURES, explain, find_failure
+from ncu_roofline.plugin.machine.profile import FAILURES, explain, find_failure, passes_text
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
 from tests.machine.fakes import H100, REPORT, fake_ncu, fake_smi, program, with_driver
@@ -442,7 +441,7 @@ def test_every_failure_says_what_to_do() -> None:
 
 
 def test_ncu_that_was_killed(machine: Machine) -> None:
-    assert explain(with_driver(machine), "", -9, "").reason == "ncu was ended by signal 9"
+    assert explain(with_driver(machine), "", -9, "", sys.executable).reason == "ncu was ended by signal 9"
 
 
 @pytest.fixture(params=["2020.3", "2022.3", "2024.1", "2024.2"])
