@@ -20,8 +20,7 @@ from ncu_roofline.rendering.table import listing
 
 if TYPE_CHECKING:
     from ncu_roofline.chips.fields import Release
-    from ncu_roofline.plugin.check import Checked, Passes, Target
-    from ncu_roofline.plugin.check.content import Finding
+    from ncu_roofline.plugin.check import Checked, Finding, Passes, Target
 
     Table = dict[str, dict[str, Passes | None]]
 
@@ -50,7 +49,7 @@ class Request:
 
 def run(request: Request) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.plugin.check import check_files, has_error, targets_of
+    from ncu_roofline.plugin.check import check_files, targets_of
     from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
 
     release = _release(request.ncu)
@@ -61,7 +60,7 @@ def run(request: Request) -> int:
     table = _passes(checked, targets) if request.passes else {}
     own = not request.files
     write_text(_json(checked, targets, table) if request.json else _text(checked, targets, release, table, own))
-    return 1 if has_error(found for one in checked for found in one.findings) else 0
+    return 1 if any(found.severity == "error" for one in checked for found in one.findings) else 0
 
 
 def _release(text: str) -> Release | None:
@@ -130,7 +129,12 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
         }
         for one in checked
     ]
-    passes = {name: {chip: _numbers(one) if one else None for chip, one in row.items()} for name, row in table.items()}
+    passes = {
+        name: {
+            chip: {"total": one.total, "hardware": one.hardware, "sass": one.sass} if one else None for chip, one in row.items()
+        }
+        for name, row in table.items()
+    }
     document = {
         "files": files,
         "chips": [target.chip for target in targets],
@@ -139,10 +143,6 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
         **({"passes": passes} if table else {}),
     }
     return json.dumps(document, indent=2)
-
-
-def _numbers(passes: Passes) -> dict[str, int]:
-    return {"total": passes.total, "hardware": passes.hardware, "sass": passes.sass}
 
 
 def _text(
