@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.campaign import Progress
-from ncu_roofline.cli import install
 from ncu_roofline.plugin.machine.install import MANIFEST, SCHEMA, digest, recorded_folders
 from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command, assert_refused
@@ -187,41 +184,6 @@ def test_changed_file_is_kept_aloud(machine: Machine, run: Command, bin_folder: 
     assert outcome.code == 0
     assert f"Kept {file}: it was changed" in outcome.err
     assert file.read_text() == "tuned"
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from ncu_roofline.cli import main
-real, calls = os.replace, 0
-def deadly(*args):
-    global calls
-    calls += 1
-    if calls == int(sys.argv[1]):
-        os._exit(9)
-    real(*args)
-os.replace = deadly
-sys.exit(main(["install"]))
-"""
-
-
-@pytest.mark.sampled("uninstall-12")
-@pytest.mark.parametrize("step", [1, 2, 6, 12])
-@pytest.mark.parametrize("then", ["install", "uninstall"])
-def test_killed_halfway(step: int, then: str, machine: Machine, run: Command, bin_folder: Path) -> None:
-    assert machine.home
-    fake_ncu(bin_folder)
-    root = Path(install.__file__).parents[2]
-    environ = {**machine.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, "-c", KILLED, str(step)], env=environ, check=False, capture_output=True)
-    assert done.returncode == 9, done
-    if step > 2:
-        assert "was killed" in run("doctor").out
-    assert run(then).code == 0
-    if then == "install":
-        assert run("uninstall").code == 0
-    assert set(os.listdir(sections(machine))) == {"Stock.section", "StockRule.py"}
-    assert not (machine.home / ".local").exists()
 
 
 def test_ceilings_are_drawn_kept_and_used_again(machine: Machine, run: Command, bin_folder: Path) -> None:

@@ -68,11 +68,15 @@ _SHARE = re.compile(r"_(?:op|pipe|mem)_.+|_(?:read|write)$", re.DOTALL)
 _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
 
 
+def _at(severity: str, place: Field | Use | SectionSyntaxError, code: str, message: str, path: str = "") -> Finding:
+    return Finding(severity, place.line, place.column, code, message, path)
+
+
 def _releases(document: Document, release: Release | None) -> Iterator[Finding]:
     """Fields and values that `release`, or some release of the whole range, does not know."""
     if release is not None:
         for use in document.unknown_to(release):
-            yield Finding(ERROR, use.line, use.column, "release", f"{release_text(release)} {_rejects(use)}")
+            yield _at(ERROR, use, "release", f"{release_text(release)} {_rejects(use)}")
         return
     seen = set()
     for use in document.uses:
@@ -80,13 +84,13 @@ def _releases(document: Document, release: Release | None) -> Iterator[Finding]:
         kind = (use.name.partition(" ")[0], use.history)  # one of a field's values stands for all that came with it
         if unknown and kind not in seen:
             seen.add(kind)
-            yield Finding(WARNING, use.line, use.column, "release", f"{_span(unknown)} {_rejects(use)}")
+            yield _at(WARNING, use, "release", f"{_span(unknown)} {_rejects(use)}")
     if document.uses and not loading_releases(document):
         culprit = next(use for use in document.uses if any(not use.history.known_to(one) for one in RELEASES))
         message = (
             f"no release from {release_text(RELEASES[0])} to {release_text(RELEASES[-1])} knows all fields and values of it"
         )
-        yield Finding(ERROR, culprit.line, culprit.column, "no-release", message)
+        yield _at(ERROR, culprit, "no-release", message)
 
 
 def loading_releases(document: Document) -> tuple[Release, ...]:
@@ -118,13 +122,13 @@ def _identifier(content: Content) -> Iterator[Finding]:
     if field is None:
         return
     if not identifier:
-        yield Finding(ERROR, field.line, field.column, "empty-identifier", "the section has an empty identifier")
+        yield _at(ERROR, field, "empty-identifier", "the section has an empty identifier")
     if re.search(r"\s", identifier):
         message = f"identifier {identifier!r} contains a space: `--section` and rules can hardly name it"
-        yield Finding(WARNING, field.line, field.column, "identifier-space", message)
+        yield _at(WARNING, field, "identifier-space", message)
     if _STOCK.fullmatch(identifier):
         message = f"identifier {identifier} is one of Nsight Compute's own: one of the two hides the other without a word"
-        yield Finding(WARNING, field.line, field.column, "stock-identifier", message)
+        yield _at(WARNING, field, "stock-identifier", message)
 
 
 def _together(contents: Iterable[Content]) -> Iterator[Finding]:
@@ -138,15 +142,13 @@ def _together(contents: Iterable[Content]) -> Iterator[Finding]:
             message = (
                 f"identifier {content.root.text('Identifier')} is also that of {other.path}: the last one loaded wins silently"
             )
-            yield Finding(ERROR, field.line, field.column, "duplicate-identifier", message, content.path)
+            yield _at(ERROR, field, "duplicate-identifier", message, content.path)
         for definition in content.definitions:
             key = f"{definition.name} {definition.filter}"
             expression, owner = expressions.setdefault(key, (definition.expression, content))
             if owner is not content and expression.split() != definition.expression.split():
                 message = f"{definition.name} is defined otherwise in {owner.path}: names of metrics are global in a report"
-                yield Finding(
-                    WARNING, definition.field.line, definition.field.column, "definition-conflict", message, content.path
-                )
+                yield _at(WARNING, definition.field, "definition-conflict", message, content.path)
 
 
 def _definitions(content: Content, targets: Targets, release: Release | None) -> Iterator[Finding]:
@@ -156,7 +158,7 @@ def _definitions(content: Content, targets: Targets, release: Release | None) ->
         try:
             expression = parse_expression(definition.expression)
         except ValueError as error:
-            yield Finding(ERROR, field.line, field.column, "expression", f"{definition.name}: {error}")
+            yield _at(ERROR, field, "expression", f"{definition.name}: {error}")
             continue
         yield from _old_releases(definition, field, release)
         yield from _inputs(content, definition, expression, targets)
@@ -174,7 +176,7 @@ def _old_releases(one: PlacedDefinition, field: Field, release: Release | None) 
     verb = "has" if release is None or release < since else "may have"
     severity = ERROR if release is not None and release < since else WARNING
     message = f"{one.name} {verb} no value {old}: old releases read `operand operator operand` only"
-    yield Finding(severity, field.line, field.column, "expression-release", message)
+    yield _at(severity, field, "expression-release", message)
 
 
 def _inputs(content: Content, one: PlacedDefinition, expression: Expression, targets: Targets) -> Iterator[Finding]:
@@ -183,7 +185,7 @@ def _inputs(content: Content, one: PlacedDefinition, expression: Expression, tar
     derived = {other.name for other in content.definitions}
     for name in sorted(derived.intersection(expression.names)):
         message = f"{one.name} is derived from {name}, which is derived itself: no release is known to compute that"
-        yield Finding(WARNING, field.line, field.column, "derived-of-derived", message)
+        yield _at(WARNING, field, "derived-of-derived", message)
     for target in targets:
         collected = content.collected_on(target.arch)
         if content.defined_on(target.arch).get(one.name) is one:
@@ -193,20 +195,20 @@ def _inputs(content: Content, one: PlacedDefinition, expression: Expression, tar
     for (name, used), chips in missing.items():
         message = f"{one.name} needs {name}, which the section does not collect on {capabilities(chips, targets)}"
         then = "; add it to Metrics" if used else ", where nothing shows it"
-        yield Finding(ERROR if used else INFO, field.line, field.column, "uncollected-input", message + then)
+        yield _at(ERROR if used else INFO, field, "uncollected-input", message + then)
 
 
 def _undefined(content: Content, targets: Targets) -> Iterator[Finding]:
     """Derived metrics in charts that the section does not define."""
-    undefined: dict[tuple[str, int, int], list[Target]] = defaultdict(list)
+    undefined: dict[tuple[str, Field], list[Target]] = defaultdict(list)
     for target in targets:
         defined = content.defined_on(target.arch)
         for name, placed in content.collected_on(target.arch).items():
             if name.startswith("derived__") and placed.role == ROOFLINE and name not in defined:
-                undefined[name, placed.place(name).line, placed.place(name).column].append(target)
-    for (name, line, column), chips in undefined.items():
+                undefined[name, placed.place(name)].append(target)
+    for (name, field), chips in undefined.items():
         message = f"{name} is not defined in this section on {capabilities(chips, targets)}"
-        yield Finding(WARNING, line, column, "undefined-derived", message)
+        yield _at(WARNING, field, "undefined-derived", message)
 
 
 def _names(content: Content, targets: Targets) -> Iterator[Finding]:
@@ -226,23 +228,19 @@ def _names(content: Content, targets: Targets) -> Iterator[Finding]:
         if verdict != UNKNOWN:
             base, point, suffix = name.partition(".")
             message = f"{base} exists, but not with .{suffix}" if point else f"{name} lacks a rollup such as .sum or .avg"
-            yield Finding(ERROR, field.line, field.column, "metric-suffix", message)
+            yield _at(ERROR, field, "metric-suffix", message)
         elif any(one.verdict(name) != UNKNOWN for target in all_targets() if (one := chip(target.chip))):
             missing.setdefault((name.partition(".")[0], tuple(chips)), field)  # once for all suffixes of a counter
         elif name not in misspelt:
-            message = f"no chip has a metric {name}{_similar(name, chips[0])}"
-            yield Finding(ERROR, field.line, field.column, "unknown-metric", message)
+            bare, point, suffix = name.rpartition(":")[2].partition(".")
+            found = chip(chips[0].chip)
+            close = difflib.get_close_matches(bare, found.names, 1, 0.8) if found else []
+            meant = f"; {close[0]}{point}{suffix} is meant?" if close else ""
+            yield _at(ERROR, field, "unknown-metric", f"no chip has a metric {name}{meant}")
     for (base, without), field in missing.items():
         if base not in misspelt:
             message = f"{base} does not exist on {', '.join(one.chip for one in without)} ({capabilities(without, targets)})"
-            yield Finding(WARNING, field.line, field.column, "metric-missing", message)
-
-
-def _similar(name: str, target: Target) -> str:
-    found = chip(target.chip)
-    base, point, suffix = name.rpartition(":")[2].partition(".")
-    close = difflib.get_close_matches(base, found.names, 1, 0.8) if found else []
-    return f"; {close[0]}{point}{suffix} is meant?" if close else ""
+            yield _at(WARNING, field, "metric-missing", message)
 
 
 def _values(content: Content) -> Iterator[Finding]:
@@ -251,12 +249,12 @@ def _values(content: Content) -> Iterator[Finding]:
         for field in chart.walk():
             if field.name == "ValueCyclesPerSecondExpression" and not field.first("CyclesPerSecondMetric"):
                 message = "without CyclesPerSecondMetric there is no value, and nothing is drawn"
-                yield Finding(ERROR, field.line, field.column, "no-clock", message)
+                yield _at(ERROR, field, "no-clock", message)
     for placed in content.metrics:
         name = placed.metric.base.name
         if placed.role == ROOFLINE and ":" in name:
             message = f"{name}: patterns and groups stand in tables and other charts only, not in a roofline"
-            yield Finding(ERROR, placed.field.line, placed.field.column, "pattern-metric", message)
+            yield _at(ERROR, placed.field, "pattern-metric", message)
 
 
 def _charts(content: Content, targets: Targets) -> Iterator[Finding]:
@@ -313,13 +311,13 @@ def _dots(content: Content, targets: Targets) -> Iterator[Finding]:
     for field, chips in mismatched.items():
         place = field.first("AchievedTraffic") or field
         message = f"traffic counted by {texts[field]}, on {capabilities(chips, targets)}: they do not count the same"
-        yield Finding(WARNING, place.line, place.column, "counter-family", message)
+        yield _at(WARNING, place, "counter-family", message)
     yield from _report(alone, targets, "dot-without-roof", "no roof stands for the memory level of this dot")
 
 
 def _report(places: _Places, targets: Targets, code: str, text: str) -> Iterator[Finding]:
     for field, chips in places.items():
-        yield Finding(WARNING, field.line, field.column, code, f"{text} on {capabilities(chips, targets)}")
+        yield _at(WARNING, field, code, f"{text} on {capabilities(chips, targets)}")
 
 
 def _drawn(chart: ShownChart, target: Target) -> list[Line]:
@@ -433,7 +431,7 @@ def _check(path: str, data: bytes, targets: Sequence[Target], release: Release |
         content = Content(path, parse_document(read_bytes(data)))
         findings += _rules(content, targets, release)
     except SectionSyntaxError as error:
-        findings.append(Finding(ERROR, error.line, error.column, error.code, error.message))
+        findings.append(_at(ERROR, error, error.code, error.message))
     return Checked(path, _sorted(replace(finding, path=path) for finding in findings), content)
 
 

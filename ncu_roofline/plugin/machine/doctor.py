@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 from importlib import metadata
@@ -73,8 +74,7 @@ def examine(machine: Machine) -> list[Line]:
         *_gpus(machine, gpus, why_none),
         *_driver(machine, gpus),
         *_permission(machine),
-        *_mig(gpus),
-        *_clocks(gpus),
+        *_mig_and_clocks(gpus),
         *_compiler(machine),
         *_ncus(ncus),
         *_folders(machine, ncus),
@@ -91,18 +91,14 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         return
     if machine.has_driver() and machine.which("nvidia-smi"):
         yield Line("GPU", PROBLEM, f"the driver is here, but {why_none}", "See `dmesg | grep -i nvrm`, or restart.")
-    elif _on_the_bus(machine):
+    elif any(
+        machine.read(f"/sys/bus/pci/devices/{device.name}/vendor").strip() == _NVIDIA
+        and machine.read(f"/sys/bus/pci/devices/{device.name}/class").startswith(_DISPLAY)
+        for device in machine.path("/sys/bus/pci/devices").glob("*")
+    ):
         yield Line("GPU", PROBLEM, "an NVIDIA GPU is on the PCI bus, but no driver answers", "Install the NVIDIA driver.")
     else:
         yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
-
-
-def _on_the_bus(machine: Machine) -> bool:
-    for device in machine.path("/sys/bus/pci/devices").glob("*"):
-        name = f"/sys/bus/pci/devices/{device.name}"
-        if machine.read(f"{name}/vendor").strip() == _NVIDIA and machine.read(f"{name}/class").startswith(_DISPLAY):
-            return True
-    return False
 
 
 def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
@@ -135,14 +131,11 @@ def _permission(machine: Machine) -> Iterator[Line]:
         yield Line("counters", PROBLEM, text, f"{PERMISSION_ADVICE}.")
 
 
-def _mig(gpus: list[Gpu]) -> Iterator[Line]:
+def _mig_and_clocks(gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
         if gpu.mig:
             text = f"GPU {gpu.index} is split by MIG: an instance sees part of its units, and not all counters"
             yield Line("MIG", OK, text, "For rooflines of the whole GPU: `nvidia-smi -mig 0` as administrator.")
-
-
-def _clocks(gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
         now, most = (format_value(one, "hertz") if one else "unknown" for one in (gpu.clock, gpu.clock_max))
         text = f"GPU {gpu.index}: SM clock {now} now, {most} at most"
@@ -251,17 +244,14 @@ def _python() -> Iterator[Line]:
     versions: list[str] = []
     for module, distribution in packages.items():
         try:
-            (versions if find_spec(module) else missing).append(distribution)
-        except ImportError:  # the package around it  # noqa: PERF203 - few
-            missing.append(distribution)
+            here = find_spec(module) is not None
+        except ImportError:  # the package around it
+            here = False
+        version = ""
+        with suppress(metadata.PackageNotFoundError):
+            version = metadata.version(distribution) if here else ""
+        (versions if here else missing).append(f"{distribution} {version}".strip())
     if missing:
         yield Line("Python", PROBLEM, f"{', '.join(missing)} missing", f"Run `pip install {' '.join(missing)}`.")
     else:
-        yield Line("Python", OK, ", ".join(map(_with_version, versions)))
-
-
-def _with_version(distribution: str) -> str:
-    try:
-        return f"{distribution} {metadata.version(distribution)}"
-    except metadata.PackageNotFoundError:
-        return distribution
+        yield Line("Python", OK, ", ".join(versions))

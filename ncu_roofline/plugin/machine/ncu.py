@@ -40,18 +40,14 @@ _IN_SYSTEM = (
 
 def folders_of_modules(machine: Machine) -> list[Path]:
     """Folders that modules of CUDA, the HPC SDK and Nsight Compute add to the PATH, each once."""
+    entries = filter(None, machine.environ.get("MODULEPATH", "").split(os.pathsep))
+    modules = (module for entry in entries for module in matching(entry, "*") if module.name.lower().startswith(_NAMES))
+    files = (file for module in modules for file in (matching(module, "*") if os.path.isdir(module) else [module]))
     found: dict[Path, None] = {}
-    for file in islice(_module_files(machine), _MOST_FILES):
+    for file in islice(filter(os.path.isfile, files), _MOST_FILES):
         with suppress(OSError), file.open(encoding="utf-8", errors="replace") as stream:
             found.update(dict.fromkeys(path_entries(stream.read(_MOST_BYTES))))
     return list(found)
-
-
-def _module_files(machine: Machine) -> Iterator[Path]:
-    for entry in filter(None, machine.environ.get("MODULEPATH", "").split(os.pathsep)):
-        for folder in matching(entry, "*"):
-            if folder.name.lower().startswith(_NAMES):
-                yield from filter(os.path.isfile, matching(folder, "*")) if os.path.isdir(folder) else [folder]
 
 
 def path_entries(text: str) -> list[Path]:

@@ -336,8 +336,10 @@ def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> R
         sys.stdout.flush()
     interrupted, beside = False, list[str]()
     with temporary_folder() as folder, ExitStack() as stack:
-        out = stack.enter_context(_passed_on(1, beside))
-        err = out if _same(1, 2) else stack.enter_context(_passed_on(2, beside))
+        out, same = stack.enter_context(_passed_on(1, beside)), False
+        with suppress(OSError):  # closed
+            same = os.path.sameopenfile(1, 2)
+        err = out if same else stack.enter_context(_passed_on(2, beside))
         log = _Log(folder / "ncu.log", say)
         options = ["--log-file", os.fspath(log.path)]
         process = subprocess.Popen([words[0], *options, *words[1:]], env=dict(machine.environ), stdout=out, stderr=err)
@@ -390,22 +392,13 @@ class _Log:
                 self._say(self.lines[-1])
 
 
-def _same(one: int, other: int) -> bool:
-    try:
-        return os.path.sameopenfile(one, other)
-    except OSError:
-        return False
-
-
 @contextmanager
 def _passed_on(output: int, said: list[str]) -> Iterator[int | None]:
     """What a child takes for an output of ours: a terminal itself, else a pipe to it that keeps lines of ncu's own."""
-    try:
-        if os.isatty(output):
-            yield None
-            return
-        os.fstat(output)
-    except OSError:  # it is closed
+    passed = False
+    with suppress(OSError):  # closed
+        passed = bool(os.fstat(output)) and not os.isatty(output)
+    if not passed:
         yield None
         return
     source, given = os.pipe()
