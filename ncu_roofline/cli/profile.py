@@ -220,6 +220,7 @@ def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
     ceilings = setting.ceilings.provenance if setting.ceilings else ""
     return bool(
         manifest
+        and not manifest.writing
         and (manifest.version, manifest.ceilings) == (__version__, ceilings)
         and all((folder / name).is_file() for name in manifest.files)
     )

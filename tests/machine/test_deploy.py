@@ -167,12 +167,12 @@ def test_below_a_file(machine: Machine, tmp_path: Path) -> None:
     assert tree(machine.home) == {}
 
 
-@pytest.mark.parametrize("step", range(2, 8))
+@pytest.mark.parametrize("step", range(1, 6))
 @pytest.mark.parametrize("before", [None, NEXT])
 def test_an_error_at_any_step_undoes_it(
     machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, before: Pack | None
 ) -> None:
-    """The last of the four renames is that of the manifest: behind it nothing fails."""
+    """The manifest, two files, the manifest again; where the folder is new, first the list of folders."""
     if before:
         deploy(machine, folder, before)
     there, calls, real = tree(folder), 0, os.replace

@@ -14,6 +14,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.formats.report.compressed import ZSTD
 from ncu_roofline.plugin.machine import profile
+from ncu_roofline.plugin.machine.install import MANIFEST
 from ncu_roofline.plugin.machine.machine import Machine
 from ncu_roofline.plugin.machine.ncu import Ncu
 from ncu_roofline.plugin.machine.profile import explain, find_failure, passes_text
@@ -332,6 +333,11 @@ def test_installed_sections_are_used(ready: Machine, app: Path, run: Command, bi
     assert run("profile", "--", app, "0").code == 0
     assert "--section-folder" not in calls(bin_folder)[-1]
     assert "--section-folder" in run("profile", "--dry-run", "--light", "--precision", "tensor.bf16", "--", app).out
+    (manifest,) = (ready.documents or app).glob(f"*/*/Sections/{MANIFEST}")
+    whole = manifest.read_text()
+    manifest.write_text(json.dumps({**json.loads(whole), "writing": {"A.section": "0" * 64}}))  # it was killed
+    assert "--section-folder" in run("profile", "--dry-run", "--", app).out
+    manifest.write_text(whole)
     set_env(ready, NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT="1")
     assert "--section-folder" in run("profile", "--dry-run", "--", app).out
 
