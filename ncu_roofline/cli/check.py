@@ -21,7 +21,6 @@ from ncu_roofline.rendering.table import listing
 if TYPE_CHECKING:
     from ncu_roofline.chips.fields import Release
     from ncu_roofline.plugin.check import Checked, Passes, Target
-    from ncu_roofline.plugin.check.content import Finding
 
     Table = dict[str, dict[str, Passes | None]]
 
@@ -45,7 +44,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.plugin.check import check_files, has_error, targets_of
+    from ncu_roofline.plugin.check import check_files, targets_of
     from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
 
     release = _release(args.ncu)
@@ -56,7 +55,7 @@ def run(args: Namespace) -> int:
     table = _passes(checked, targets) if args.passes else {}
     own = not args.files
     write_text(_json(checked, targets, table) if args.json else _text(checked, targets, release, table, own))
-    return 1 if has_error(found for one in checked for found in one.findings) else 0
+    return 1 if any(found.severity == "error" for one in checked for found in one.findings) else 0
 
 
 def _release(text: str) -> Release | None:
@@ -125,7 +124,12 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
         }
         for one in checked
     ]
-    passes = {name: {chip: _numbers(one) if one else None for chip, one in row.items()} for name, row in table.items()}
+    passes = {
+        name: {
+            chip: {"total": one.total, "hardware": one.hardware, "sass": one.sass} if one else None for chip, one in row.items()
+        }
+        for name, row in table.items()
+    }
     document = {
         "files": files,
         "chips": [target.chip for target in targets],
@@ -136,13 +140,8 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
     return json.dumps(document, indent=2)
 
 
-def _numbers(passes: Passes) -> dict[str, int]:
-    return {"total": passes.total, "hardware": passes.hardware, "sass": passes.sass}
-
-
-def _text(
-    checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool = False
-) -> str:
+def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool) -> str:
+    """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
     from ncu_roofline.chips.fields import release_text
     from ncu_roofline.formats.sectionfile.schema import RELEASES
 
@@ -158,30 +157,22 @@ def _text(
         f" {_count(len(errors), 'error')}, {_count(warnings, 'warning')}{notes}"
     )
     if own:
-        lines += _about_own(checked, findings)
+        folder = str(pack_folder("sections"))
+        names = ", ".join(os.path.basename(one.path).removesuffix(SUFFIX) for one in checked)
+        lines.append(f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}")
+        kinds = Counter(found.code for found in findings if found.severity != "error")
+        if kinds:
+            counts = ", ".join(f"{number} {code}" for code, number in sorted(kinds.items()))
+            lines.append(f"Known of them, as one section serves many chips and releases: {counts}; listed by")
+            lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
     if table:
-        lines += ["", "Replay passes", *_rows(table), ONE_MORE]
+        rows = [
+            {"": printable(os.path.basename(name)), **{chip: str(one) if one else "-" for chip, one in row.items()}}
+            for name, row in table.items()
+        ]
+        lines += ["", "Replay passes", *listing(rows, header=str), ONE_MORE]
     return "\n".join(lines)
-
-
-def _about_own(checked: Sequence[Checked], findings: Sequence[Finding]) -> list[str]:
-    """Which files they were, and what is not listed of them: no user has to act on it."""
-    folder = str(pack_folder("sections"))
-    names = ", ".join(os.path.basename(one.path).removesuffix(SUFFIX) for one in checked)
-    lines = [f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}"]
-    kinds = Counter(found.code for found in findings if found.severity != "error")
-    if kinds:
-        counts = ", ".join(f"{number} {code}" for code, number in sorted(kinds.items()))
-        lines.append(f"Known of them, as one section serves many chips and releases: {counts}; listed by")
-        lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
-    return lines
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _rows(table: Table) -> list[str]:
-    names = [printable(os.path.basename(name)) for name in table]
-    passes = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
-    return listing([{"": name, **row} for name, row in zip(names, passes, strict=True)], header=str)

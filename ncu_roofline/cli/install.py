@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,13 +16,11 @@ from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
 from ncu_roofline.plugin.generate.measured import measured as drawable
-from ncu_roofline.plugin.machine.deploy import Change, Pack, deploy, plan, prove
-from ncu_roofline.plugin.machine.gpus import Gpu, choose, find_gpus
+from ncu_roofline.plugin.machine.gpus import choose, find_gpus
+from ncu_roofline.plugin.machine.install import Change, deploy, one_at_a_time, plan, prove, render_pack
 from ncu_roofline.plugin.machine.kept import keep, kept_for
 from ncu_roofline.plugin.machine.machine import Machine, this_machine
-from ncu_roofline.plugin.machine.manifest import one_at_a_time
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
-from ncu_roofline.plugin.machine.pack import render_pack
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""
@@ -55,14 +51,6 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The ceilings, None for theoretical roofs, and in one line why these."""
-
-    ceilings: Ceilings | None
-    why: str
-
-
-@dataclass(frozen=True)
 class Target:
     """A folder to install into: for which release ("" for any), proven with which programs."""
 
@@ -72,31 +60,35 @@ class Target:
     searched: bool
 
 
-@dataclass(frozen=True)
-class Done:
-    """One target and what happened there."""
-
-    target: Target
-    change: Change
-
-
 def run(request: Request) -> int:
     """Install for every ncu found; exit code 1 if it failed for one of them."""
     machine = this_machine()
     ncus = _usable(machine, request)
+    done: list[tuple[Target, Change]] = []
+    errors: list[RooflineError] = []
     with one_at_a_time(machine):
-        chosen = _ceilings(machine, request)
-        results = [_attempt(machine, group, chosen, request) for group in _groups(ncus, request.dest)]
-    errors = [result for result in results if isinstance(result, RooflineError)]
-    done = [result for result in results if isinstance(result, Done)]
+        chosen, why = _ceilings(machine, request)
+        # One of each x.y.z, as these share a folder, newest first; all of them together where the folder is named.
+        versions = {ncu.folder_name: ncu for ncu in reversed(ncus)}
+        newest_first = sorted(versions.values(), key=lambda ncu: ncu.release, reverse=True)
+        for group in [newest_first] if request.dest else [[ncu] for ncu in newest_first]:
+            try:
+                target = _target(machine, tuple(group), request)
+                done.append((target, _install(machine, target, chosen, request)))
+            except RooflineError as error:  # noqa: PERF203 - few
+                errors.append(error)
     if len(errors) == 1 and not done:
         raise errors[0]
-    for error in errors:
-        say(f"ncu-roofline: {error}")
-    for one in done:
-        for name in one.change.kept:
-            say(f"Kept {one.change.folder / name}: it was changed after it was installed (--force replaces it)")
-    write_text(_json(done, chosen) if request.json else _text(done, chosen, request.dry_run))
+    for one in errors:
+        say(f"ncu-roofline: {one}")
+    for _, change in done:
+        for name in change.kept:
+            say(f"Kept {change.folder / name}: it was changed after it was installed (--force replaces it)")
+    if request.json:
+        document = {"roofs": why, "ceilings": chosen.path if chosen else None, "installed": [_row(*one) for one in done]}
+        write_text(json.dumps(document, indent=2))
+    else:
+        write_text(_text(done, why, request.dry_run))
     return 1 if errors else 0
 
 
@@ -121,47 +113,38 @@ def _usable(machine: Machine, request: Request) -> list[Ncu]:
     return usable
 
 
-def _ceilings(machine: Machine, request: Request) -> Chosen:
-    """The ceilings to draw.  Raises RooflineError for what was named and is not there; a failed measurement only says so."""
+def _ceilings(machine: Machine, request: Request) -> tuple[Ceilings | None, str]:
+    """The ceilings to draw, None for theoretical roofs, and in one line why these.
+
+    Raises RooflineError for what was named and is not there; a failed measurement only says so.
+    """
     given = request.roofs.ceilings
     if given and given != AUTO:
         ceilings = read_ceilings(given)
         drawable(ceilings, clock_consistent=False)  # what can't be drawn takes the place of none
         ceilings = ceilings if request.dry_run else keep(machine, given)
         if ceilings.kind == CPU:
-            return Chosen(None, f"Theoretical roofs: those of {ceilings.provenance} are a CPU's")
-        _check_gpu(machine, ceilings, request.device)
-        return Chosen(ceilings, f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}")
+            return None, f"Theoretical roofs: those of {ceilings.provenance} are a CPU's"
+        gpu = choose(find_gpus(machine)[0], request.device)
+        if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
+            say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
+        return ceilings, f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}"
     gpus, why_none = find_gpus(machine)
     gpu = choose(gpus, request.device)
     if gpu is None:
-        return Chosen(None, f"Theoretical roofs: {why_none}")
+        return None, f"Theoretical roofs: {why_none}"
     if given == AUTO:
-        return _automatic(machine, gpu)
+        found = Shelf(machine).find(gpu.name, gpu.compute_capability)
+        if found is None:
+            return None, f"Theoretical roofs: there are no ceilings of {gpu.name}"
+        return found, f"{found.status.capitalize()} roofs: {found.provenance}"
     found = kept_for(machine, gpu)
     if found:
-        return Chosen(found, f"Measured roofs, kept from before: {found.provenance}")
+        return found, f"Measured roofs, kept from before: {found.provenance}"
     if request.roofs.no_bench:
-        return Chosen(None, f"Theoretical roofs: {gpu.name} was not measured (--no-bench)")
+        return None, f"Theoretical roofs: {gpu.name} was not measured (--no-bench)"
     if request.dry_run:
-        return Chosen(None, f"Would measure the ceilings of {gpu.name}")
-    return _measured(machine, gpu)
-
-
-def _automatic(machine: Machine, gpu: Gpu) -> Chosen:
-    found = Shelf(machine).find(gpu.name, gpu.compute_capability)
-    if found is None:
-        return Chosen(None, f"Theoretical roofs: there are no ceilings of {gpu.name}")
-    return Chosen(found, f"{found.status.capitalize()} roofs: {found.provenance}")
-
-
-def _check_gpu(machine: Machine, ceilings: Ceilings, device: str) -> None:
-    gpu = choose(find_gpus(machine)[0], device)
-    if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
-        say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
-
-
-def _measured(machine: Machine, gpu: Gpu) -> Chosen:
+        return None, f"Would measure the ceilings of {gpu.name}"
     try:
         from ncu_roofline.bench import measure
 
@@ -170,22 +153,8 @@ def _measured(machine: Machine, gpu: Gpu) -> Chosen:
             measured = measure(gpu.uuid or str(gpu.index), progress=bar)
         ceilings = keep(machine, measured)
     except RooflineError as error:
-        return Chosen(None, f"Theoretical roofs: {error}")
-    return Chosen(ceilings, f"Measured roofs: {ceilings.provenance}")
-
-
-def _groups(ncus: Sequence[Ncu], dest: str) -> list[tuple[Ncu, ...]]:
-    """The programs that share a folder: one of each x.y.z by itself, newest first; all of them where the folder is named."""
-    versions = {ncu.folder_name: ncu for ncu in reversed(ncus)}
-    newest_first = sorted(versions.values(), key=lambda ncu: ncu.release, reverse=True)
-    return [tuple(newest_first)] if dest else [(ncu,) for ncu in newest_first]
-
-
-def _attempt(machine: Machine, group: tuple[Ncu, ...], chosen: Chosen, request: Request) -> Done | RooflineError:
-    try:
-        return _install(machine, _target(machine, group, request), chosen, request)
-    except RooflineError as error:
-        return error
+        return None, f"Theoretical roofs: {error}"
+    return ceilings, f"Measured roofs: {ceilings.provenance}"
 
 
 def _target(machine: Machine, group: tuple[Ncu, ...], request: Request) -> Target:
@@ -203,61 +172,46 @@ def _target(machine: Machine, group: tuple[Ncu, ...], request: Request) -> Targe
     return Target(folder, group[0].version, group, True)
 
 
-def _install(machine: Machine, target: Target, chosen: Chosen, request: Request) -> Done:
-    pack = render_pack(target.version, chosen.ceilings)
+def _install(machine: Machine, target: Target, ceilings: Ceilings | None, request: Request) -> Change:
+    pack = render_pack(target.version, ceilings)
+
+    def proof() -> None:
+        for ncu in target.proofs:
+            prove(machine, ncu, target.folder, list(pack.files), searched=target.searched)
+
     if request.dry_run:
-        return Done(target, plan(target.folder, pack, force=request.force))
-    return Done(target, deploy(machine, target.folder, pack, _proof(machine, target, pack), force=request.force))
+        return plan(target.folder, pack, force=request.force)
+    return deploy(machine, target.folder, pack, proof, force=request.force)
 
 
-def _proof(machine: Machine, target: Target, pack: Pack) -> Callable[[], None]:
-    def run_all() -> None:
-        for check in checks:
-            check()
-
-    names = list(pack.files)
-    checks = [partial(prove, machine, ncu, target.folder, names, searched=target.searched) for ncu in target.proofs]
-    return run_all
-
-
-def _text(done: list[Done], chosen: Chosen, dry_run: bool) -> str:
-    lines = [chosen.why, *(_line(one, dry_run) for one in done)]
+def _text(done: list[tuple[Target, Change]], why: str, dry_run: bool) -> str:
+    lines = [why]
+    for target, change in done:
+        release = f"Nsight Compute {target.version}" if target.version else "every release of Nsight Compute"
+        if dry_run:
+            verb = f"would write {len(change.written)} files to" if change.any else "nothing to do in"
+        else:
+            verb = f"wrote {len(change.written)} files to" if change.any else "nothing to do, all is installed in"
+        removed = f", removed {len(change.removed)} old ones" if change.removed else ""
+        proven = f"; proven with {', '.join(str(ncu.path) for ncu in target.proofs)}" if target.proofs and not dry_run else ""
+        unproven = "; no ncu here to prove it with" if not target.proofs else ""
+        lines.append(f"For {release}: {verb} {change.folder}{removed}{proven}{unproven}")
     if done and not dry_run:
-        lines += ["", "Try:", f"  {_try(done[0].target)}", "  ncu-roofline profile -- ./app"]
+        target = done[0][0]
+        program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
+        words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
+        words += ["--section", load_spec().sections[load_spec().core[0]], "-o", "report", "./app"]
+        lines += ["", "Try:", f"  {shlex.join(words)}", "  ncu-roofline profile -- ./app"]
     return "\n".join(lines)
 
 
-def _line(one: Done, dry_run: bool) -> str:
-    change, target = one.change, one.target
-    release = f"Nsight Compute {target.version}" if target.version else "every release of Nsight Compute"
-    if dry_run:
-        verb = f"would write {len(change.written)} files to" if change.any else "nothing to do in"
-    else:
-        verb = f"wrote {len(change.written)} files to" if change.any else "nothing to do, all is installed in"
-    proven = f"; proven with {', '.join(str(ncu.path) for ncu in target.proofs)}" if target.proofs and not dry_run else ""
-    unproven = "; no ncu here to prove it with" if not target.proofs else ""
-    removed = f", removed {len(change.removed)} old ones" if change.removed else ""
-    return f"For {release}: {verb} {change.folder}{removed}{proven}{unproven}"
-
-
-def _try(target: Target) -> str:
-    program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
-    words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
-    return shlex.join([*words, "--section", load_spec().sections[load_spec().core[0]], "-o", "report", "./app"])
-
-
-def _json(done: list[Done], chosen: Chosen) -> str:
-    rows = [
-        {
-            "folder": str(one.change.folder),
-            "ncu": one.target.version,
-            "written": one.change.written,
-            "unchanged": one.change.unchanged,
-            "removed": one.change.removed,
-            "kept": one.change.kept,
-            "proven_with": [str(ncu.path) for ncu in one.target.proofs],
-        }
-        for one in done
-    ]
-    ceilings = chosen.ceilings.path if chosen.ceilings else None
-    return json.dumps({"roofs": chosen.why, "ceilings": ceilings, "installed": rows}, indent=2)
+def _row(target: Target, change: Change) -> dict[str, object]:
+    return {
+        "folder": str(change.folder),
+        "ncu": target.version,
+        "written": change.written,
+        "unchanged": change.unchanged,
+        "removed": change.removed,
+        "kept": change.kept,
+        "proven_with": [str(ncu.path) for ncu in target.proofs],
+    }

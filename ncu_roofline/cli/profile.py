@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -32,18 +31,13 @@ from ncu_roofline.cli.options import (
     words,
 )
 from ncu_roofline.cli.outputs import check_output, say, write_text
-from ncu_roofline.cli.parser import parse
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
-from ncu_roofline.plugin.machine import profile, running, slurm
-from ncu_roofline.plugin.machine.deploy import Pack
+from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
+from ncu_roofline.plugin.machine.install import read_manifest, render_pack
 from ncu_roofline.plugin.machine.kept import kept_for
 from ncu_roofline.plugin.machine.machine import Machine, this_machine
-from ncu_roofline.plugin.machine.manifest import read_manifest
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
-from ncu_roofline.plugin.machine.pack import passes_text, render_pack
-from ncu_roofline.plugin.machine.profile import application_code, explain, find_failure, profiled_kernels
-from ncu_roofline.plugin.machine.running import Run
 from ncu_roofline.version import __version__
 
 _PROGRAM = "ncu"
@@ -76,9 +70,7 @@ class Request:
     ncu: str = option("the ncu to use (default: the first found); with --dry-run also its release alone, as 2024.3", "PATH")
     force: bool = flag("overwrite an earlier report and page")
     dry_run: bool = flag("print the command of ncu, and run nothing; needs neither ncu nor a GPU")
-    scheduler: str | None = choice(
-        "print it as a job of Slurm, and run nothing: a line of srun, or a script for sbatch", ("srun", "sbatch"), default=None
-    )
+    scheduler: str | None = choice("print it as a line of srun for Slurm, and run nothing", ("srun",), default=None)
     only_rank: int | None = option(
         "with --scheduler: profile this task of the job alone (default: all, each into a report of its own)",
         "N",
@@ -105,14 +97,15 @@ class Setting:
 def run(request: Request) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
     if request.only_rank is not None and not request.scheduler:
-        next_step = "Add --scheduler srun or --scheduler sbatch."
+        next_step = "Add --scheduler srun."
         raise UsageError("Cannot use --only-rank", str(request.only_rank), "there is no job to choose a task of", next_step)
     machine = this_machine()
     setting = _setting(machine, request)
     wanted = _wanted(machine, request, setting)
     installed = _installed(machine, setting, request)
+    folders: tuple[Path, ...] = ()
     if request.dry:
-        folders: tuple[Path, ...] = () if installed else (pack_folder("sections"), pack_folder("rules"))
+        folders = () if installed else (pack_folder("sections"), pack_folder("rules"))
         write_text(_planned(machine, request, setting, replace(wanted, folders=folders)))
         return 0
     # The first word is the application, and some of the others may be files that it reads.
@@ -123,35 +116,34 @@ def run(request: Request) -> int:
     check_output(f"{wanted.output}.html", request.force, inputs)
     rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(request.precision))
     lighter = profile.sections_for(request.precision, light=True)
-    say(passes_text(rendered, wanted.sections, setting.gpu, lighter))
+    say(profile.passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
-    with _folders(rendered, installed) as folders, profile.apart(wanted.output) as apart:
+    with ExitStack() as stack:
+        if not installed:
+            folders = (stack.enter_context(temporary_folder(rendered.files)),)
+        apart = stack.enter_context(profile.apart(wanted.output))
         inside = replace(wanted, folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
-        outcome = _outcome(machine, setting, inside, wanted)
+        # Messages of ncu call the report as the user does.
+        shown = os.path.abspath(wanted.output)
+        try:
+            command = profile.command(setting.ncu, inside)
+            outcome = profile.run(machine, command, lambda line: say(line.replace(inside.output, shown)))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise RooflineError("Cannot run", setting.ncu.path, reason, "Name an ncu with --ncu.") from error
         report = profile.placed(apart, wanted.output, request.force)
     return _finish(machine, request, setting, outcome, report)
 
 
 def _planned(machine: Machine, request: Request, setting: Setting, wanted: profile.Wanted) -> str:
-    """The command of ncu as a line for a shell or for Slurm, or as a script."""
+    """The command of ncu as a line for a shell or for Slurm."""
     if request.scheduler is None:
         return profile.as_text(profile.command(setting.ncu, wanted), machine.system)
     alone = request.only_rank
-    ranked = replace(wanted, rank=slurm.RANK) if alone is None else replace(wanted, output=f"{wanted.output}.rank{alone}")
-    line = slurm.step(profile.command(setting.ncu, ranked), wanted.application, alone)
-    if request.scheduler == "srun":
-        return line
-    tasks = 1 if alone is None else alone + 1  # the fewest that have this one among them
-    return slurm.script(line, wanted.application[0], wanted.output, tasks).rstrip("\n")
-
-
-def _outcome(machine: Machine, setting: Setting, inside: profile.Wanted, wanted: profile.Wanted) -> Run:
-    """What running ncu came to, whose messages call the report as the user does."""
-    command = profile.command(setting.ncu, inside)
-    try:
-        return running.run(machine, command, lambda line: say(line.replace(inside.output, os.path.abspath(wanted.output))))
-    except OSError as error:
-        raise RooflineError("Cannot run", setting.ncu.path, error.strerror or str(error), "Name an ncu with --ncu.") from error
+    ranked = (
+        replace(wanted, rank=profile.SLURM_RANK) if alone is None else replace(wanted, output=f"{wanted.output}.rank{alone}")
+    )
+    return profile.step(profile.command(setting.ncu, ranked), wanted.application, alone)
 
 
 def _setting(machine: Machine, request: Request) -> Setting:
@@ -183,32 +175,30 @@ def _ncu(machine: Machine, request: Request) -> Ncu:
 
 
 def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wanted:
-    _check_precisions(request.precision)
-    sections = profile.sections_for(request.precision, request.light)
-    clocks = _clocks(setting, request.clock_control)
-    rank = "" if request.scheduler else profile.rank_of(machine.environ)
-    name, suffix = profile.output_name(request.output, request.application[0], rank)
-    if suffix == ".ncu-repz" and setting.ncu.release < profile.COMPRESSED_SINCE:
-        reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
-        raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
-    application = tuple(request.application)
-    return profile.Wanted(application, name, sections, kernel=request.kernel, clocks=clocks, force=request.force, suffix=suffix)
-
-
-def _clocks(setting: Setting, wanted: str | None) -> str:
-    if wanted == "boost" and setting.ncu.release < BOOST_OPTION_SINCE:
-        reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
-        raise UsageError("Cannot use --clock-control", wanted, reason, "Use none, or another ncu with --ncu.")
-    return wanted or ("none" if setting.ceilings else "")
-
-
-def _check_precisions(precisions: Sequence[str]) -> None:
+    release, clocks = setting.ncu.release, request.clock_control
     known = [precision.id for precision in load_spec().precisions if precision.id.split(".")[0] in load_spec().sections]
-    for one in precisions:
+    for one in request.precision:
         if one not in (*known, "tensor"):
             reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
             next_step = advice("Leave it out to count all", one, ("tensor", *known))
             raise UsageError("Cannot use --precision", one, reason, next_step)
+    if clocks == "boost" and release < BOOST_OPTION_SINCE:
+        reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
+        raise UsageError("Cannot use --clock-control", clocks, reason, "Use none, or another ncu with --ncu.")
+    rank = "" if request.scheduler else profile.rank_of(machine.environ)
+    name, suffix = profile.output_name(request.output, request.application[0], rank)
+    if suffix == ".ncu-repz" and release < profile.COMPRESSED_SINCE:
+        reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
+        raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+    return profile.Wanted(
+        application=tuple(request.application),
+        output=name,
+        sections=profile.sections_for(request.precision, request.light),
+        kernel=request.kernel,
+        clocks=clocks or ("none" if setting.ceilings else ""),
+        force=request.force,
+        suffix=suffix,
+    )
 
 
 def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
@@ -227,6 +217,7 @@ def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
     ceilings = setting.ceilings.provenance if setting.ceilings else ""
     return bool(
         manifest
+        and not manifest.writing
         and (manifest.version, manifest.ceilings) == (__version__, ceilings)
         and all((folder / name).is_file() for name in manifest.files)
     )
@@ -245,42 +236,33 @@ def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
     return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
 
 
-@contextmanager
-def _folders(rendered: Pack, installed: bool) -> Iterator[tuple[Path, ...]]:
-    """Where ncu is to look for sections and rules; a folder made for this run is gone afterwards."""
-    if installed:
-        yield ()
-        return
-    with temporary_folder(rendered.files) as folder:
-        yield (folder,)
-
-
-def _finish(machine: Machine, request: Request, setting: Setting, outcome: Run, report: Path | None) -> int:
+def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
     """Render what there is; the application's exit code comes first, then ours."""
-    ended = application_code(outcome.log)
+    ended = profile.application_code(outcome.log)
     if report is None and outcome.interrupted:
         raise KeyboardInterrupt
     if report is None:
-        failure = explain(machine, outcome.log, outcome.code, request.kernel)
+        failure = profile.explain(machine, outcome.log, outcome.code, request.kernel, request.application[0])
         error = RooflineError("Cannot profile", request.application[0], failure.reason, f"{failure.next_step}.")
         if failure.id != "application" or not ended:
             raise error
         say(f"ncu-roofline: {error}")
         return ended
-    say(f"Wrote {report} ({profiled_kernels(outcome.log)} kernels)")
-    code = _render(report, Path(f"{os.fspath(report).removesuffix(report.suffix)}.html"), setting, request.force)
+    say(f"Wrote {report} ({profile.profiled_kernels(outcome.log)} kernels)")
+    from ncu_roofline.cli.parser import parse
+
+    page = os.fspath(report).removesuffix(report.suffix) + ".html"
+    ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
+    code = render.run(
+        parse(["render", f"--output={page}", *ceilings, *(["--force"] if request.force else []), "--", str(report)])
+    )
     if outcome.interrupted:
         say("ncu-roofline: interrupted; the report holds what ran before")
         return INTERRUPTED
-    partial = find_failure(outcome.log) if outcome.code else None
+    partial = profile.find_failure(outcome.log) if outcome.code else None
     if partial:
         say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
     if ended:
         say(f"ncu-roofline: the application failed with exit code {ended}; the report holds what ran before")
     failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
     return ended or failed or code
-
-
-def _render(report: Path, page: Path, setting: Setting, force: bool) -> int:
-    ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
-    return render.run(parse(["render", f"--output={page}", *ceilings, *(["--force"] if force else []), "--", str(report)]))

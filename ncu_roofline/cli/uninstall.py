@@ -9,10 +9,9 @@ from pathlib import Path
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.options import flag, option
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.plugin.machine.deploy import Removal, remove
+from ncu_roofline.plugin.machine.install import MANIFEST, Removal, known_folders, one_at_a_time, remove
 from ncu_roofline.plugin.machine.kept import forget_ceilings, kept
-from ncu_roofline.plugin.machine.machine import Machine, this_machine
-from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE, known_folders, one_at_a_time
+from ncu_roofline.plugin.machine.machine import this_machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +27,18 @@ class Request:
 def run(request: Request) -> int:
     """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
     machine = this_machine()
-    folders = [_given(request.dest)] if request.dest else known_folders(machine)
+    dest = Path(request.dest).absolute()
+    if request.dest and not (dest / MANIFEST).exists():
+        next_step = "Leave out --dest to uninstall from everywhere."
+        raise RooflineError("Cannot uninstall from", request.dest, f"it holds no {MANIFEST}", next_step)
+    folders = [dest] if request.dest else known_folders(machine)
+    removals = []
     with one_at_a_time(machine, create=False):  # where nothing is installed, there may be no place to write to
-        removals, failed = _remove(machine, folders, request.dry_run)
+        for folder in folders:
+            try:
+                removals.append(remove(machine, folder, dry_run=request.dry_run))
+            except RooflineError as error:  # noqa: PERF203 - few
+                say(f"ncu-roofline: {error}")
         ceilings = [Path(one.path) for one in kept(machine)]
         if request.forget_ceilings and not request.dry_run:
             ceilings = forget_ceilings(machine)
@@ -40,31 +48,12 @@ def run(request: Request) -> int:
     if ceilings and not request.forget_ceilings:
         say(f"Measured ceilings are kept in {ceilings[0].parent}; --forget-ceilings removes them")
     gone = [str(path) for path in ceilings] if request.forget_ceilings else []
-    write_text(_json(removals, gone) if request.json else _text(removals, gone, request.dry_run))
-    return 1 if failed else 0
-
-
-def _given(dest: str) -> Path:
-    folder = Path(dest).absolute()
-    if not (folder / MANIFEST).exists() and not (folder / STAGE).is_dir():
-        raise RooflineError(
-            "Cannot uninstall from", dest, f"it holds no {MANIFEST}", "Leave out --dest to uninstall from everywhere."
-        )
-    return folder
-
-
-def _remove(machine: Machine, folders: list[Path], dry_run: bool) -> tuple[list[Removal], bool]:
-    results = [_attempt(machine, folder, dry_run) for folder in folders]
-    removals = [result for result in results if result]
-    return removals, len(removals) < len(folders)
-
-
-def _attempt(machine: Machine, folder: Path, dry_run: bool) -> Removal | None:
-    try:
-        return remove(machine, folder, dry_run=dry_run)
-    except RooflineError as error:
-        say(f"ncu-roofline: {error}")
-        return None
+    if request.json:
+        rows = [{"folder": str(removal.folder), "removed": removal.removed, "kept": removal.kept} for removal in removals]
+        write_text(json.dumps({"folders": rows, "ceilings": gone}, indent=2))
+    else:
+        write_text(_text(removals, gone, request.dry_run))
+    return 1 if len(removals) < len(folders) else 0
 
 
 def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
@@ -75,8 +64,3 @@ def _text(removals: list[Removal], ceilings: list[str], dry_run: bool) -> str:
         lines.append(f"{verb} {len(removal.removed)} files{unfinished} from {removal.folder}")
     lines += [f"{verb} {path}" for path in ceilings]
     return "\n".join(lines or ["Nothing is installed."])
-
-
-def _json(removals: list[Removal], ceilings: list[str]) -> str:
-    rows = [{"folder": str(removal.folder), "removed": removal.removed, "kept": removal.kept} for removal in removals]
-    return json.dumps({"folders": rows, "ceilings": ceilings}, indent=2)

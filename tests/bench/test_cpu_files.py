@@ -19,7 +19,7 @@ from ncu_roofline.bench.settings import FULL
 from ncu_roofline.bench.tables import measured
 from ncu_roofline.bench.verifying import verify
 from ncu_roofline.formats.ceilings import CPU, read_ceilings
-from ncu_roofline.plugin.machine.pack import render_pack
+from ncu_roofline.plugin.machine.install import render_pack
 from tests.bench.fakes import H200, device
 
 EPYC: dict[str, Any] = {

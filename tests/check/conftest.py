@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline.plugin.check import chips, nvperf
-from ncu_roofline.plugin.check import section_rules as rules_charts
-from ncu_roofline.plugin.check import section_rules as rules_metrics
+from ncu_roofline.plugin.check import chips, nvperf, section_rules
 from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN
 
 SYSTEMS_ON_A_CHIP = ("GV11B", "GA10B", "GB10B", "GB20B")
@@ -40,8 +38,7 @@ class FakeChip:
 @pytest.fixture
 def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every chip is a FakeChip."""
-    for module in (rules_charts, rules_metrics):
-        monkeypatch.setattr(module, "chip", FakeChip)
+    monkeypatch.setattr(section_rules, "chip", FakeChip)
 
 
 @pytest.fixture

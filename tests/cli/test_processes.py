@@ -14,10 +14,9 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import executors, reading
 from ncu_roofline.cli.executors import Pool
-from ncu_roofline.plugin.machine import running
-from ncu_roofline.plugin.machine.running import descendants
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
+from tests.processes import descendants, parents
 
 ROOT = Path(__file__).resolve().parents[2]
 # Two processes that read for ever; says so when both do.
@@ -104,7 +103,7 @@ def begin(tmp_path: Path, paths: list[str], **options: object) -> tuple[subproce
 
 def assert_end(processes: set[int]) -> None:
     deadline = time.monotonic() + 20
-    while alive := processes & running._parents().keys():
+    while alive := processes & parents().keys():
         assert time.monotonic() < deadline, alive
         time.sleep(0.02)
 

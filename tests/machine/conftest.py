@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.plugin.machine.deploy import Pack
+from ncu_roofline.plugin.machine.install import Pack, render_pack
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.pack import render_pack
 from tests.cli.command import Command
 from tests.machine.fakes import bare_machine
 

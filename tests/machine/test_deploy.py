@@ -5,15 +5,27 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import HELPER
-from ncu_roofline.plugin.machine.deploy import Pack, deploy, plan, remove
+from ncu_roofline.plugin.machine.install import (
+    MANIFEST,
+    SCHEMA,
+    Pack,
+    deploy,
+    digest,
+    known_folders,
+    plan,
+    read_manifest,
+    recorded_folders,
+    remove,
+)
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.manifest import MANIFEST, SCHEMA, STAGE, digest, known_folders, read_manifest, recorded_folders
 from tests.machine.fakes import tree
 
 PACK = Pack({"A.section": b"a", "B.py": b"b"}, "2024.2.0.0", "")
@@ -155,29 +167,86 @@ def test_below_a_file(machine: Machine, tmp_path: Path) -> None:
     assert tree(machine.home) == {}
 
 
-def test_full_disk(machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine.home
+@pytest.mark.parametrize("step", range(1, 6))
+@pytest.mark.parametrize("before", [None, NEXT])
+def test_an_error_at_any_step_undoes_it(
+    machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, before: Pack | None
+) -> None:
+    """The manifest, two files, the manifest again; where the folder is new, first the list of folders."""
+    if before:
+        deploy(machine, folder, before)
+    there, calls, real = tree(folder), 0, os.replace
 
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def failing(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(source, target)
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RooflineError, match="No space left on device"):
-        deploy(machine, folder, PACK)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", failing)
+        if step <= (4 if before else 5):
+            with pytest.raises(RooflineError, match="No space left on device"):
+                deploy(machine, folder, PACK)
+            assert tree(folder) == there
+    deploy(machine, folder, PACK)
+    remove(machine, folder)
     assert names(folder) == {"Stock.section"}
-    assert tree(machine.home) == {}
 
 
-def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine, folder: Path) -> None:
-    stage = folder / STAGE
-    stage.mkdir()
-    (folder / "A.section").write_bytes(b"a")
-    (stage / "1.new").write_bytes(b"b")
-    (stage / "journal.json").write_text(
-        json.dumps({"names": ["A.section", "B.py"], "added": ["A.section", "B.py"], "created": []})
-    )
-    assert remove(machine, folder).unfinished
+# Kills itself like SIGKILL would, without a chance to clean up, before the given renaming.
+KILLED = """
+import os, sys
+from pathlib import Path
+from ncu_roofline.plugin.machine.install import Pack, deploy
+from ncu_roofline.plugin.machine.machine import this_machine
+real, calls = os.replace, 0
+def deadly(*args):
+    global calls
+    calls += 1
+    if calls == int(sys.argv[2]):
+        os._exit(9)
+    real(*args)
+os.replace = deadly
+deploy(this_machine(), Path(sys.argv[1]), Pack({"A.section": b"a2", "C.py": b"c"}, "2024.2.0.0", ""))
+"""
+
+
+@pytest.mark.parametrize("step", range(1, 5))
+@pytest.mark.parametrize("then", [PACK, NEXT, None])
+def test_killed_at_any_step_and_repaired(machine: Machine, folder: Path, step: int, then: Pack | None) -> None:
+    deploy(machine, folder, PACK)
+    environ = {**machine.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(step)], check=False, env=environ)
+    assert done.returncode == 9
+    # Nothing half-written has a name that ncu would load.
+    assert {path.name for path in folder.iterdir() if path.suffix in (".section", ".py")} <= {
+        "Stock.section", "A.section", "B.py", "C.py",
+    }  # fmt: skip
+    if then:
+        deploy(machine, folder, then)
+        assert names(folder) == {"Stock.section", MANIFEST, *then.files}
+        assert {name: (folder / name).read_bytes() for name in then.files} == then.files
+        assert remove(machine, folder).kept == ()
+    else:
+        assert remove(machine, folder).unfinished == (step > 1)
     assert names(folder) == {"Stock.section"}
+    assert tree(machine.home or folder) == {}
+
+
+def test_links_are_neither_followed_nor_removed(machine: Machine, folder: Path) -> None:
+    """Whose manifest says that they are ours: a stranger's."""
+    precious = folder.parent / "precious"
+    precious.write_bytes(b"the user's")
+    hashes = {"A.section": digest(b"the user's"), "B.py": digest(b"b")}
+    (folder / "A.section").symlink_to(precious)
+    (folder / f".{MANIFEST}.ncu-roofline.part").symlink_to(precious)
+    (folder / MANIFEST).write_text(json.dumps({**EMPTY, "files": hashes}))
+    assert deploy(machine, folder, PACK, force=True).kept == ("A.section",)
+    remove(machine, folder)
+    assert (folder / "A.section").is_symlink()
+    assert precious.read_bytes() == b"the user's"
 
 
 @pytest.mark.parametrize(
@@ -192,9 +261,11 @@ def test_unfinished_installation_is_cleaned_by_the_next_command(machine: Machine
         '{"schema": "ncu-roofline-install", "schema_version": 1, "version": "", "ncu": "", "ceilings": "", "files": {"/": ""}}',
         json.dumps({**EMPTY, "files": {"own": "no ordinary file"}}),
         json.dumps({**EMPTY, "files": {}, "created": 1}),
+        json.dumps({**EMPTY, "files": {}, "writing": {"../x": digest(b"own")}}),
+        "[" * 100_000,
         *(
             json.dumps({**EMPTY, "files": {name: digest(b"own")}})
-            for name in ("", ".", "..", "../x", "/x", "own/x", STAGE, "a\0b", "\ud800", "C:x")
+            for name in ("", ".", "..", "../x", "/x", "own/x", ".x", "a\0b", "\ud800", "C:x")
         ),
     ],
 )

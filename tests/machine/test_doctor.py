@@ -12,8 +12,8 @@ import pytest
 
 from ncu_roofline.plugin.machine import doctor
 from ncu_roofline.plugin.machine.doctor import ABSENT, OK, PROBLEM, Line, examine
+from ncu_roofline.plugin.machine.install import MANIFEST
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE
 from tests.cli.command import Command
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, with_driver
 
@@ -155,9 +155,9 @@ def test_sections(machine: Machine, bin_folder: Path, run: Command, monkeypatch:
         assert "for version 99.0" in line(machine, "sections").advice
     (folder / "RooflineOverview.section").unlink()
     assert "RooflineOverview.section is missing" in line(machine, "sections").text
-    (folder / STAGE).mkdir()
+    document = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**document, "writing": {"A.section": "0" * 64}}))
     assert "was killed" in line(machine, "sections").text
-    (folder / STAGE).rmdir()
     (folder / MANIFEST).write_text("{")
     assert line(machine, "sections").status == PROBLEM
     machine.environ["NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"] = "1"  # type: ignore[index]

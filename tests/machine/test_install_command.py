@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.campaign import Progress
-from ncu_roofline.cli import install
-from ncu_roofline.plugin.machine.machine import BYTES, Machine
-from ncu_roofline.plugin.machine.manifest import MANIFEST, STAGE, recorded_folders
+from ncu_roofline.plugin.machine.install import MANIFEST, SCHEMA, digest, recorded_folders
+from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command, assert_refused
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, tree
 
@@ -119,7 +116,7 @@ def test_broken_ncu(script: str, reason: str, machine: Machine, run: Command, bi
 
 
 def test_hanging_ncu(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Machine.run, "__defaults__", (0.2, BYTES))
+    monkeypatch.setattr(Machine.run, "__defaults__", (0.2,))
     broken = program(bin_folder / "ncu", "#!/bin/sh\nwhile :; do :; done\n")
     outcome = run("install", "--ncu", broken)
     assert_refused(outcome, broken)
@@ -187,42 +184,6 @@ def test_changed_file_is_kept_aloud(machine: Machine, run: Command, bin_folder: 
     assert outcome.code == 0
     assert f"Kept {file}: it was changed" in outcome.err
     assert file.read_text() == "tuned"
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-import ncu_roofline.plugin.machine.deploy as deploy
-from ncu_roofline.cli import main
-real, calls = os.replace, 0
-def deadly(*args):
-    global calls
-    calls += 1
-    if calls == int(sys.argv[1]):
-        os._exit(9)
-    real(*args)
-os.replace = deadly
-sys.exit(main(["install"]))
-"""
-
-
-@pytest.mark.sampled("uninstall-12")
-@pytest.mark.parametrize("step", [1, 2, 6, 12])
-@pytest.mark.parametrize("then", ["install", "uninstall"])
-def test_killed_halfway(step: int, then: str, machine: Machine, run: Command, bin_folder: Path) -> None:
-    assert machine.home
-    fake_ncu(bin_folder)
-    root = Path(install.__file__).parents[2]
-    environ = {**machine.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, "-c", KILLED, str(step)], env=environ, check=False, capture_output=True)
-    assert done.returncode == 9, done
-    if step > 2:
-        assert "was killed" in run("doctor").out
-    assert run(then).code == 0
-    if then == "install":
-        assert run("uninstall").code == 0
-    assert set(os.listdir(sections(machine))) == {"Stock.section", "StockRule.py"}
-    assert not (machine.home / ".local").exists()
 
 
 def test_ceilings_are_drawn_kept_and_used_again(machine: Machine, run: Command, bin_folder: Path) -> None:
@@ -317,41 +278,33 @@ def test_uninstall_from_a_folder_that_is_not_ours(run: Command, tmp_path: Path) 
     assert_refused(run("uninstall", "--dest", tmp_path), tmp_path)
 
 
-def test_uninstall_goes_on_after_a_bad_manifest(run: Command, bin_folder: Path, tmp_path: Path) -> None:
-    fake_ncu(bin_folder)
-    run("install", "--dest", tmp_path / "one")
-    run("install", "--dest", tmp_path / "two")
-    (tmp_path / "one" / MANIFEST).write_text("{")
-    outcome = run("uninstall")
-    assert outcome.code == 1
-    assert "Cannot read the manifest" in outcome.err
-    assert not (tmp_path / "two").exists()
+def strangers(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"schema": SCHEMA, "schema_version": 1, "version": "", "ncu": "", "ceilings": ""}
+    (folder / MANIFEST).write_text(json.dumps({**document, "files": {name: digest(b"the user's")}}))
 
 
 @pytest.mark.parametrize("words", [("install",), ("uninstall",), ("uninstall", "--dry-run")], ids=" ".join)
 @pytest.mark.parametrize("name", ["../.bashrc", "{home}/.bashrc"])
-def test_a_strangers_journal_is_refused(run: Command, tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+def test_a_strangers_manifest_is_refused(run: Command, tmp_path: Path, words: tuple[str, ...], name: str) -> None:
     home, dest = tmp_path / "someone", tmp_path / "someone" / "tuned-sections"
-    (dest / STAGE).mkdir(parents=True)
+    strangers(dest, name.format(home=home))
     (home / ".bashrc").write_bytes(b"the user's")
-    (dest / STAGE / "0.old").write_bytes(b"a stranger's")
-    name = name.format(home=home)
-    (dest / STAGE / "journal.json").write_text(json.dumps({"names": [name], "added": [name], "created": []}))
     before = tree(home)
     outcome = run(*words, "--dest", dest)
-    assert (outcome.code, len(outcome.err.splitlines())) == (1, 1)
-    assert f"Cannot undo {dest / STAGE / 'journal.json'}: it names something that is no file inside its folder" in outcome.err
+    assert (outcome.code, outcome.err.count("ncu-roofline: ")) == (1, 1)
+    assert f"Cannot read the manifest {dest / MANIFEST}: " in outcome.err
+    assert "names something that is no file inside its folder" in outcome.err
     assert tree(home) == before
 
 
-def test_uninstall_everywhere_goes_on_after_a_strangers_journal(run: Command, machine: Machine, tmp_path: Path) -> None:
+def test_uninstall_everywhere_goes_on_after_a_strangers_manifest(run: Command, machine: Machine, tmp_path: Path) -> None:
     run("install", "--dest", tmp_path / "one")
     run("install", "--dest", tmp_path / "two")
-    (tmp_path / "one" / STAGE).mkdir()
-    (tmp_path / "one" / STAGE / "journal.json").write_text('{"names": ["../x"], "added": ["../x"], "created": []}')
+    strangers(tmp_path / "one", "../x")
     (tmp_path / "x").write_bytes(b"the user's")
     outcome = run("uninstall")
-    assert (outcome.code, "Cannot undo" in outcome.err, (tmp_path / "two").exists()) == (1, True, False)
+    assert (outcome.code, "Cannot read the manifest" in outcome.err, (tmp_path / "two").exists()) == (1, True, False)
     assert ((tmp_path / "x").read_bytes(), recorded_folders(machine)) == (b"the user's", [tmp_path / "one"])
 
 

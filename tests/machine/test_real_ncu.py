@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.files import HELPER
+from ncu_roofline.plugin.machine.install import MANIFEST
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.manifest import MANIFEST
 from ncu_roofline.plugin.machine.ncu import Ncu, ask_version, list_files
 from tests.cli.command import Command
 from tests.machine.fakes import tree

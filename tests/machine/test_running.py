@@ -1,4 +1,4 @@
-"""`profile` while it runs: what the application writes comes at once, and whatever ends the program ends both."""
+"""`profile` while it runs: what the application writes comes at once, and whatever ends the program ends ncu."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.plugin.machine import running
-from ncu_roofline.plugin.machine.running import descendants, end
+from ncu_roofline.plugin.machine import profile
 from tests.cli.command import assert_no_leftovers
-from tests.machine.fakes import fake_ncu, program
+from tests.machine.fakes import bare_machine, fake_ncu, program
+from tests.processes import descendants, parents
 
 ROOT = Path(__file__).resolve().parents[2]
 # Ends by SIGTERM with an exception, as anything may.
@@ -55,11 +55,12 @@ class Profiling:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         self.tree = descendants(self.process.pid)
-        assert int((tmp_path / "begun").read_text()) in self.tree
+        self.app = int((tmp_path / "begun").read_text())
+        assert self.app in self.tree
 
     def assert_nothing_is_left(self) -> None:
         deadline = time.monotonic() + 60
-        while alive := self.tree & running._parents().keys():
+        while alive := self.tree & parents().keys():
             assert time.monotonic() < deadline, alive
             time.sleep(0.02)
         assert_no_leftovers(self.work)
@@ -76,11 +77,13 @@ def terminal() -> Iterator[tuple[int, int]]:
         os.close(handle)
 
 
-def test_sigterm_ends_all(tmp_path: Path) -> None:
+def test_sigterm_ends_ncu(tmp_path: Path) -> None:
     profiling = Profiling(tmp_path)
     profiling.process.terminate()
-    profiling.process.communicate(timeout=60)
+    profiling.process.wait(60)
     assert profiling.process.returncode == 143
+    os.kill(profiling.app, signal.SIGKILL)  # that is for ncu to end, and the stand-in doesn't
+    profiling.process.communicate(timeout=60)
     profiling.assert_nothing_is_left()
 
 
@@ -101,7 +104,7 @@ def test_output_comes_at_once(tmp_path: Path) -> None:
     profiling = Profiling(tmp_path)
     assert profiling.process.stdout
     assert os.read(profiling.process.stdout.fileno(), 100) == b"first False False"
-    profiling.process.terminate()
+    os.killpg(profiling.process.pid, signal.SIGTERM)
     profiling.process.communicate(timeout=60)
 
 
@@ -111,18 +114,17 @@ def test_a_terminal_stays_one(tmp_path: Path, terminal: tuple[int, int]) -> None
     while b"second" not in said:
         said += os.read(terminal[0], 1000)
     assert b"first True False" in said
-    profiling.process.terminate()
+    os.killpg(profiling.process.pid, signal.SIGTERM)
     profiling.process.communicate(timeout=60)
 
 
 def test_what_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_END_SECONDS", 0.3)
-    stubborn = program(tmp_path / "app", f"#!/bin/sh\ntrap '' TERM\ntouch {tmp_path / 'begun'}\nsleep 60 & wait; wait; wait\n")
-    process = subprocess.Popen(["/bin/sh", "-c", f"{stubborn}; true"])
-    while not (tmp_path / "begun").exists():
-        time.sleep(0.01)
-    tree = descendants(process.pid)
-    assert tree
-    end(process)
-    assert process.returncode is not None
-    assert not tree & running._parents().keys()
+    monkeypatch.setattr(profile, "_END_SECONDS", 0.3)
+    stubborn = program(tmp_path / "ncu", "#!/bin/sh\ntrap '' TERM\necho begun > \"$2\"\nwhile :; do :; done\n")
+
+    def fail(_: str) -> None:
+        raise ValueError("no room to say it")
+
+    with pytest.raises(ValueError, match="no room"):
+        profile.run(bare_machine(tmp_path, PATH=os.environ["PATH"]), [str(stubborn)], fail)
+    assert descendants(os.getpid()) == set()

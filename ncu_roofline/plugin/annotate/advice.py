@@ -50,18 +50,14 @@ class Adviser:
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
             return Advice((_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present),), frozenset(mine))
-        said = [one for one in self._said(kernel) if one.messages and (one.identifier in mine or one.identifier not in had)]
+        outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
+        results = [collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+        said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
         told = [one for one in map(_findings, (*said, *moved)) if one.messages]
-        results = tuple(_adapted(one, present) for one in sorted(told, key=lambda one: one.identifier != VERDICT))
-        return Advice(results, frozenset(mine & (again | {one.identifier for one in moved})))
-
-    def _said(self, kernel: Kernel) -> list[RuleResult]:
-        if self._rules is None:
-            return []
-        outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index))
-        return [collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+        adapted = tuple(_adapted(one, present) for one in sorted(told, key=lambda one: one.identifier != VERDICT))
+        return Advice(adapted, frozenset(mine & (again | {one.identifier for one in moved})))
 
 
 def _findings(result: RuleResult) -> RuleResult:
@@ -74,21 +70,15 @@ def _findings(result: RuleResult) -> RuleResult:
 def _adapted(result: RuleResult, present: set[str]) -> RuleResult:
     """The result under an identifier of our own, in sections that are there."""
 
+    def home(section: str) -> str:
+        """The section itself if the report has it, else what stands for it."""
+        stand_ins = (
+            identifier(precision.id) for precision in load_spec().precisions if section and precision.section == section
+        )
+        return next((one for one in (section, next(stand_ins, "")) if one in present), OVERVIEW)
+
     def there(said: RuleMessage) -> RuleMessage:
-        return replace(said, text=_LINK.sub(lambda link: f"@section:{_home(link.group(1), present)}:", said.text))
+        return replace(said, text=_LINK.sub(lambda link: f"@section:{home(link.group(1))}:", said.text))
 
     name = OWN_IDENTIFIER.decode() + result.identifier.removeprefix(_RULE_PREFIX)
-    return RuleResult(name, result.name, _home(result.section, present), tuple(map(there, result.messages)))
-
-
-def _home(section: str, present: set[str]) -> str:
-    """The section itself if the report has it, else what stands for it."""
-    stand_in = next(
-        (
-            identifier(precision.id)
-            for precision in load_spec().precisions
-            if precision.section and precision.section == section
-        ),
-        "",
-    )
-    return next((one for one in (section, stand_in) if one in present), OVERVIEW)
+    return RuleResult(name, result.name, home(result.section), tuple(map(there, result.messages)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleResult
@@ -24,7 +25,6 @@ from ncu_roofline.plugin.annotate.advice import Adviser
 from ncu_roofline.plugin.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.plugin.annotate.plan import LaunchPlan, plans
 from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier, replaced, sections
-from ncu_roofline.plugin.annotate.unused import Use
 from ncu_roofline.plugin.generate.rules import render_rules
 from ncu_roofline.plugin.nvrules import RuleSet, load_rules, rendered_rules
 
@@ -49,7 +49,6 @@ class Account:
     unused: str = ""
 
     def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
-        """One more launch."""
         self.worked.update(chart.id for chart in plan.charts)
         drawn = [chart for chart in plan.charts if chart.drawn]
         self.charts.update(chart.id for chart in drawn)
@@ -81,10 +80,13 @@ def annotate(
         adviser = Adviser(loaded, report.ncu_version, m)
         with np.errstate(all="ignore"):
             names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
-            use = Use(ceilings)
-            planned = _watched(plans(m, ceilings), use)
-            write(appended(raw, names, _additions(watch(report.kernels, len(report)), planned, adviser, account)))
-            account.unused = use.unused()
+            shown: dict[int, set[str]] = {}
+            write(
+                appended(
+                    raw, names, _additions(watch(report.kernels, len(report)), plans(m, ceilings), adviser, account, shown)
+                )
+            )
+            account.unused = _unused(ceilings, shown)
     return account
 
 
@@ -122,18 +124,42 @@ def _explained(report: Report, m: Measurements) -> Explanation:
     return replace(explained, notes=(*report.warnings, *explained.notes))
 
 
-def _watched(planned: Iterator[LaunchPlan], use: Use) -> Iterator[LaunchPlan]:
-    for plan in planned:
-        use.add(plan)
-        yield plan
-
-
 def _additions(
-    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser, account: Account
+    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser, account: Account, shown: dict[int, set[str]]
 ) -> Iterator[Addition]:
+    """What each launch gets; ``shown`` is filled with what charts show of each ceilings file."""
     for kernel, plan in zip(kernels, planned, strict=True):
         own = [OVERVIEW, *(identifier(chart.id) for chart in plan.charts)]
         stood = replaced(plan)
         advice = adviser.advice(kernel, own, stood)
         account.add(plan, advice.results)
+        if plan.ceilings is not None:
+            drawn = [chart for chart in plan.charts if chart.drawn]
+            roofs = {roof for chart in drawn for roof in (*chart.roofs, *(level.roof for level in chart.levels))}
+            shown.setdefault(id(plan.ceilings), set()).update(_of(roof.measured.ceiling) for roof in roofs if roof.measured)
         yield Addition(plan.metrics, sections(plan), advice.results, stood, advice.replaced)
+
+
+def _unused(ceilings: Sequence[Ceilings], shown: Mapping[int, set[str]]) -> str:
+    """A clause for each file of which no chart shows something: the whole file, or what it is of; "" if there is none."""
+    clauses = []
+    for file in ceilings:
+        if id(file) not in shown:
+            clauses.append(f"{file.provenance} (other ceilings stand for the GPUs of the report)")
+            continue
+        # Those of launches are none of a chart, but of a verdict.
+        measured = dict.fromkeys(_of(name) for name in file.by_id if name.partition(".")[0] != "launch")
+        left = [what for what in measured if what not in shown[id(file)]]
+        if left:
+            clauses.append(f"{listed(left, 4)} of {file.provenance} (in no chart of this report)")
+    return "; ".join(clauses)
+
+
+def _of(ceiling: str) -> str:
+    """The level or precision that a ceiling is of, as people call it; the ceiling's id where there is none."""
+    spec = load_spec()
+    level = spec.level_of_ceiling(ceiling)
+    if level:
+        return next(one.label for one in spec.levels if one.id == level)
+    found = [p for p in spec.precisions if f"{ceiling}.".startswith(f"{p.id}.")]
+    return max(found, key=lambda p: len(p.id)).label if found else ceiling

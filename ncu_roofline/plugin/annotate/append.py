@@ -20,7 +20,6 @@ from ncu_roofline.formats.report.rules import encode_rule
 from ncu_roofline.formats.report.schema import KINDS, Kind, message
 
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
-_FIXED = {FIXED64: 8, FIXED32: 4}
 METRIC_PREFIX = PREFIX.encode()
 OWN_IDENTIFIER = b"NcuRooflineAnnotated"
 """Sections and rule results whose identifiers begin so are ours."""
@@ -42,57 +41,44 @@ class Field(NamedTuple):
 
 
 def split(data: bytes) -> Iterator[Field]:
-    """The top-level fields of ``data`` in order.  Raises ValueError for bytes that are no message."""
-    position = 0
-    while position < len(data):
-        field = _field(data, position)
-        yield field
-        position = field.end
-
-
-def _field(data: bytes, start: int) -> Field:
-    tag, content = _varint(data, start)
-    wire_type = tag & 7
-    end = content
-    if wire_type == VARINT:
-        end = _varint(data, content)[1]
-    elif wire_type == BYTES:
-        length, content = _varint(data, content)
-        end = content + length
-    elif wire_type in _FIXED:
-        end = content + _FIXED[wire_type]
-    elif wire_type == GROUP_START:
-        end = _group_end(data, content)
-    else:
-        raise ValueError(f"wire type {wire_type} at byte {start}")
-    if end > len(data) or not tag >> 3:
-        raise ValueError(f"a field that does not end or has no number at byte {start}")
-    return Field(tag >> 3, wire_type, start, content, end)
-
-
-def _group_end(data: bytes, position: int) -> int:
-    depth = 1
-    while depth:
-        tag, after = _varint(data, position)
-        if tag & 7 in (GROUP_START, GROUP_END):
-            depth += 1 if tag & 7 == GROUP_START else -1
-            position = after
-        else:
-            position = _field(data, position).end
-    return position
+    """The top-level fields of ``data`` in order, a group as one.  Raises ValueError for bytes that are no message."""
+    position, depth, group = 0, 0, Field(0, 0, 0, 0, 0)
+    while position < len(data) or depth:
+        start = position
+        tag, content = _varint(data, start)
+        number, wire_type, end = tag >> 3, tag & 7, content
+        if wire_type == VARINT:
+            end = _varint(data, content)[1]
+        elif wire_type == BYTES:
+            length, content = _varint(data, content)
+            end = content + length
+        elif wire_type in (FIXED64, FIXED32):
+            end = content + (8 if wire_type == FIXED64 else 4)
+        elif wire_type != GROUP_START and (wire_type != GROUP_END or not depth):
+            raise ValueError(f"wire type {wire_type} at byte {start}")
+        if end > len(data) or not number:
+            raise ValueError(f"a field that does not end or has no number at byte {start}")
+        position, field = end, Field(number, wire_type, start, content, end)
+        if wire_type == GROUP_START:
+            group = group if depth else field
+            depth += 1
+        elif wire_type == GROUP_END:
+            depth -= 1
+            field = group._replace(end=end)
+        if not depth:
+            yield field
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
-        if position >= len(data) or shift > 63:
-            raise ValueError(f"a number that does not end at byte {position}")
+    while position < len(data) and shift < 64:
         byte = data[position]
         value |= (byte & 0x7F) << shift
         position += 1
         shift += 7
         if byte < 0x80:
             return value, position
+    raise ValueError(f"a number that does not end at byte {position}")
 
 
 def varint(value: int) -> bytes:
@@ -101,8 +87,7 @@ def varint(value: int) -> bytes:
     while value > 0x7F:
         result.append(value & 0x7F | 0x80)
         value >>= 7
-    result.append(value)
-    return bytes(result)
+    return bytes([*result, value])
 
 
 def number_field(number: int, value: int) -> bytes:
@@ -115,24 +100,24 @@ def bytes_field(number: int, content: bytes) -> bytes:
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
-def strings_of(blocks: Iterable[Block]) -> list[bytes]:
+def _strings_of(blocks: Iterable[Block]) -> list[bytes]:
     """The table of names, which goes through all blocks."""
     return [string for block in blocks for string in block.header.strings.strings]
 
 
-def names_block(blocks: Sequence[Block]) -> Block | None:
+def _names_block(blocks: Sequence[Block]) -> Block | None:
     """The last block that brings names: behind these, more get their numbers without changing those of others."""
     return next((block for block in reversed(blocks) if block.header.strings.strings), None)
 
 
-def records(raw: RawFile, block: Block) -> Iterator[tuple[Kind | None, int, bytes]]:
+def _records(raw: RawFile, block: Block) -> Iterator[tuple[Kind | None, int, bytes]]:
     """(kind, None for anything but a result; offset; bytes) of each record."""
     kinds = {offset: KINDS[kind] for kind, offset, _ in block.results()}
     for offset, length in block.records:
         yield kinds.get(offset), offset, raw.data[offset : offset + length]
 
 
-def packed(raw: RawFile, block: Block, changed: Sequence[bytes], change_names: Callable[[bytes], bytes] | None = None) -> bytes:
+def _packed(raw: RawFile, block: Block, changed: Sequence[bytes], change_names: Callable[[bytes], bytes] | None) -> bytes:
     """``block`` with these records; ``change_names`` turns the bytes of its table of names into others."""
     payload = b"".join(map(frame, changed))
     header = raw.data[block.start + 4 : block.payload]
@@ -152,53 +137,50 @@ def _replaced(data: bytes, number: int, make: Callable[[bytes], bytes]) -> bytes
     return data[: last.start] + make(data[last.content : last.end]) + data[last.end :]
 
 
-def more_names(table: bytes, names: Iterable[bytes]) -> bytes:
-    """A table of names with more at its end."""
-    return table + b"".join(bytes_field(_STRING, name) for name in names)
-
-
-def without_last_names(table: bytes, prefix: bytes) -> bytes:
-    """A table of names without those at its end that begin with ``prefix``."""
-    end = len(table)
-    for one in reversed(list(split(table))):
-        if one.number != _STRING or not table[one.content : one.end].startswith(prefix):
-            break
-        end = one.start
-    return table[:end]
-
-
 def is_annotated(raw: RawFile) -> bool:
     """Whether an earlier run has annotated the report.  Raises RooflineError for damaged bytes."""
-    return any(name.startswith(METRIC_PREFIX) for name in strings_of(scan(raw)))
+    return any(name.startswith(METRIC_PREFIX) for name in _strings_of(scan(raw)))
 
 
 def stripped(raw: RawFile) -> Iterator[bytes]:
     """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
+
+    def without_own_names(table: bytes) -> bytes:
+        """Those at the end only: others have numbers behind them."""
+        end = len(table)
+        for one in reversed(list(split(table))):
+            if one.number != _STRING or not table[one.content : one.end].startswith(METRIC_PREFIX):
+                break
+            end = one.start
+        return table[:end]
+
     blocks = tuple(scan(raw))
-    place = names_block(blocks)
-    own = {number for number, name in enumerate(strings_of(blocks)) if name.startswith(METRIC_PREFIX)}
+    place = _names_block(blocks)
+    own = {number for number, name in enumerate(_strings_of(blocks)) if name.startswith(METRIC_PREFIX)}
     if blocks:
         yield raw.data[: blocks[0].start]
     for block in blocks:
-        kept = [_without_own(raw, kind, offset, data, own) if kind else data for kind, offset, data in records(raw, block)]
-        has_names = block is place
-        yield packed(raw, block, kept, (lambda table: without_last_names(table, METRIC_PREFIX)) if has_names else None)
+        kept = [_without_own(raw, kind, offset, data, own) if kind else data for kind, offset, data in _records(raw, block)]
+        yield _packed(raw, block, kept, without_own_names if block is place else None)
 
 
 def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[int]) -> bytes:
     numbers = _numbers(kind)
-    replaced = {_REPLACED + number: number for name, number in numbers.items() if name in ("sections", "rules")}
-    checks: dict[int, Callable[[bytes], bool]] = {
-        numbers["metrics"]: lambda data: raw.decode("MetricScalar", data, offset).name_id in own,
-        numbers["sections"]: _has_own_identifier,
-    }
-    if "rules" in numbers:
-        checks[numbers["rules"]] = _has_own_identifier
+    named = {numbers[name] for name in ("sections", "rules") if name in numbers}
+    kept = []
     try:
-        kept = [one for one in split(record) if not _is_own(record, one, checks)]
-        return b"".join(_renumbered(record, one, replaced.get(one.number, one.number)) for one in kept)
+        for one in split(record):
+            content = record[one.content : one.end]
+            is_metric = one.number == numbers["metrics"] and one.wire_type == BYTES
+            if is_metric and raw.decode("MetricScalar", content, offset).name_id in own:
+                continue
+            if one.number in named and one.wire_type == BYTES and _identifier(content).startswith(OWN_IDENTIFIER):
+                continue
+            former = one.number - _REPLACED
+            kept.append(_renumbered(record, one, former if former in named else one.number))
     except ValueError as error:
         raise raw.damaged(offset, str(error)) from error
+    return b"".join(kept)
 
 
 def _numbers(kind: Kind) -> dict[str, int]:
@@ -210,15 +192,6 @@ def _renumbered(record: bytes, one: Field, number: int) -> bytes:
     if number == one.number:
         return record[one.start : one.end]
     return varint(number << 3 | one.wire_type) + record[_varint(record, one.start)[1] : one.end]
-
-
-def _is_own(record: bytes, one: Field, checks: dict[int, Callable[[bytes], bool]]) -> bool:
-    check = checks.get(one.number)
-    return check is not None and one.wire_type == BYTES and check(record[one.content : one.end])
-
-
-def _has_own_identifier(data: bytes) -> bool:
-    return _identifier(data).startswith(OWN_IDENTIFIER)
 
 
 def _identifier(data: bytes) -> bytes:
@@ -247,10 +220,14 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     ``names`` are those of all metrics that are added.  Raises RooflineError for damaged bytes, and for a report without names.
     """
     blocks = tuple(scan(raw))
-    ids, new = _numbered(strings_of(blocks), names)
-    place = names_block(blocks)
+    place = _names_block(blocks)
     if place is None:
         raise raw.damaged(0, "there is no table of metric names")
+    strings = _strings_of(blocks)
+    ids = {name.decode("utf-8", "replace"): i for i, name in enumerate(strings) if name.startswith(METRIC_PREFIX)}
+    new = [name for name in dict.fromkeys(names) if name not in ids]
+    ids.update((name, len(strings) + i) for i, name in enumerate(new))
+    more = b"".join(bytes_field(_STRING, name.encode()) for name in new)
     remaining = iter(additions)
     yield raw.data[: blocks[0].start]
     for block in blocks:
@@ -258,9 +235,9 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
             _without_replaced(raw, kind, offset, data, addition := next(remaining)) + _encoded(kind, addition, ids)
             if kind and not is_empty(raw, kind, offset, len(data))
             else data
-            for kind, offset, data in records(raw, block)
+            for kind, offset, data in _records(raw, block)
         ]
-        yield packed(raw, block, changed, (lambda table: more_names(table, new)) if block is place and new else None)
+        yield _packed(raw, block, changed, (lambda table: table + more) if block is place and new else None)
 
 
 def _without_replaced(raw: RawFile, kind: Kind, offset: int, record: bytes, addition: Addition) -> bytes:
@@ -269,29 +246,21 @@ def _without_replaced(raw: RawFile, kind: Kind, offset: int, record: bytes, addi
     replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
     if not replaced:
         return record  # its fields are many
-
-    def is_replaced(one: Field) -> bool:
-        wanted = replaced.get(one.number)
-        return wanted is not None and one.wire_type == BYTES and _identifier(record[one.content : one.end]) in wanted
-
+    changed = []
     try:
-        return b"".join(_renumbered(record, one, one.number + _REPLACED * is_replaced(one)) for one in split(record))
+        for one in split(record):
+            wanted = replaced.get(one.number, ()) if one.wire_type == BYTES else ()
+            goes = wanted and _identifier(record[one.content : one.end]) in wanted
+            changed.append(_renumbered(record, one, one.number + _REPLACED if goes else one.number))
     except ValueError as error:
         raise raw.damaged(offset, str(error)) from error
-
-
-def _numbered(strings: Sequence[bytes], names: Iterable[str]) -> tuple[dict[str, int], list[bytes]]:
-    """The numbers of ``names``, and those of them that the file does not have."""
-    ids = {name.decode("utf-8", "replace"): i for i, name in enumerate(strings) if name.startswith(METRIC_PREFIX)}
-    new = [name for name in dict.fromkeys(names) if name not in ids]
-    ids.update((name, len(strings) + i) for i, name in enumerate(new))
-    return ids, [name.encode() for name in new]
+    return b"".join(changed)
 
 
 def early_results(raw: RawFile) -> int:
     """Results in blocks before the names of added metrics: `ncu --import` looks these up, ncu-ui shows n/a."""
     blocks = tuple(scan(raw))
-    place = names_block(blocks)
+    place = _names_block(blocks)
     return sum(sum(block.counts[2:]) for block in blocks if place and block.start < place.start)
 
 
@@ -306,12 +275,7 @@ def _encoded(kind: Kind, addition: Addition, ids: Mapping[str, int]) -> bytes:
         else:
             metric.value.double = value
     result.sections.extend(addition.sections)
-    if has_rules(kind):
+    if "rules" in _numbers(kind):  # else the format has no place for them in results of this kind
         result.rules.extend(map(encode_rule, addition.rules))
     encoded: bytes = result.SerializeToString()
     return encoded
-
-
-def has_rules(kind: Kind) -> bool:
-    """Whether the format has a place for rule results in results of this kind."""
-    return "rules" in message(kind.result_message).DESCRIPTOR.fields_by_name

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ncu_roofline.chips import Binding, Level, Precision, Spec
+from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.formula import WeightedSum, twin
 from ncu_roofline.chips.metric_names import braced
-from ncu_roofline.chips.own_metrics import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, slug
+from ncu_roofline.chips.own_metrics import PREFIX, slug
 from ncu_roofline.model.measurements import Origin
 from ncu_roofline.model.opcodes import OPCODES
 
@@ -23,58 +23,21 @@ _COUNTS = {
     ".sum.per_second": " x run time",
     ".sum": "",
 }
-_MARKS = ("[", "|", "]")
 _PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
+WORK, TRAFFIC, GIGA_RATE = "work_", "bytes_", "performance_"
+"""Operations and bytes of the launch, and thousand million operations per second, for people."""
+INTENSITY, BOUND_BY, ORIGIN = "intensity_", "bound_by_", "from_"
+"""Operations per byte; the roof that binds, as text; how work or traffic was counted, as text."""
 
 
-def work(precision: str) -> str:
-    """Operations of the launch."""
-    return f"{PREFIX}work_{slug(precision)}"
-
-
-def work_rate(precision: str) -> str:
-    """Operations per second."""
-    return f"{PREFIX}{WORK_RATE}{slug(precision)}"
-
-
-def giga_rate(precision: str) -> str:
-    """Thousand million operations per second, for people."""
-    return f"{PREFIX}performance_{slug(precision)}"
-
-
-def traffic(level: str) -> str:
-    """Bytes of the launch."""
-    return f"{PREFIX}bytes_{slug(level)}"
-
-
-def traffic_rate(level: str) -> str:
-    """Bytes per second."""
-    return f"{PREFIX}{TRAFFIC_RATE}{slug(level)}"
-
-
-def peak(roof: str) -> str:
-    """A roof (compute roof id or level id) in operations or bytes per cycle of `CLOCK`."""
-    return f"{PREFIX}{PEAK}{slug(roof)}"
-
-
-def intensity(precision: str, level: str) -> str:
-    """Operations per byte."""
-    return f"{PREFIX}intensity_{slug(precision)}_{slug(level)}"
-
-
-def origin(identifier: str) -> str:
-    """How the work of a precision or the traffic of a level was counted, as text."""
-    return f"{PREFIX}from_{slug(identifier)}"
+def name(kind: str, *identifiers: str) -> str:
+    """A metric of a precision, compute roof or level, or of a precision and a level: rl__intensity_fp64_dram."""
+    return f"{PREFIX}{kind}{'_'.join(map(slug, identifiers))}"
 
 
 def attained(precision: str) -> str:
     """Performance in percent of what the lowest roof allows."""
-    return f"{PREFIX}attained_{slug(precision)}.pct"
-
-
-def bound_by(precision: str) -> str:
-    """The roof that binds, as text."""
-    return f"{PREFIX}bound_by_{slug(precision)}"
+    return f"{name('attained_', precision)}.pct"
 
 
 def count_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], origin: Origin) -> str:
@@ -95,7 +58,9 @@ def roof_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], 
     suffix, how = _form(metrics, _PEAKS)
     bindings = [binding for binding in spec.bindings(item, capability) if binding.peak and binding.source == origin.source]
     formula = _formula(metrics, suffix, [binding.peak for binding in bindings if binding.peak])
-    return f"{formula}{how} x {_clock(bindings, metrics)} clock ({_source(origin)})"
+    counters = {name.partition(".")[0] for name in metrics}
+    clocks = (binding.clock for binding in bindings if binding.peak and set(binding.peak.counters()) == counters)
+    return f"{formula}{how} x {next(clocks, 'its own')} clock ({_source(origin)})"
 
 
 def _form(metrics: Sequence[str], forms: dict[str, str]) -> tuple[str, str]:
@@ -112,19 +77,13 @@ def _formula(metrics: Sequence[str], suffix: str, sums: Sequence[WeightedSum]) -
     groups: dict[float, list[str]] = {}
     for name, weight in zip(metrics, weights, strict=True):
         groups.setdefault(weight, []).append(name)
-    return " + ".join(_weighted(weight, names) for weight, names in groups.items())
-
-
-def _weighted(weight: float, names: Sequence[str]) -> str:
-    text = braced(names, _MARKS)
-    if ", " in text:  # nothing in common
-        text = f"({' + '.join(names)})" if weight != 1 else " + ".join(names)
-    return text if weight == 1 else f"{weight:g} x {text}"
-
-
-def _clock(bindings: Sequence[Binding], metrics: Sequence[str]) -> str:
-    counters = {name.partition(".")[0] for name in metrics}
-    return next((binding.clock for binding in bindings if binding.peak and set(binding.peak.counters()) == counters), "its own")
+    texts = []
+    for weight, names in groups.items():
+        text = braced(names, ("[", "|", "]"))
+        if ", " in text:  # nothing in common
+            text = f"({' + '.join(names)})" if weight != 1 else " + ".join(names)
+        texts.append(text if weight == 1 else f"{weight:g} x {text}")
+    return " + ".join(texts)
 
 
 def _source(origin: Origin) -> str:

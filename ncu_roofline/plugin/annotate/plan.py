@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
+from ncu_roofline.chips.own_metrics import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.roofs import SAME_CLOCK
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Value
@@ -55,16 +56,6 @@ class LevelPlan:
 
 
 @dataclass(frozen=True)
-class WorkPlan:
-    """A precision whose work was counted, and how."""
-
-    id: str
-    label: str
-    unit: str
-    derivation: str
-
-
-@dataclass(frozen=True)
 class ChartPlan:
     """The chart of one precision."""
 
@@ -87,10 +78,10 @@ class ChartPlan:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """All charts of one launch, the levels and works that were counted, the metrics that go with it, and its GPU's ceilings."""
+    """All charts of one launch, precisions and levels that were counted, the metrics that go with it, its GPU's ceilings."""
 
     charts: tuple[ChartPlan, ...]
-    works: tuple[WorkPlan, ...]
+    works: tuple[str, ...]
     levels: tuple[LevelPlan, ...]
     metrics: tuple[tuple[str, Value], ...]
     ceilings: Ceilings | None
@@ -117,61 +108,56 @@ class _Planner:
 
     def plan(self, i: int) -> LaunchPlan:
         """The plan of the launch at position ``i``."""
-        clock, clock_text = self._clock(i)
-        file = next(
-            (ceiling for ceiling in self._ceilings if ceiling.applies_to(self._m.device[i], self._m.capability[i])), None
-        )
-        levels = tuple(plan for level in self._spec.levels if (plan := self._level(level, i, file)))
-        works = tuple(p for p in self._spec.precisions if self._counted(p, i))
-        charts = tuple(self._chart(p, i, levels, file, clock_text) for p in works if self._has_chart(p, i))
-        roofs = [roof for one in charts for roof in (*one.roofs, *(level.roof for level in one.levels)) if roof.theory]
+        m, spec = self._m, self._spec
+        file = next((one for one in self._ceilings if one.applies_to(m.device[i], m.capability[i])), None)
+        clocks = ((m.clock[i], "the profiled SM clock"), (m.clock_max[i], "the maximum SM clock"))
+        known = ((float(value), text) for value, text in clocks if math.isfinite(value) and value > 0)
+        clock, clock_text = next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
+        levels = tuple(plan for level in spec.levels if (plan := self._level(level, i, file)))
+        works = [p for p in spec.precisions if self._is_counted(p, i)]
+        seconds = float(m.seconds[i])
+        with_work = [p for p in works if _value(m.work, p.id, i) > 0] if math.isfinite(seconds) else []
+        charts = tuple(self._chart(p, i, levels, file, clock_text) for p in with_work)
         metrics: list[tuple[str, Value]] = [(naming.MARK, f"ncu-roofline {__version__}")]
         for p in works:
-            metrics += self._work_metrics(p.id, i)
+            value = _value(m.work, p.id, i)
+            metrics.append((naming.name(naming.WORK, p.id), value))
+            metrics.append((naming.name(WORK_RATE, p.id), value / seconds))
+            metrics.append((naming.name(naming.GIGA_RATE, p.id), value / seconds / GIGA))
         for level in levels:
-            metrics += self._traffic_metrics(level, i)
-        metrics += [(naming.origin(p.id), self._derivation(p, self._m.work, i)) for p in works]
-        metrics += [(naming.origin(level.id), level.derivation) for level in levels if level.derivation]
+            value = _value(m.traffic, level.id, i)
+            metrics.append((naming.name(naming.TRAFFIC, level.id), value))
+            metrics.append((naming.name(TRAFFIC_RATE, level.id), value / seconds))
+        metrics += [(naming.name(naming.ORIGIN, p.id), self._derivation(p, m.work, i)) for p in works]
+        metrics += [(naming.name(naming.ORIGIN, level.id), level.derivation) for level in levels if level.derivation]
+        roofs = [roof for one in charts for roof in (*one.roofs, *(level.roof for level in one.levels)) if roof.theory]
         metrics += [(naming.CLOCK, clock)] if roofs else []
-        metrics += [(naming.peak(roof), self._roof_value(roof, i) / clock) for roof in dict.fromkeys(one.id for one in roofs)]
+        for roof in dict.fromkeys(one.id for one in roofs):
+            value = _value(m.compute, roof, i)
+            value = value if math.isfinite(value) else _value(m.bandwidth, roof, i)
+            metrics.append((naming.name(PEAK, roof), value / clock))
         metrics += [pair for chart in charts for pair in self._place(chart, i)]
-        return LaunchPlan(
-            charts=charts,
-            works=tuple(WorkPlan(p.id, p.label, p.unit, self._derivation(p, self._m.work, i)) for p in works),
-            levels=levels,
-            metrics=tuple((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value)),
-            ceilings=file,
-        )
+        finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
+        return LaunchPlan(charts, tuple(p.id for p in works), levels, tuple(finite), file)
 
-    def _clock(self, i: int) -> tuple[float, str]:
-        candidates = ((self._m.clock[i], "the profiled SM clock"), (self._m.clock_max[i], "the maximum SM clock"))
-        known = ((float(value), text) for value, text in candidates if math.isfinite(value) and value > 0)
-        return next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
-
-    def _counted(self, precision: Precision, i: int) -> bool:
+    def _is_counted(self, precision: Precision, i: int) -> bool:
         """Whether the work of a precision is known; zeros only of what the counters of CUDA cores tell, the others are many."""
         value = _value(self._m.work, precision.id, i)
         plain = precision.kind == "core" and not precision.opcodes
         return not precision.on_request and (value > 0 or (value == 0 and plain))
 
-    def _has_chart(self, precision: Precision, i: int) -> bool:
-        return _value(self._m.work, precision.id, i) > 0 and math.isfinite(self._m.seconds[i])
-
     def _derivation(self, item: Precision | Level, quantities: Mapping[str, Quantity], i: int) -> str:
-        origin = _origin(quantities, item.id, i)
-        return self._text(naming.count_text, item, i, origin) if origin else ""
+        return self._text(naming.count_text, item, i, _origin(quantities, item.id, i))
 
-    def _text(self, write: _Writer, item: Precision | Level, i: int, origin: Origin) -> str:
+    def _text(self, write: _Writer, item: Precision | Level, i: int, origin: Origin | None) -> str:
         """What ``write`` says of a count or a roof, written once for all launches of a chip that have it from one origin."""
+        if origin is None:
+            return ""
         capability = self._m.capability[i]
         key = (write, item.id, capability, origin)
         if key not in self._texts:
             self._texts[key] = write(self._spec, item, capability, origin)
         return self._texts[key]
-
-    def _roof_value(self, roof: str, i: int) -> float:
-        value = _value(self._m.compute, roof, i)
-        return value if math.isfinite(value) else _value(self._m.bandwidth, roof, i)
 
     def _level(self, level: Level, i: int, file: Ceilings | None) -> LevelPlan | None:
         derivation = self._derivation(level, self._m.traffic, i)
@@ -185,8 +171,7 @@ class _Planner:
     def _roof(
         self, item: Precision | Level, roof: str, quantities: Mapping[str, Quantity], i: int, file: Ceilings | None
     ) -> RoofPlan:
-        origin = _origin(quantities, roof, i)
-        theory = self._text(naming.roof_text, item, i, origin) if origin else ""
+        theory = self._text(naming.roof_text, item, i, _origin(quantities, roof, i))
         if theory and roof.endswith(".nofma"):
             theory = f"half of {theory}"
         ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None
@@ -216,28 +201,15 @@ class _Planner:
             placed=self._binds(precision.id, i) != "",
         )
 
-    def _work_metrics(self, precision: str, i: int) -> list[tuple[str, Value]]:
-        value = _value(self._m.work, precision, i)
-        rate = value / float(self._m.seconds[i])
-        return [
-            (naming.work(precision), value),
-            (naming.work_rate(precision), rate),
-            (naming.giga_rate(precision), rate / GIGA),
-        ]
-
-    def _traffic_metrics(self, level: LevelPlan, i: int) -> list[tuple[str, Value]]:
-        value = _value(self._m.traffic, level.id, i)
-        return [(naming.traffic(level.id), value), (naming.traffic_rate(level.id), value / float(self._m.seconds[i]))]
-
     def _place(self, chart: ChartPlan, i: int) -> Iterator[tuple[str, Value]]:
         """Where the launch stands in its chart: intensities, what binds it, how much of that it attains."""
         work = _value(self._m.work, chart.id, i)
         for level in chart.levels:
             if level.moved:
-                yield naming.intensity(chart.id, level.id), work / _value(self._m.traffic, level.id, i)
+                yield naming.name(naming.INTENSITY, chart.id, level.id), work / _value(self._m.traffic, level.id, i)
         if chart.placed:
             row = self._point[i, chart.id]
-            yield naming.bound_by(chart.id), self._labels[self._binds(chart.id, i)]
+            yield naming.name(naming.BOUND_BY, chart.id), self._labels[self._binds(chart.id, i)]
             yield naming.attained(chart.id), 100 * float(self._points["binding_fraction"][row])
 
     def _binds(self, precision: str, i: int) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.own_metrics import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.palette import PLAIN, Color
 from ncu_roofline.formats.sectionfile import Section, encode_section
 from ncu_roofline.formats.sectionfile.section import (
@@ -29,7 +30,7 @@ from ncu_roofline.formats.sectionfile.section import (
 )
 from ncu_roofline.plugin.annotate import naming
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER
-from ncu_roofline.plugin.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan, WorkPlan
+from ncu_roofline.plugin.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan
 
 OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 
@@ -47,16 +48,13 @@ def identifier(precision: str) -> str:
 
 def replaced(plan: LaunchPlan) -> frozenset[str]:
     """The identifiers of our collected sections in whose place those of one launch stand."""
-    return _replaced(frozenset(chart.id for chart in plan.charts if chart.drawn))
-
-
-@lru_cache(maxsize=256)
-def _replaced(drawn: frozenset[str]) -> frozenset[str]:
-    precisions = load_spec().precisions
-    charts = {p.id: p.section for p in precisions if p.section}
-    mine = {charts[one] for p in precisions if p.id in drawn for one in (p.id, p.beside) if one in charts}
-    tensor = {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if any(p.kind == "tensor" for p in precisions if p.id in drawn) else set()
-    return frozenset({OVERVIEW_SECTION, *mine, *tensor})
+    drawn = {chart.id for chart in plan.charts if chart.drawn}
+    found = {OVERVIEW_SECTION}
+    for p in load_spec().precisions:
+        if p.id in drawn:
+            found |= {one.section for one in load_spec().precisions if one.section and one.id in (p.id, p.beside)}
+            found |= {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if p.kind == "tensor" else set()
+    return frozenset(found)
 
 
 def sections(plan: LaunchPlan) -> tuple[bytes, ...]:
@@ -66,11 +64,12 @@ def sections(plan: LaunchPlan) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=256)
-def _overview(works: tuple[WorkPlan, ...], levels: tuple[LevelPlan, ...]) -> bytes:
-    header = [_metric(naming.work(work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
-    header += [_metric(naming.traffic(level.id), f"{level.label} traffic") for level in levels if level.derivation]
-    rows = [_metric(naming.origin(work.id), f"{work.label} work") for work in works]
-    rows += [_metric(naming.origin(level.id), f"{level.label} traffic") for level in levels if level.derivation]
+def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
+    works = [precision for precision in load_spec().precisions if precision.id in counted]
+    header = [_metric(naming.name(naming.WORK, work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
+    header += [_metric(naming.name(naming.TRAFFIC, level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    rows = [_metric(naming.name(naming.ORIGIN, work.id), f"{work.label} work") for work in works]
+    rows += [_metric(naming.name(naming.ORIGIN, level.id), f"{level.label} traffic") for level in levels if level.derivation]
     title = "Roofline overview (ncu-roofline, added later)"
     table = SectionTable("What was counted", tuple(rows), columns=1, body=title)
     return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, tables=(table,))
@@ -79,12 +78,12 @@ def _overview(works: tuple[WorkPlan, ...], levels: tuple[LevelPlan, ...]) -> byt
 @lru_cache(maxsize=1024)
 def _chart_section(chart: ChartPlan, order: int) -> bytes:
     unit = _UNITS[chart.unit]
-    header = [_metric(naming.giga_rate(chart.id), f"{chart.label} performance [G{unit}/s]")]
+    header = [_metric(naming.name(naming.GIGA_RATE, chart.id), f"{chart.label} performance [G{unit}/s]")]
     if chart.placed:
-        header.append(_metric(naming.bound_by(chart.id), "Bound by"))
+        header.append(_metric(naming.name(naming.BOUND_BY, chart.id), "Bound by"))
         header.append(_metric(naming.attained(chart.id), "Share of what it allows"))
     header += [
-        _metric(naming.intensity(chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
+        _metric(naming.name(naming.INTENSITY, chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
         for level in chart.levels
         if level.moved
     ]
@@ -126,7 +125,7 @@ def _description(chart: ChartPlan) -> str:
 
 def _chart(chart: ChartPlan) -> SectionChart:
     unit = _UNITS[chart.unit]
-    work = MetricValue(_metric(naming.work_rate(chart.id)))
+    work = MetricValue(_metric(naming.name(WORK_RATE, chart.id)))
     return SectionChart(
         f"{chart.label} roofline, derived from the report",
         Axis(f"Intensity [{unit}/byte]", 10.0),
@@ -135,7 +134,7 @@ def _chart(chart: ChartPlan) -> SectionChart:
         points=tuple(
             SectionPoint(
                 work,
-                MetricValue(_metric(naming.traffic_rate(level.id))),
+                MetricValue(_metric(naming.name(TRAFFIC_RATE, level.id))),
                 Style(f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}", _argb(_color(level).light)),
             )
             for level in chart.levels
@@ -148,6 +147,8 @@ def _chart(chart: ChartPlan) -> SectionChart:
 def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
     """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
     outermost level, and these first, as viewers draw later ones over them; then levels beside the chain (shared memory)."""
+    if not roofs or not levels:
+        return []
     others = [(roof, levels[-1], PLAIN) for roof in roofs[1:]]
     in_order = sorted(levels, key=lambda level: level.id in load_spec().chain)
     return others + [(roofs[0], level, _color(level)) for level in in_order]
@@ -155,8 +156,7 @@ def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple
 
 def _theoretical(chart: ChartPlan) -> Iterator[SectionRoof]:
     levels = [one for one in chart.levels if one.roof.theory]
-    roofs = [one for one in chart.roofs if one.theory]
-    for roof, level, color in _pairs(roofs, levels) if levels and roofs else ():
+    for roof, level, color in _pairs([one for one in chart.roofs if one.theory], levels):
         label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}"
         yield SectionRoof(_per_second(roof), _per_second(level.roof), Style(label, _argb(color.light)))
 
@@ -164,7 +164,7 @@ def _theoretical(chart: ChartPlan) -> Iterator[SectionRoof]:
 def _measured_roofs(chart: ChartPlan) -> Iterator[SectionRoof]:
     """The same with measured roofs as constants, lighter; where one of the two lines was not measured, the theoretical one."""
     levels = [one for one in chart.levels if one.roof.measured or one.roof.theory]
-    for roof, level, color in _pairs(chart.roofs, levels) if levels and chart.roofs else ():
+    for roof, level, color in _pairs(chart.roofs, levels):
         if roof.measured is None and level.roof.measured is None:
             continue
         if level.roof.measured is None and any(one.roof.measured for one in levels):
@@ -184,7 +184,7 @@ def _line(roof: RoofPlan, unit: str) -> tuple[ChartValue, str]:
 
 def _per_second(roof: RoofPlan) -> PerSecondValue:
     """A peak per cycle times the clock: the form that viewers want at least one roof in."""
-    return PerSecondValue((_metric(naming.peak(roof.id)),), _metric(naming.CLOCK))
+    return PerSecondValue((_metric(naming.name(PEAK, roof.id)),), _metric(naming.CLOCK))
 
 
 def _argb(color: str) -> int:

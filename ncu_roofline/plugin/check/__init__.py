@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ncu_roofline.plugin.check.checking import Checked, check_files, check_section, metrics_to_collect, section_passes
-from ncu_roofline.plugin.check.chips import Passes, passes
-from ncu_roofline.plugin.check.content import ERROR, INFO, WARNING, Finding, has_error
-from ncu_roofline.plugin.check.targets import Target, all_targets, default_targets, targets_of
+from ncu_roofline.plugin.check.chips import Passes, Target, all_targets, default_targets, passes, targets_of
+from ncu_roofline.plugin.check.content import ERROR, INFO, WARNING, Content, Finding
+from ncu_roofline.plugin.check.section_rules import Checked, check_files, check_section, metrics_to_collect, section_passes
 
 __all__ = [
     "ERROR",
     "INFO",
     "WARNING",
     "Checked",
+    "Content",
     "Finding",
     "Passes",
     "Target",
@@ -19,7 +19,6 @@ __all__ = [
     "check_files",
     "check_section",
     "default_targets",
-    "has_error",
     "metrics_to_collect",
     "passes",
     "section_passes",

@@ -1,15 +1,22 @@
-"""What a chip can count, as NVIDIA's metric library says: which metric names are valid, how many replay passes they take."""
+"""The chips that sections are checked for, and what they can count, as NVIDIA's metric library says.
+
+It knows which names of metrics are valid, and how many replay passes they take.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ncu_roofline.base.texts import expression
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import conjoined, expression
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import capability_text, parse_target
+from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.plugin.check.nvperf import SCHEDULING, CounterRequest, EvalRequest, Library, NvperfError, libraries, used_size
 
 OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
@@ -17,9 +24,7 @@ OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign
 
 # A metric whose value is a constant of the chip depends on this alone, and costs nothing beside others.
 _CONSTANT = "0x0000000000000000"
-_PATCHING = "gpu_sass"
 _REPLAY = 1  # NVPA_ACTIVITY_KIND_PROFILER
-_KINDS = (0, 1, 2)  # counter, ratio, throughput
 
 # Families that Nsight Compute adds to what the library has: launch parameters, source counters, sampling, derived metrics.
 _FOREIGN = re.compile(
@@ -60,7 +65,7 @@ class Chip:
         self._evaluator = library.call(
             "CUDA_MetricsEvaluator_Initialize", scratch=ctypes.addressof(self._scratch), bytes=size, chip=self._chip
         ).evaluator
-        self._needs: dict[str, tuple[str, ...] | None] = {}
+        self._needs: dict[str, tuple[str, ...]] = {}
         self._patched: dict[str, bool] = {}
 
     def verdict(self, name: str) -> str:
@@ -72,7 +77,7 @@ class Chip:
             return FOREIGN
         if self._request(bare) is not None:
             return OK
-        if self._base(bare):
+        if self._is_base(bare):
             if prefix.startswith("breakdown"):
                 return OK
             return FOREIGN if _FOREIGN.match(bare) else SUFFIX if "." in bare else BASE
@@ -89,38 +94,31 @@ class Chip:
     def names(self) -> tuple[str, ...]:
         """Base names of all metrics."""
         result = []
-        for kind in _KINDS:
-            found = self._call("MetricsEvaluator_GetMetricNames", kind=kind)
+        for kind in (0, 1, 2):  # counter, ratio, throughput
+            found = self._library.call("MetricsEvaluator_GetMetricNames", evaluator=self._evaluator, kind=kind)
             starts = (ctypes.c_size_t * found.count).from_address(found.starts)
             result += [ctypes.string_at(found.names + start).decode() for start in starts]
         return tuple(result)
 
-    def _call(self, function: str, **values: Any) -> Any:
-        return self._library.call(function, evaluator=self._evaluator, **values)
-
-    def _base(self, name: str) -> bool:
+    def _is_base(self, name: str) -> bool:
         try:
-            self._call("MetricsEvaluator_GetMetricTypeAndIndex", name=name.encode())
+            self._library.call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=name.encode())
         except NvperfError:
             return False
         return True
 
     def _request(self, name: str) -> EvalRequest | None:
-        request = EvalRequest()
+        request, function = EvalRequest(), "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest"
+        values = {"request": ctypes.addressof(request), "request_bytes": used_size(EvalRequest)}
         try:
-            self._call(
-                "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest",
-                name=name.encode(),
-                request=ctypes.addressof(request),
-                request_bytes=used_size(EvalRequest),
-            )
+            self._library.call(function, evaluator=self._evaluator, name=name.encode(), **values)
         except NvperfError:
             return None
         return request
 
     def passes(self, names: Iterable[str]) -> Passes | None:
         """Replay passes of those of `names` that the chip has; None where the library can't schedule this chip."""
-        counters = dict.fromkeys(counter for name in names for counter in self._counters(name) or ())
+        counters = dict.fromkeys(counter for name in names for counter in self._counters(name.removeprefix("breakdown:")))
         counters.pop(_CONSTANT, None)
         try:
             patched = [counter for counter in counters if self._is_patched(counter)]
@@ -129,61 +127,52 @@ class Chip:
         except NvperfError:
             return None
 
-    def _counters(self, name: str) -> tuple[str, ...] | None:
+    def _counters(self, name: str) -> tuple[str, ...]:
         """Raw counters that a metric needs, in the library's order: the scheduler is greedy, so order matters a little."""
-        bare = name.removeprefix("breakdown:")
-        if bare not in self._needs:
-            request = self._request(bare)
-            self._needs[bare] = None if request is None else self._dependencies(request)
-        return self._needs[bare]
-
-    def _dependencies(self, request: EvalRequest) -> tuple[str, ...]:
-        values: dict[str, Any] = {
-            "requests": ctypes.addressof(request),
-            "request_count": 1,
-            "request_bytes": used_size(EvalRequest),
-            "stride": ctypes.sizeof(EvalRequest),
-        }
-        function = "MetricsEvaluator_GetMetricRawDependencies"
-        counts = self._library.call(function, evaluator=self._evaluator, **values)
-        needed = (ctypes.c_char_p * counts.count)()
-        optional = (ctypes.c_char_p * counts.optional_count)()
-        values |= {"needed": _address(needed), "count": len(needed)}
-        values |= {"optional": _address(optional), "optional_count": len(optional)}
-        self._library.call(function, evaluator=self._evaluator, **values)
-        return tuple(name.decode() for name in needed if name is not None)
+        if name in self._needs:
+            return self._needs[name]
+        request, self._needs[name] = self._request(name), ()
+        if request is not None:
+            values: dict[str, Any] = {
+                "evaluator": self._evaluator,
+                "requests": ctypes.addressof(request),
+                "request_count": 1,
+                "request_bytes": used_size(EvalRequest),
+                "stride": ctypes.sizeof(EvalRequest),
+            }
+            function = "MetricsEvaluator_GetMetricRawDependencies"
+            counts = self._library.call(function, **values)
+            needed = (ctypes.c_char_p * counts.count)()
+            optional = (ctypes.c_char_p * counts.optional_count)()
+            values |= {"needed": _address(needed), "count": len(needed)}
+            values |= {"optional": _address(optional), "optional_count": len(optional)}
+            self._library.call(function, **values)
+            self._needs[name] = tuple(one.decode() for one in needed if one is not None)
+        return self._needs[name]
 
     def _is_patched(self, counter: str) -> bool:
         """Whether a raw counter is collected by instruction patching."""
-        if counter not in self._patched:
-            self._patched[counter] = _PATCHING in self._domains(counter)
+        if counter in self._patched:
+            return self._patched[counter]
+        values = {"config": self._probe, "counter": counter.encode()}
+        function = "RawCounterConfig_GetRawCounterProperties"
+        try:
+            counts = self._library.call(function, **values)
+            single = (ctypes.c_uint32 * counts.count)()
+            group = (ctypes.c_uint32 * counts.group_count)()
+            values |= {"count": len(single), "domains": _address(single)}
+            self._library.call(function, **values, group_count=len(group), group_domains=_address(group))
+            name_of = "RawCounterConfig_RawCounterDomainToString"
+            domains = [self._library.call(name_of, domain=domain).name.decode() for domain in single or group]
+        except NvperfError:  # some counters of 12.x: they are scheduled, but their domain is not told
+            domains = []
+        self._patched[counter] = "gpu_sass" in domains
         return self._patched[counter]
 
     @cached_property
-    def _probe(self) -> tuple[int, ctypes.Array[ctypes.c_uint32]]:
+    def _probe(self) -> int:
         """A configuration kept open to ask about counters."""
-        return self._open()
-
-    def _domains(self, counter: str) -> list[str]:
-        function = "RawCounterConfig_GetRawCounterProperties"
-        config, _ = self._probe
-        try:
-            counts = self._library.call(function, config=config, counter=counter.encode())
-            single = (ctypes.c_uint32 * counts.count)()
-            group = (ctypes.c_uint32 * counts.group_count)()
-            self._library.call(
-                function,
-                config=config,
-                counter=counter.encode(),
-                count=len(single),
-                domains=_address(single),
-                group_count=len(group),
-                group_domains=_address(group),
-            )
-        except NvperfError:  # some counters of 12.x: they are scheduled, but their domain is not told
-            return []
-        function = "RawCounterConfig_RawCounterDomainToString"
-        return [self._library.call(function, domain=domain).name.decode() for domain in single or group]
+        return self._open()[0]
 
     def _open(self) -> tuple[int, ctypes.Array[ctypes.c_uint32]]:
         """A new configuration with one pass group over all domains."""
@@ -200,17 +189,13 @@ class Chip:
         if not counters:
             return 0
         config, domains = self._open()
+        requests = (CounterRequest * len(counters))()
+        for request, counter in zip(requests, counters, strict=True):
+            request.counter, request.keep_instances = counter.encode(), 1
+        values = {"count": len(counters), "requests": ctypes.addressof(requests)}
         try:
-            requests = (CounterRequest * len(counters))()
-            for request, counter in zip(requests, counters, strict=True):
-                request.counter = counter.encode()
-                request.keep_instances = 1
             self._library.call(
-                "RawCounterConfig_AddRawCounters",
-                config=config,
-                request_bytes=used_size(CounterRequest),
-                count=len(counters),
-                requests=ctypes.addressof(requests),
+                "RawCounterConfig_AddRawCounters", config=config, request_bytes=used_size(CounterRequest), **values
             )
             self._library.call("RawCounterConfig_EndPassGroup", config=config, count=len(domains), domains=_address(domains))
             return int(self._library.call("RawCounterConfig_GetNumPasses", config=config).passes)
@@ -238,3 +223,62 @@ def passes(name: str, metrics: Iterable[str]) -> Passes | None:
     """Replay passes of a metric list on a chip; None without a library that knows the chip."""
     found = chip(name)
     return found.passes(metrics) if found else None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A chip (GH100) and its compute capability."""
+
+    chip: str
+    capability: tuple[int, int]
+
+    @property
+    def arch(self) -> int:
+        """The number that sections use."""
+        return arch_number(self.capability)
+
+
+def all_targets() -> tuple[Target, ...]:
+    """Every chip known."""
+    return tuple(
+        Target(chip, architecture.compute_capability)
+        for architecture in load_spec().architectures
+        for chip in architecture.chips
+    )
+
+
+def default_targets() -> tuple[Target, ...]:
+    """One chip for each compute capability: the largest."""
+    return tuple(Target(architecture.chips[0], architecture.compute_capability) for architecture in load_spec().architectures)
+
+
+def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
+    """The chips that `names` mean: chips (GH100), compute capabilities (9.0, sm_90), products (H100) or "all"; none is default.
+
+    Raises RooflineError for a name that means nothing.
+    """
+    if not names:
+        return default_targets()
+    return tuple(dict.fromkeys(target for name in names for target in _meant(name)))
+
+
+def _meant(name: str) -> Iterable[Target]:
+    if name.lower() == "all":
+        return all_targets()
+    chips = [target for target in all_targets() if target.chip == name.upper()]
+    if chips:
+        return chips
+    capability = parse_target(name)
+    for target, products in ((one, load_spec().architecture(one.capability)) for one in default_targets()):
+        if target.capability == capability or (products and name.lower() in (product.lower() for product in products.products)):
+            return [target]
+    reason = "it is neither a chip nor a compute capability nor a product known"
+    raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
+
+
+def capabilities(targets: Iterable[Target], everyone: Sequence[Target]) -> str:
+    """Compute capabilities for people: "8.7 and 12.1", or "every chip checked" for all of them."""
+    found = sorted({target.capability for target in targets})
+    if len(found) > 1 and len(found) == len({target.capability for target in everyone}):
+        return "every chip checked"
+    return f"compute capability {conjoined([capability_text(one) for one in found])}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 from ncu_roofline.formats.sectionfile.charts import Line, Program, compile_section
@@ -14,41 +14,6 @@ from ncu_roofline.formats.sectionfile.text import Document, Field
 ERROR, WARNING, INFO = "error", "warning", "info"
 """Severities: Nsight Compute drops something; it may, or the numbers mislead; good to know."""
 
-
-CODES = {
-    "syntax": "no text format of protobuf",
-    "encoding": "a byte order mark (error), or bytes that are not UTF-8 (warning)",
-    "unknown-field": "a field that no release knows",
-    "unknown-value": "a value of an enum that no release knows",
-    "bad-value": "a value of the wrong type",
-    "duplicate-field": "a field given twice, or two that exclude each other",
-    "required-field": "a required field is absent",
-    "release": "a field or value that the release asked for, or some release, does not know",
-    "no-release": "no release knows everything that the file uses",
-    "file-name": "a name that Nsight Compute does not load",
-    "empty-identifier": "the identifier is empty",
-    "identifier-space": "an identifier with a space",
-    "stock-identifier": "an identifier of Nsight Compute's own sections",
-    "duplicate-identifier": "two files with one identifier",
-    "definition-conflict": "two files that define one metric in two ways",
-    "expression": "no expression of a derived metric",
-    "expression-release": "an expression that old releases can't compute",
-    "derived-of-derived": "a derived metric made of a derived metric",
-    "uncollected-input": "an input of a derived metric that the section does not collect",
-    "undefined-derived": "a derived metric in a chart without its definition",
-    "unknown-metric": "a metric that no chip has",
-    "metric-missing": "a metric that some chip lacks",
-    "metric-suffix": "a metric with a wrong suffix, or without one",
-    "no-clock": "a value per cycle without cycles per second",
-    "pattern-metric": "a pattern or group in a roofline",
-    "no-chart": "a chip on which no roofline chart is shown",
-    "no-roof": "a chip on which a chart has no roof",
-    "no-dot": "a chip on which a chart has no dot",
-    "constant-roofs": "a chart without collected roof, which ncu-ui 2024 refuses",
-    "counter-family": "a dot counted by other counters than its roof",
-    "dot-without-roof": "a dot whose memory level has no roof",
-}
-"""Every rule."""
 _METRICS = ("Metrics", "Metric", "ValuePerCycleMetrics", "CyclesPerSecondMetric")
 _OWN_FILTER = ("Section", "Items")
 ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
@@ -72,11 +37,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.path or 'section'}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
-
-
-def has_error(findings: Iterable[Finding]) -> bool:
-    """Whether any of them is an error."""
-    return any(finding.severity == ERROR for finding in findings)
 
 
 @dataclass(frozen=True)
@@ -124,6 +84,7 @@ class Content:
 
     path: str
     document: Document
+    _collected: dict[int, dict[str, Placed]] = field(default_factory=dict, init=False)
 
     @property
     def section(self) -> Section:
@@ -154,16 +115,13 @@ class Content:
 
     def collected_on(self, arch: int) -> Mapping[str, Placed]:
         """Names collected on an architecture, in order, each with its first place."""
-        if arch not in self._collected:
-            found = self._collected.setdefault(arch, {})
+        found = self._collected.get(arch)
+        if found is None:
+            found = self._collected[arch] = {}
             for placed in self.metrics:
                 if name := placed.on(arch):
                     found.setdefault(name, placed)
-        return self._collected[arch]
-
-    @cached_property
-    def _collected(self) -> dict[int, dict[str, Placed]]:
-        return {}
+        return found
 
     @cached_property
     def chart_fields(self) -> tuple[Field, ...]:
@@ -174,12 +132,22 @@ class Content:
         """The charts shown on an architecture."""
         program = compile_section(self.section, arch)
         fields = {id(plan): field for plan, field in zip(self.section.charts, self.chart_fields, strict=True)}
-        return tuple(_shown(fields[id(plan)], lines, program) for plan, lines in program.charts)
+        shown = []
+        for plan, lines in program.charts:
+            chart = fields[id(plan)]
+            places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
+            shown.append(ShownChart(chart, tuple(zip(lines, places, strict=True)), program))
+        return tuple(shown)
 
 
 def _placed(field: Field, filters: tuple[ArchFilter, ...], role: str) -> Iterator[Placed]:
-    if field.name == "SuffixTable":
-        yield from _suffixed(field, filters)
+    if field.name == "SuffixTable":  # base names times suffixes
+        suffixes = [one.text("Name") for owner in field.all("Suffixes") for one in owner.all("Suffix")]
+        for place in (place for owner in field.all("BaseNames") for place in owner.all("BaseName")):
+            metric = read(SectionMetric, place.message)
+            for suffix in suffixes:
+                base, *options = (replace(one, name=one.name + suffix) for one in (metric.base, *metric.options))
+                yield Placed(SectionMetric(base, tuple(options)), place, filters, OTHER)
         return
     if field.name in _METRICS and field.first("Name"):
         yield Placed(read(SectionMetric, field.message), field, filters, role)
@@ -191,24 +159,8 @@ def _placed(field: Field, filters: tuple[ArchFilter, ...], role: str) -> Iterato
             yield from _placed(child, filters, {"RooflineChart": ROOFLINE, "SourceMetrics": SOURCE}.get(child.name, role))
 
 
-def _suffixed(table: Field, filters: tuple[ArchFilter, ...]) -> Iterator[Placed]:
-    """Base names times suffixes."""
-    suffixes = [one.text("Name") for owner in table.all("Suffixes") for one in owner.all("Suffix")]
-    for owner in table.all("BaseNames"):
-        for field in owner.all("BaseName"):
-            metric = read(SectionMetric, field.message)
-            for suffix in suffixes:
-                base, *options = (replace(one, name=one.name + suffix) for one in (metric.base, *metric.options))
-                yield Placed(SectionMetric(base, tuple(options)), field, filters, OTHER)
-
-
 def _charts(item: Field) -> Iterator[Field]:
     yield from item.all("RooflineChart")
     for container in item.all("HorizontalContainer"):
         for inner in container.all("Items"):
             yield from _charts(inner)
-
-
-def _shown(chart: Field, lines: tuple[Line, ...], program: Program) -> ShownChart:
-    places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
-    return ShownChart(chart, tuple(zip(lines, places, strict=True)), program)

@@ -12,6 +12,7 @@ import glob
 import os
 import shutil
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,13 @@ _FILES = ("libnvperf_host.so", "nvperf_host.dll")
 _IN_TOOLKIT = ("extras/CUPTI/lib64", "lib64", "lib", "bin")
 _IN_PACKAGES = ("nvidia/cu[0-9]*/lib", "nvidia/cuda_cupti/lib", "nvidia/cuda_cupti/bin", "ncu_report")
 _IN_NSIGHT = ("host/*", "target/*")
+_TOOLKITS = ("/usr/local/cuda", "/usr/local/cuda-*")
+_NSIGHTS = (
+    "/opt/nvidia/nsight-compute/*",
+    "/usr/local/cuda*/nsight-compute-*",
+    "/usr/lib/nsight-compute",
+    "/usr/lib/*/nsight-compute",
+)
 
 _TYPES: dict[str, Any] = {
     "size": ctypes.c_size_t,
@@ -132,15 +140,11 @@ def libraries() -> tuple[Library, ...]:
     There may be several because newer ones drop old chips (Volta: up to CUDA 13.0).  Those of before CUDA 12 come last: they
     know names, but not passes.
     """
-    loaded = [library for path in find_libraries() if (library := _load(path))]
+    loaded = []
+    for path in find_libraries():
+        with suppress(OSError, NvperfError):
+            loaded.append(Library(path))
     return tuple(sorted(loaded, key=lambda library: not library.has(SCHEDULING)))
-
-
-def _load(path: str) -> Library | None:
-    try:
-        return Library(path)
-    except (OSError, NvperfError):
-        return None
 
 
 def find_libraries() -> list[str]:
@@ -148,26 +152,14 @@ def find_libraries() -> list[str]:
     named = os.environ.get(VARIABLE)
     if named is not None:
         return [path for path in named.split(os.pathsep) if path]
-    found: dict[str, None] = {}
-    for pattern in _patterns():
-        for file in _FILES:
-            found.update(dict.fromkeys(os.path.realpath(path) for path in sorted(glob.glob(f"{pattern}/{file}"), reverse=True)))
-    return list(found)
-
-
-def _patterns() -> list[str]:
     packages = [glob.escape(path) for path in dict.fromkeys(sys.path) if path]
     toolkits = [glob.escape(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    toolkits += ["/usr/local/cuda", "/usr/local/cuda-*"]
-    nsights = [
-        "/opt/nvidia/nsight-compute/*",
-        "/usr/local/cuda*/nsight-compute-*",
-        "/usr/lib/nsight-compute",
-        "/usr/lib/*/nsight-compute",
-    ]
+    nsights = []
     ncu = shutil.which("ncu")
     if ncu:  # a wrapper script in the folder that holds target/, or the program itself inside it
-        folders = Path(ncu).resolve().parents
-        nsights += [glob.escape(str(folder)) for folder in folders[:3]]
-    pairs = ((packages, _IN_PACKAGES), (toolkits, _IN_TOOLKIT), (nsights, _IN_NSIGHT))
-    return [f"{root}/{inside}" for roots, insides in pairs for root in roots for inside in insides]
+        nsights = [glob.escape(str(folder)) for folder in Path(ncu).resolve().parents[:3]]
+    places = ((packages, _IN_PACKAGES), ([*toolkits, *_TOOLKITS], _IN_TOOLKIT), ([*_NSIGHTS, *nsights], _IN_NSIGHT))
+    patterns = (
+        f"{root}/{inside}/{file}" for roots, insides in places for root in roots for inside in insides for file in _FILES
+    )
+    return list(dict.fromkeys(os.path.realpath(path) for one in patterns for path in sorted(glob.glob(one), reverse=True)))

@@ -1,4 +1,4 @@
-"""The rules that section files are held against: the file itself, its metrics, its roofline charts."""
+"""Section files held against rules: the file itself, its metrics, its roofline charts; and what they cost in replay passes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
 
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import read_file
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import Release, release_text
-from ncu_roofline.formats.sectionfile.charts import Line, Program, Term
+from ncu_roofline.formats.sectionfile.charts import Line, Program
 from ncu_roofline.formats.sectionfile.classify import classify
 from ncu_roofline.formats.sectionfile.definitions import (
     CHAINS_PROVEN,
@@ -19,9 +23,21 @@ from ncu_roofline.formats.sectionfile.definitions import (
     Expression,
     parse_expression,
 )
+from ncu_roofline.formats.sectionfile.message import MOST_BYTES
 from ncu_roofline.formats.sectionfile.schema import RELEASES
-from ncu_roofline.formats.sectionfile.text import Document, Field, Use
-from ncu_roofline.plugin.check.chips import BASE, SUFFIX, UNKNOWN, chip
+from ncu_roofline.formats.sectionfile.text import Document, Field, SectionSyntaxError, Use, parse_document, read_bytes
+from ncu_roofline.plugin.check.chips import (
+    BASE,
+    SUFFIX,
+    UNKNOWN,
+    Passes,
+    Target,
+    all_targets,
+    capabilities,
+    chip,
+    default_targets,
+    passes,
+)
 from ncu_roofline.plugin.check.content import (
     ERROR,
     INFO,
@@ -33,7 +49,6 @@ from ncu_roofline.plugin.check.content import (
     PlacedDefinition,
     ShownChart,
 )
-from ncu_roofline.plugin.check.targets import Target, all_targets, capabilities
 
 # Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.
 _STOCK = re.compile(
@@ -41,6 +56,7 @@ _STOCK = re.compile(
     r"|ComputeWorkloadAnalysis|(Instruction|Launch|Scheduler|WarpState|Tile)Stats(_\w+)?|Occupancy|SourceCounters"
     r"|WorkloadDistribution|C2CLink|NumaAffinity|section0"
 )
+SUFFIX_OF_FILES = ".section"
 Targets = Sequence[Target]
 _OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
 _ONE_OPERATOR = re.compile(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", re.ASCII)
@@ -52,11 +68,15 @@ _SHARE = re.compile(r"_(?:op|pipe|mem)_.+|_(?:read|write)$", re.DOTALL)
 _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
 
 
-def check_releases(document: Document, release: Release | None) -> Iterator[Finding]:
+def _at(severity: str, place: Field | Use | SectionSyntaxError, code: str, message: str, path: str = "") -> Finding:
+    return Finding(severity, place.line, place.column, code, message, path)
+
+
+def _releases(document: Document, release: Release | None) -> Iterator[Finding]:
     """Fields and values that `release`, or some release of the whole range, does not know."""
     if release is not None:
         for use in document.unknown_to(release):
-            yield Finding(ERROR, use.line, use.column, "release", f"{release_text(release)} {_rejects(use)}")
+            yield _at(ERROR, use, "release", f"{release_text(release)} {_rejects(use)}")
         return
     seen = set()
     for use in document.uses:
@@ -64,13 +84,13 @@ def check_releases(document: Document, release: Release | None) -> Iterator[Find
         kind = (use.name.partition(" ")[0], use.history)  # one of a field's values stands for all that came with it
         if unknown and kind not in seen:
             seen.add(kind)
-            yield Finding(WARNING, use.line, use.column, "release", f"{_span(unknown)} {_rejects(use)}")
+            yield _at(WARNING, use, "release", f"{_span(unknown)} {_rejects(use)}")
     if document.uses and not loading_releases(document):
         culprit = next(use for use in document.uses if any(not use.history.known_to(one) for one in RELEASES))
         message = (
             f"no release from {release_text(RELEASES[0])} to {release_text(RELEASES[-1])} knows all fields and values of it"
         )
-        yield Finding(ERROR, culprit.line, culprit.column, "no-release", message)
+        yield _at(ERROR, culprit, "no-release", message)
 
 
 def loading_releases(document: Document) -> tuple[Release, ...]:
@@ -95,23 +115,23 @@ def _span(releases: Sequence[Release]) -> str:
     return f"each release from {first} to {last}" if gapless else f"each of {', '.join(map(release_text, releases))}"
 
 
-def check_identifier(content: Content) -> Iterator[Finding]:
+def _identifier(content: Content) -> Iterator[Finding]:
     """Identifiers that collide with stock ones, or that the command line makes awkward."""
     field = content.root.first("Identifier")
     identifier = content.root.text("Identifier")
     if field is None:
         return
     if not identifier:
-        yield Finding(ERROR, field.line, field.column, "empty-identifier", "the section has an empty identifier")
+        yield _at(ERROR, field, "empty-identifier", "the section has an empty identifier")
     if re.search(r"\s", identifier):
         message = f"identifier {identifier!r} contains a space: `--section` and rules can hardly name it"
-        yield Finding(WARNING, field.line, field.column, "identifier-space", message)
+        yield _at(WARNING, field, "identifier-space", message)
     if _STOCK.fullmatch(identifier):
         message = f"identifier {identifier} is one of Nsight Compute's own: one of the two hides the other without a word"
-        yield Finding(WARNING, field.line, field.column, "stock-identifier", message)
+        yield _at(WARNING, field, "stock-identifier", message)
 
 
-def check_together(contents: Iterable[Content]) -> Iterator[Finding]:
+def _together(contents: Iterable[Content]) -> Iterator[Finding]:
     """Identifiers and derived metrics that several files have."""
     sections: dict[str, Content] = {}
     expressions: dict[str, tuple[str, Content]] = {}
@@ -122,25 +142,23 @@ def check_together(contents: Iterable[Content]) -> Iterator[Finding]:
             message = (
                 f"identifier {content.root.text('Identifier')} is also that of {other.path}: the last one loaded wins silently"
             )
-            yield Finding(ERROR, field.line, field.column, "duplicate-identifier", message, content.path)
+            yield _at(ERROR, field, "duplicate-identifier", message, content.path)
         for definition in content.definitions:
             key = f"{definition.name} {definition.filter}"
             expression, owner = expressions.setdefault(key, (definition.expression, content))
             if owner is not content and expression.split() != definition.expression.split():
                 message = f"{definition.name} is defined otherwise in {owner.path}: names of metrics are global in a report"
-                yield Finding(
-                    WARNING, definition.field.line, definition.field.column, "definition-conflict", message, content.path
-                )
+                yield _at(WARNING, definition.field, "definition-conflict", message, content.path)
 
 
-def check_definitions(content: Content, targets: Targets, release: Release | None) -> Iterator[Finding]:
+def _definitions(content: Content, targets: Targets, release: Release | None) -> Iterator[Finding]:
     """Expressions: syntax, what old releases make of them, whether their inputs are there."""
     for definition in content.definitions:
         field = definition.field.first("Expression") or definition.field
         try:
             expression = parse_expression(definition.expression)
         except ValueError as error:
-            yield Finding(ERROR, field.line, field.column, "expression", f"{definition.name}: {error}")
+            yield _at(ERROR, field, "expression", f"{definition.name}: {error}")
             continue
         yield from _old_releases(definition, field, release)
         yield from _inputs(content, definition, expression, targets)
@@ -158,7 +176,7 @@ def _old_releases(one: PlacedDefinition, field: Field, release: Release | None) 
     verb = "has" if release is None or release < since else "may have"
     severity = ERROR if release is not None and release < since else WARNING
     message = f"{one.name} {verb} no value {old}: old releases read `operand operator operand` only"
-    yield Finding(severity, field.line, field.column, "expression-release", message)
+    yield _at(severity, field, "expression-release", message)
 
 
 def _inputs(content: Content, one: PlacedDefinition, expression: Expression, targets: Targets) -> Iterator[Finding]:
@@ -167,7 +185,7 @@ def _inputs(content: Content, one: PlacedDefinition, expression: Expression, tar
     derived = {other.name for other in content.definitions}
     for name in sorted(derived.intersection(expression.names)):
         message = f"{one.name} is derived from {name}, which is derived itself: no release is known to compute that"
-        yield Finding(WARNING, field.line, field.column, "derived-of-derived", message)
+        yield _at(WARNING, field, "derived-of-derived", message)
     for target in targets:
         collected = content.collected_on(target.arch)
         if content.defined_on(target.arch).get(one.name) is one:
@@ -177,23 +195,23 @@ def _inputs(content: Content, one: PlacedDefinition, expression: Expression, tar
     for (name, used), chips in missing.items():
         message = f"{one.name} needs {name}, which the section does not collect on {capabilities(chips, targets)}"
         then = "; add it to Metrics" if used else ", where nothing shows it"
-        yield Finding(ERROR if used else INFO, field.line, field.column, "uncollected-input", message + then)
+        yield _at(ERROR if used else INFO, field, "uncollected-input", message + then)
 
 
-def check_undefined(content: Content, targets: Targets) -> Iterator[Finding]:
+def _undefined(content: Content, targets: Targets) -> Iterator[Finding]:
     """Derived metrics in charts that the section does not define."""
-    undefined: dict[tuple[str, int, int], list[Target]] = defaultdict(list)
+    undefined: dict[tuple[str, Field], list[Target]] = defaultdict(list)
     for target in targets:
         defined = content.defined_on(target.arch)
         for name, placed in content.collected_on(target.arch).items():
             if name.startswith("derived__") and placed.role == ROOFLINE and name not in defined:
-                undefined[name, placed.place(name).line, placed.place(name).column].append(target)
-    for (name, line, column), chips in undefined.items():
+                undefined[name, placed.place(name)].append(target)
+    for (name, field), chips in undefined.items():
         message = f"{name} is not defined in this section on {capabilities(chips, targets)}"
-        yield Finding(WARNING, line, column, "undefined-derived", message)
+        yield _at(WARNING, field, "undefined-derived", message)
 
 
-def check_names(content: Content, targets: Targets) -> Iterator[Finding]:
+def _names(content: Content, targets: Targets) -> Iterator[Finding]:
     """Names that the metric library does not know, on the chips that it knows."""
     places: dict[tuple[str, str], tuple[Field, list[Target]]] = {}
     for target in targets:
@@ -208,51 +226,38 @@ def check_names(content: Content, targets: Targets) -> Iterator[Finding]:
     missing: dict[tuple[str, tuple[Target, ...]], Field] = {}
     for (name, verdict), (field, chips) in places.items():
         if verdict != UNKNOWN:
-            yield Finding(ERROR, field.line, field.column, "metric-suffix", _suffix_message(name))
-        elif known_anywhere(name):
+            base, point, suffix = name.partition(".")
+            message = f"{base} exists, but not with .{suffix}" if point else f"{name} lacks a rollup such as .sum or .avg"
+            yield _at(ERROR, field, "metric-suffix", message)
+        elif any(one.verdict(name) != UNKNOWN for target in all_targets() if (one := chip(target.chip))):
             missing.setdefault((name.partition(".")[0], tuple(chips)), field)  # once for all suffixes of a counter
         elif name not in misspelt:
-            message = f"no chip has a metric {name}{_similar(name, chips[0])}"
-            yield Finding(ERROR, field.line, field.column, "unknown-metric", message)
+            bare, point, suffix = name.rpartition(":")[2].partition(".")
+            found = chip(chips[0].chip)
+            close = difflib.get_close_matches(bare, found.names, 1, 0.8) if found else []
+            meant = f"; {close[0]}{point}{suffix} is meant?" if close else ""
+            yield _at(ERROR, field, "unknown-metric", f"no chip has a metric {name}{meant}")
     for (base, without), field in missing.items():
         if base not in misspelt:
             message = f"{base} does not exist on {', '.join(one.chip for one in without)} ({capabilities(without, targets)})"
-            yield Finding(WARNING, field.line, field.column, "metric-missing", message)
+            yield _at(WARNING, field, "metric-missing", message)
 
 
-def _suffix_message(name: str) -> str:
-    base, point, suffix = name.partition(".")
-    return f"{base} exists, but not with {point}{suffix}" if point else f"{name} lacks a rollup such as .sum or .avg"
-
-
-def known_anywhere(name: str) -> bool:
-    """Whether any chip of any library here has the metric."""
-    found = (chip(target.chip) for target in all_targets())
-    return any(one.verdict(name) != UNKNOWN for one in found if one)
-
-
-def _similar(name: str, target: Target) -> str:
-    found = chip(target.chip)
-    base, point, suffix = name.rpartition(":")[2].partition(".")
-    close = difflib.get_close_matches(base, found.names, 1, 0.8) if found else []
-    return f"; {close[0]}{point}{suffix} is meant?" if close else ""
-
-
-def check_values(content: Content) -> Iterator[Finding]:
+def _values(content: Content) -> Iterator[Finding]:
     """Values that no release turns into a line: products without a clock, patterns in the place of a metric."""
     for chart in content.chart_fields:
         for field in chart.walk():
             if field.name == "ValueCyclesPerSecondExpression" and not field.first("CyclesPerSecondMetric"):
                 message = "without CyclesPerSecondMetric there is no value, and nothing is drawn"
-                yield Finding(ERROR, field.line, field.column, "no-clock", message)
+                yield _at(ERROR, field, "no-clock", message)
     for placed in content.metrics:
         name = placed.metric.base.name
         if placed.role == ROOFLINE and ":" in name:
             message = f"{name}: patterns and groups stand in tables and other charts only, not in a roofline"
-            yield Finding(ERROR, placed.field.line, placed.field.column, "pattern-metric", message)
+            yield _at(ERROR, placed.field, "pattern-metric", message)
 
 
-def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
+def _charts(content: Content, targets: Targets) -> Iterator[Finding]:
     """Chips on which something of the charts is not there."""
     if not content.chart_fields:
         return
@@ -268,7 +273,7 @@ def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
             roofs = [line for line in _drawn(chart, target) if line.kind == "roof"]
             if not roofs:
                 no_roof[chart.field].append(target)
-            elif not any(_part(roof, "traffic").clock for roof in roofs):
+            elif not any(dict(roof.parts)["traffic"].clock for roof in roofs):
                 constant[chart.field].append(target)
             if not any(line.kind == "point" for line in _drawn(chart, target)):
                 no_dot[chart.field].append(target)
@@ -280,7 +285,7 @@ def check_charts(content: Content, targets: Targets) -> Iterator[Finding]:
     yield from _report(constant, targets, "constant-roofs", text)
 
 
-def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
+def _dots(content: Content, targets: Targets) -> Iterator[Finding]:
     """Dots whose traffic is counted by other counters than the roof of their level, or that have no such roof."""
     mismatched: dict[Field, list[Target]] = defaultdict(list)
     alone: dict[Field, list[Target]] = defaultdict(list)
@@ -295,25 +300,24 @@ def check_families(content: Content, targets: Targets) -> Iterator[Finding]:
                 if line.kind != "point" or not _is_drawn(line, chart.program, target) or level in without_peak:
                     continue
                 peers = [roof for roof in roofs if classify(roof)[1] == level]
-                if peers and not any(_peaks(counters) & _families(roof) for roof in peers):
+                families = _families(counters)
+                peaks = families | {_PEAK_OF[family] for family in families if family in _PEAK_OF}
+                if peers and not any(peaks & _families(roof) for roof in peers):
                     mismatched[field].append(target)
-                    texts[field] = f"{' + '.join(sorted(_families(counters)))} against a roof of {_joined(peers)}"
+                    against = " or ".join(sorted({" + ".join(sorted(_families(roof))) for roof in peers}))
+                    texts[field] = f"{' + '.join(sorted(families))} against a roof of {against}"
                 elif roofs and all(classify(roof)[1] not in ("", level) for roof in roofs):
                     alone[field].append(target)
     for field, chips in mismatched.items():
         place = field.first("AchievedTraffic") or field
         message = f"traffic counted by {texts[field]}, on {capabilities(chips, targets)}: they do not count the same"
-        yield Finding(WARNING, place.line, place.column, "counter-family", message)
+        yield _at(WARNING, place, "counter-family", message)
     yield from _report(alone, targets, "dot-without-roof", "no roof stands for the memory level of this dot")
-
-
-def _joined(roofs: Iterable[Sequence[str]]) -> str:
-    return " or ".join(sorted({" + ".join(sorted(_families(roof))) for roof in roofs}))
 
 
 def _report(places: _Places, targets: Targets, code: str, text: str) -> Iterator[Finding]:
     for field, chips in places.items():
-        yield Finding(WARNING, field.line, field.column, code, f"{text} on {capabilities(chips, targets)}")
+        yield _at(WARNING, field, code, f"{text} on {capabilities(chips, targets)}")
 
 
 def _drawn(chart: ShownChart, target: Target) -> list[Line]:
@@ -329,13 +333,9 @@ def _is_drawn(line: Line, program: Program, target: Target) -> bool:
     return found is None or not any(found.verdict(name) == UNKNOWN for name in names)
 
 
-def _part(line: Line, name: str) -> Term:
-    return dict(line.parts)[name]
-
-
 def _counters(line: Line, program: Program) -> tuple[str, ...]:
     """The metrics that count the traffic of a roof or point, derived ones replaced by their inputs."""
-    return _expanded(_part(line, "traffic").names, program) if line.kind != "wall" else ()
+    return _expanded(dict(line.parts)["traffic"].names, program) if line.kind != "wall" else ()
 
 
 def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
@@ -346,11 +346,113 @@ def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _peaks(names: Iterable[str]) -> frozenset[str]:
-    """The families whose peak is a roof for these counters."""
-    families = _families(names)
-    return families | {_PEAK_OF[family] for family in families if family in _PEAK_OF}
-
-
 def _families(names: Iterable[str]) -> frozenset[str]:
     return frozenset(_SHARE.sub("", name.partition(".")[0]) for name in names)
+
+
+def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
+    """Metrics that a section makes Nsight Compute collect on a chip, in order, derived ones replaced by their inputs."""
+    defined = content.defined_on(target.arch)
+    result: dict[str, None] = {}
+    for name in content.collected_on(target.arch):
+        try:
+            names = parse_expression(defined[name].expression).names if name in defined else (name,)
+        except ValueError:
+            names = ()
+        result.update(dict.fromkeys(names))
+    return tuple(result)
+
+
+def section_passes(contents: Iterable[Content], target: Target) -> Passes | None:
+    """Passes of sections collected together; None where no library knows the chip."""
+    names = (name for content in contents for name in metrics_to_collect(content, target))
+    return passes(target.chip, dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file: what was found, and its content if it parses."""
+
+    path: str
+    findings: tuple[Finding, ...]
+    content: Content | None
+
+
+def check_section(
+    source: str | PathLike[str], targets: Sequence[Target] | None = None, release: Release | None = None
+) -> list[Finding]:
+    """What is to be said about one section: a path, or the text itself as `str`.
+
+    `targets` are the chips to check for (default: one for each compute capability), `release` the Nsight Compute to check for
+    (default: every one that sections are made for).  Raises RooflineError for a file that can't be read.
+    """
+    chosen = default_targets() if targets is None else targets
+    if isinstance(source, str):
+        return list(_check("", source.encode("utf-8", "surrogateescape"), chosen, release).findings)
+    return list(check_file(source, chosen, release).findings)
+
+
+def check_files(
+    paths: Iterable[str | PathLike[str]], targets: Sequence[Target] | None = None, release: Release | None = None
+) -> list[Checked]:
+    """The same for several files, and what they are for each other.  Raises RooflineError for one that can't be read."""
+    chosen = default_targets() if targets is None else targets
+    results = [check_file(path, chosen, release) for path in paths]
+    together = list(_together(result.content for result in results if result.content))
+    return [
+        replace(result, findings=_sorted((*result.findings, *(found for found in together if found.path == result.path))))
+        for result in results
+    ]
+
+
+def check_file(path: str | PathLike[str], targets: Sequence[Target], release: Release | None) -> Checked:
+    """One file.  Raises RooflineError if it can't be read."""
+    try:
+        data = read_file(path, MOST_BYTES)
+    except OSError as error:
+        raise RooflineError(
+            "Cannot read", path, error.strerror or str(error), "Give a section file, or a folder of them."
+        ) from error
+    return _check(str(path), data, targets, release)
+
+
+def _check(path: str, data: bytes, targets: Sequence[Target], release: Release | None) -> Checked:
+    findings = []
+    if path and not path.endswith(SUFFIX_OF_FILES):
+        text = f"Nsight Compute only loads files whose names end in {SUFFIX_OF_FILES}"
+        findings.append(Finding(WARNING, 1, 1, "file-name", text))
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = data.count(b"\n", 0, error.start) + 1, error.start - data.rfind(b"\n", 0, error.start)
+        findings.append(Finding(WARNING, line, column, "encoding", f"byte 0x{data[error.start]:02x} is not UTF-8"))
+    content = None
+    try:
+        content = Content(path, parse_document(read_bytes(data)))
+        findings += _rules(content, targets, release)
+    except SectionSyntaxError as error:
+        findings.append(_at(ERROR, error, error.code, error.message))
+    return Checked(path, _sorted(replace(finding, path=path) for finding in findings), content)
+
+
+def _rules(content: Content, targets: Sequence[Target], release: Release | None) -> Iterable[Finding]:
+    yield from _releases(content.document, release)
+    yield from _identifier(content)
+    if not content.root.text("Identifier"):
+        return
+    try:
+        content.section  # noqa: B018 - decodes it
+    except ValueError as error:
+        yield Finding(ERROR, 1, 1, "syntax", str(error))
+        return
+    here = [target for target in targets if content.section.filter.matches(target.arch)]
+    yield from _definitions(content, here, release)
+    yield from _undefined(content, here)
+    yield from _names(content, here)
+    yield from _values(content)
+    yield from _charts(content, here)
+    yield from _dots(content, here)
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda one: (one.line, one.column, one.code, one.message)))

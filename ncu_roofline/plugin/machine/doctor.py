@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 from importlib import metadata
@@ -17,9 +17,9 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
+from ncu_roofline.plugin.machine.install import known_folders, read_manifest
 from ncu_roofline.plugin.machine.kept import kept, kept_for
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.manifest import STAGE, known_folders, read_manifest
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, VENDOR_FOLDER, Ncu, expected_folder, find_ncus
 from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.version import __version__
@@ -70,19 +70,17 @@ def examine(machine: Machine) -> list[Line]:
     """Every line, in the order in which one thing needs the other."""
     gpus, why_none = find_gpus(machine)
     ncus = find_ncus(machine)
-    checks: list[Callable[[], Iterator[Line]]] = [
-        lambda: _gpus(machine, gpus, why_none),
-        lambda: _driver(machine, gpus),
-        lambda: _permission(machine),
-        lambda: _mig(gpus),
-        lambda: _clocks(gpus),
-        lambda: _compiler(machine),
-        lambda: _ncus(ncus),
-        lambda: _folders(machine, ncus),
-        lambda: _ceilings(machine, gpus),
-        _python,
+    return [
+        *_gpus(machine, gpus, why_none),
+        *_driver(machine, gpus),
+        *_permission(machine),
+        *_mig_and_clocks(gpus),
+        *_compiler(machine),
+        *_ncus(ncus),
+        *_folders(machine, ncus),
+        *_ceilings(machine, gpus),
+        *_python(),
     ]
-    return [line for check in checks for line in check()]
 
 
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
@@ -93,18 +91,14 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         return
     if machine.has_driver() and machine.which("nvidia-smi"):
         yield Line("GPU", PROBLEM, f"the driver is here, but {why_none}", "See `dmesg | grep -i nvrm`, or restart.")
-    elif _on_the_bus(machine):
+    elif any(
+        machine.read(f"/sys/bus/pci/devices/{device.name}/vendor").strip() == _NVIDIA
+        and machine.read(f"/sys/bus/pci/devices/{device.name}/class").startswith(_DISPLAY)
+        for device in machine.path("/sys/bus/pci/devices").glob("*")
+    ):
         yield Line("GPU", PROBLEM, "an NVIDIA GPU is on the PCI bus, but no driver answers", "Install the NVIDIA driver.")
     else:
         yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
-
-
-def _on_the_bus(machine: Machine) -> bool:
-    for device in machine.path("/sys/bus/pci/devices").glob("*"):
-        name = f"/sys/bus/pci/devices/{device.name}"
-        if machine.read(f"{name}/vendor").strip() == _NVIDIA and machine.read(f"{name}/class").startswith(_DISPLAY):
-            return True
-    return False
 
 
 def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
@@ -124,32 +118,24 @@ def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
 
 def _permission(machine: Machine) -> Iterator[Line]:
     restricted = re.search(r"^RmProfilingAdminOnly:\s*(\d)", machine.read("/proc/driver/nvidia/params"), re.MULTILINE)
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read("/proc/self/status"), re.MULTILINE)
     if not restricted:
         if machine.has_driver():
             yield Line("counters", OK, "the driver does not say who may read them; profiling will show it")
-        return
-    if restricted[1] == "0":
+    elif restricted[1] == "0":
         yield Line("counters", OK, "every user may read them")
-    elif _is_admin(machine):
+    elif effective and int(effective[1], 16) >> _SYS_ADMIN & 1:
         yield Line("counters", OK, "only administrators may read them, and you are one")
     else:
         text = "only administrators may read them, so ncu will fail with ERR_NVGPUCTRPERM"
         yield Line("counters", PROBLEM, text, f"{PERMISSION_ADVICE}.")
 
 
-def _is_admin(machine: Machine) -> bool:
-    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read("/proc/self/status"), re.MULTILINE)
-    return bool(effective and int(effective[1], 16) >> _SYS_ADMIN & 1)
-
-
-def _mig(gpus: list[Gpu]) -> Iterator[Line]:
+def _mig_and_clocks(gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
         if gpu.mig:
             text = f"GPU {gpu.index} is split by MIG: an instance sees part of its units, and not all counters"
             yield Line("MIG", OK, text, "For rooflines of the whole GPU: `nvidia-smi -mig 0` as administrator.")
-
-
-def _clocks(gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
         now, most = (format_value(one, "hertz") if one else "unknown" for one in (gpu.clock, gpu.clock_max))
         text = f"GPU {gpu.index}: SM clock {now} now, {most} at most"
@@ -210,15 +196,15 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
 
 
 def _folder(folder: Path, name: str) -> Line:
-    if os.path.isdir(folder / STAGE):
-        text = f"{name}: an installation into {folder} was killed"
-        return Line("sections", PROBLEM, text, "Run `ncu-roofline install` or `ncu-roofline uninstall`: both clean up first.")
     try:
         manifest = read_manifest(folder)
     except RooflineError as error:
         return Line("sections", PROBLEM, str(error), error.next_step)
     if manifest is None:
         return Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
+    if manifest.writing:
+        text = f"{name}: an installation into {folder} was killed"
+        return Line("sections", PROBLEM, text, "Run `ncu-roofline install` or `ncu-roofline uninstall`: both clean up first.")
     gone = [file for file in manifest.files if not os.path.exists(folder / file)]
     if gone:
         return Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
@@ -231,51 +217,41 @@ def _folder(folder: Path, name: str) -> Line:
 def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
         found = kept_for(machine, gpu)
-        again = "Run `ncu-roofline bench run`, then `ncu-roofline install --ceilings FILE`."
         if found is None:
             text = f"GPU {gpu.index}: not measured, charts have theoretical roofs"
             yield Line("ceilings", ABSENT, text, "Run `ncu-roofline install` where there is nvcc.")
             continue
-        days = _age(found.date)
+        try:
+            days = max((datetime.now(timezone.utc).date() - date.fromisoformat(found.date)).days, 0)
+        except ValueError:
+            days = None
         text = f"GPU {gpu.index}: {found.path}, {f'{days} days old' if days is not None else 'of unknown age'}"
+        again = "Run `ncu-roofline bench run`, then `ncu-roofline install --ceilings FILE`."
         yield Line("ceilings", OK, text, again if days is not None and days > OLD_DAYS else "")
     if not gpus:
         for one in kept(machine):
             yield Line("ceilings", OK, f"of another machine's {one.device}: {one.path}")
 
 
-def _age(day: str) -> int | None:
-    try:
-        return max((datetime.fromtimestamp(time.time(), timezone.utc).date() - date.fromisoformat(day)).days, 0)
-    except ValueError:
-        return None
-
-
 def _python() -> Iterator[Line]:
-    missing: list[str] = []
-    versions: list[str] = []
     packages = dict(_PACKAGES)
     if sys.version_info < _OWN_ZSTD:
         packages["backports.zstd"] = "backports.zstd"
     elif find_spec(_ZSTD_CODE) is None:
         text = "it was built without zstd, so .ncu-repz files can't be read"
         yield Line("Python", PROBLEM, text, "Install a Python with zstd, or unpack them with `zstd -d`.")
+    missing: list[str] = []
+    versions: list[str] = []
     for module, distribution in packages.items():
-        version = _version(module, distribution)
-        (missing if version is None else versions).append(f"{distribution} {version or ''}".strip())
+        try:
+            here = find_spec(module) is not None
+        except ImportError:  # the package around it
+            here = False
+        version = ""
+        with suppress(metadata.PackageNotFoundError):
+            version = metadata.version(distribution) if here else ""
+        (versions if here else missing).append(f"{distribution} {version}".strip())
     if missing:
         yield Line("Python", PROBLEM, f"{', '.join(missing)} missing", f"Run `pip install {' '.join(missing)}`.")
     else:
         yield Line("Python", OK, ", ".join(versions))
-
-
-def _version(module: str, distribution: str) -> str | None:
-    """The version of a package, "" where it does not say, None where it is not there."""
-    try:
-        if find_spec(module) is None:
-            return None
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
-    except ImportError:
-        return None

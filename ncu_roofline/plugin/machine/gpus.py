@@ -45,15 +45,12 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
     for fields in _FIELDS:
         output = machine.run([program, f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         if output.code == 0:
-            gpus = _parse(output.text, fields.split(","))
+            cells = (map(str.strip, row) for row in csv.reader(output.text.splitlines()) if len(row) >= 4)
+            rows = (dict(zip(fields.split(","), row, strict=False)) for row in cells)
+            gpus = [_gpu(row) for row in rows if row["index"].isdecimal()]
             return gpus, "" if gpus else "nvidia-smi lists none"
         reason = output.reason
     return [], f"nvidia-smi failed: {reason}"
-
-
-def _parse(text: str, fields: list[str]) -> list[Gpu]:
-    rows = [dict(zip(fields, map(str.strip, row), strict=False)) for row in csv.reader(text.splitlines()) if len(row) >= 4]
-    return [_gpu(row) for row in rows if row["index"].isdecimal()]
 
 
 def _gpu(row: dict[str, str]) -> Gpu:

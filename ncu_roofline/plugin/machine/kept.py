@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import matching, read_file, write_atomically
+from ncu_roofline.base.files import matching, read_file
 from ncu_roofline.formats.ceilings import MOST_BYTES, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine.gpus import Gpu
+from ncu_roofline.plugin.machine.install import put_data, tidy
 from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.manifest import make_folder, tidy
 
 _FOLDER = "ceilings"
 
@@ -22,12 +22,11 @@ def keep(machine: Machine, path: str | Path) -> Ceilings:
     target = folder(machine) / _file_name(ceilings.device, ceilings.uuid)
     if Path(path).resolve() == target.resolve():
         return ceilings
-    make_folder(target.parent)
     try:
         data = read_file(path, MOST_BYTES)
     except OSError as error:  # a pipe gives everything once
         raise RooflineError("Cannot keep", path, error.strerror or str(error), "Give the name of an ordinary file.") from error
-    write_atomically(target, [data], overwrite=True)
+    put_data(target, data)
     return read_ceilings(target)
 
 

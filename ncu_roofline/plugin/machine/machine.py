@@ -5,19 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ncu_roofline.plugin.machine.answers import TooLongError, answer
-
 SECONDS = 60
 """How long a program asked for its version or a list may take; on a busy file server Nsight Compute needs some of them."""
-
-BYTES = 64 << 20
-"""How much it may say; lists of all metrics of a chip have some megabytes."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +75,25 @@ class Machine:
         found = shutil.which(name, path=self.environ.get("PATH", ""))
         return Path(found) if found else None
 
-    def run(self, command: Sequence[str | os.PathLike[str]], seconds: float = SECONDS, most: int = BYTES) -> Output:
-        """Run a program that only answers, without input and in this environment; ``most`` bytes are an answer."""
+    def run(self, command: Sequence[str | os.PathLike[str]], seconds: float = SECONDS) -> Output:
+        """Run a program that only answers, without input and in this environment."""
+        pipe, words = subprocess.PIPE, [os.fspath(word) for word in command]
         try:
-            code, text, errors = answer([os.fspath(word) for word in command], self.environ, seconds, most)
-        except subprocess.TimeoutExpired:
-            return Output(None, "", f"it did not answer within {seconds:.0f} seconds")
-        except TooLongError:
-            return Output(None, "", f"it wrote more than {most:,} bytes")
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=dict(self.environ), start_new_session=True
+            )
         except OSError as error:
             return Output(None, "", error.strerror or str(error))
-        return Output(code, _text(text), _text(errors))
+        with process:
+            try:
+                text, errors = (data.decode("utf-8", errors="replace") for data in process.communicate(timeout=seconds))
+            except BaseException as error:
+                with suppress(OSError):  # what it started is in its group and may hold its output
+                    os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    return Output(None, "", f"it did not answer within {seconds:.0f} seconds")
+                raise
+        return Output(process.returncode, text, errors)
 
     def read(self, name: str) -> str:
         """The text of a system file; "" where there is none or it may not be read."""
@@ -114,7 +119,3 @@ def this_machine() -> Machine:
     """The machine that this runs on."""
     system = {"win32": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
     return Machine(dict(os.environ), system)
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")

@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,49 +40,30 @@ _IN_SYSTEM = (
 
 def folders_of_modules(machine: Machine) -> list[Path]:
     """Folders that modules of CUDA, the HPC SDK and Nsight Compute add to the PATH, each once."""
+    entries = filter(None, machine.environ.get("MODULEPATH", "").split(os.pathsep))
+    modules = (module for entry in entries for module in matching(entry, "*") if module.name.lower().startswith(_NAMES))
+    files = (file for module in modules for file in (matching(module, "*") if os.path.isdir(module) else [module]))
     found: dict[Path, None] = {}
-    for file in islice(_files(machine), _MOST_FILES):
-        try:
-            with file.open(encoding="utf-8", errors="replace") as stream:
-                text = stream.read(_MOST_BYTES)
-        except OSError:
-            continue
-        found.update(dict.fromkeys(path_entries(text)))
+    for file in islice(filter(os.path.isfile, files), _MOST_FILES):
+        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as stream:
+            found.update(dict.fromkeys(path_entries(stream.read(_MOST_BYTES))))
     return list(found)
-
-
-def _files(machine: Machine) -> Iterator[Path]:
-    for entry in machine.environ.get("MODULEPATH", "").split(os.pathsep):
-        if not entry:
-            continue
-        try:
-            folders = [path for path in sorted(Path(entry).iterdir()) if path.name.lower().startswith(_NAMES)]
-        except OSError:
-            continue
-        for folder in folders:
-            yield from filter(os.path.isfile, matching(folder, "*")) if os.path.isdir(folder) else [folder]
 
 
 def path_entries(text: str) -> list[Path]:
     """Absolute folders that a module file (Tcl or Lua) prepends to PATH."""
     values: dict[str, str] = {}
+
+    def tcl(word: str) -> str:
+        return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), word)
+
     for one, other, value in _VARIABLE.findall(text):
-        values[one or other] = _tcl(value, values)
-    words = [_tcl(word, values) for word in _TCL.findall(text)]
-    words += [_lua(expression, values) for expression in _LUA.findall(text)]
+        values[one or other] = tcl(value)
+    words = [tcl(word) for word in _TCL.findall(text)]
+    for expression in _LUA.findall(text):  # pathJoin(base, "bin") without its closing bracket, base .. "/bin", a plain string
+        parts = re.findall(r'"([^"]*)"|(\w+)', expression.replace("pathJoin(", ""))
+        words.append("/".join(part if part or not name else values.get(name, "$") for part, name in parts).replace("//", "/"))
     return [Path(word) for word in words if os.path.isabs(word) and "$" not in word]
-
-
-def _tcl(word: str, values: dict[str, str]) -> str:
-    return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), word)
-
-
-def _lua(expression: str, values: dict[str, str]) -> str:
-    """``pathJoin(base, "bin")`` without its closing bracket, ``base .. "/bin"`` or a plain string."""
-    inside = expression.replace("pathJoin(", "")
-    parts = re.findall(r'"([^"]*)"|(\w+)', inside)
-    words = [text if text or not name else values.get(name, "$") for text, name in parts]
-    return "/".join(words).replace("//", "/")
 
 
 @dataclass(frozen=True)
@@ -116,36 +98,24 @@ class Listing:
 def find_ncus(machine: Machine, given: str = "") -> list[Ncu]:
     """Every ncu of the machine, or the one ``given`` (the program, or a folder it lies in), best known place first.
 
-    One file is matching once.  Those that do not work are matching with their ``problem``.
+    One file is listed once.  Those that do not work are listed with their ``problem``.
     """
+    programs = ("ncu.exe", "ncu.bat") if machine.system == "windows" else ("ncu",)
+    if given:
+        path = Path(given)
+        if os.path.isdir(path):
+            inside = (folder / name for folder in (path, path / "bin") for name in programs)
+            path = next(filter(os.path.isfile, inside), path / programs[0])
+        elif os.sep not in given and not os.path.exists(path):
+            path = machine.which(given) or path
+        return [ask_version(machine, path.absolute(), "--ncu")]
     found: dict[str, Ncu] = {}
-    for path, how in _given(machine, given) if given else _candidates(machine):
-        real = os.path.realpath(path)
-        if real not in found:
-            found[real] = ask_version(machine, path, how)
-    return list(found.values())
-
-
-def _given(machine: Machine, given: str) -> Iterator[tuple[Path, str]]:
-    path = Path(given)
-    if os.path.isdir(path):
-        inside = (folder / name for folder in (path, path / "bin") for name in _programs(machine))
-        path = next(filter(os.path.isfile, inside), path / _programs(machine)[0])
-    elif os.sep not in given and not os.path.exists(path):
-        path = machine.which(given) or path
-    yield path.absolute(), "--ncu"
-
-
-def _programs(machine: Machine) -> tuple[str, ...]:
-    return ("ncu.exe", "ncu.bat") if machine.system == "windows" else ("ncu",)
-
-
-def _candidates(machine: Machine) -> Iterator[tuple[Path, str]]:
     for folder, how in _folders(machine):
-        for name in _programs(machine):
-            path = folder / name
-            if os.path.isfile(path) and os.access(path, os.X_OK):
-                yield path, how
+        for path in (folder / name for name in programs):
+            real = os.path.realpath(path)
+            if real not in found and os.path.isfile(path) and os.access(path, os.X_OK):
+                found[real] = ask_version(machine, path, how)
+    return list(found.values())
 
 
 def _folders(machine: Machine) -> Iterator[tuple[Path, str]]:
@@ -153,16 +123,16 @@ def _folders(machine: Machine) -> Iterator[tuple[Path, str]]:
     for variable in _HOMES:
         home = machine.environ.get(variable, "")
         if home:
-            yield from ((folder, variable) for pattern in _IN_HOME for folder in _glob(Path(home), pattern))
-    yield from ((folder, "installed") for pattern in _IN_SYSTEM for folder in _glob(machine.root, pattern))
+            yield from ((folder, variable) for pattern in _IN_HOME for folder in _newest_first(Path(home), pattern))
+    yield from ((folder, "installed") for pattern in _IN_SYSTEM for folder in _newest_first(machine.root, pattern))
     if machine.system == "windows":
         programs = Path(machine.environ.get("PROGRAMFILES", "C:/Program Files")) / "NVIDIA Corporation"
-        yield from ((folder, "installed") for folder in _glob(programs, "Nsight Compute *"))
+        yield from ((folder, "installed") for folder in _newest_first(programs, "Nsight Compute *"))
     yield from ((folder, "module") for folder in folders_of_modules(machine))
 
 
-def _glob(folder: Path, pattern: str) -> list[Path]:
-    return matching(folder, pattern)[::-1] if pattern else [folder]  # the newest first, as far as names tell
+def _newest_first(folder: Path, pattern: str) -> list[Path]:
+    return matching(folder, pattern)[::-1] if pattern else [folder]  # as far as names tell
 
 
 def ask_version(machine: Machine, path: Path, found: str) -> Ncu:
@@ -171,8 +141,7 @@ def ask_version(machine: Machine, path: Path, found: str) -> Ncu:
     match = _VERSION.search(output.text)
     if output.code == 0 and match:
         return Ncu(path, match[1], found)
-    reason = output.reason if output.code != 0 else "it does not say its version"
-    return Ncu(path, "", found, reason)
+    return Ncu(path, "", found, output.reason if output.code != 0 else "it does not say its version")
 
 
 def list_files(machine: Machine, ncu: Ncu, what: str, folder: Path | None = None) -> Listing:

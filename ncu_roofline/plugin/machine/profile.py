@@ -1,4 +1,4 @@
-"""The ncu command that profiles an application for rooflines, where its report goes, and what its failures mean."""
+"""The ncu command that profiles an application for rooflines: made, run, as a job of Slurm, and what its failures mean."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.temporary import folder_in
+from ncu_roofline.base.errors import RooflineError, Terminated
+from ncu_roofline.base.temporary import folder_in, temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
 from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.plugin.machine.gpus import Gpu
+from ncu_roofline.plugin.machine.install import Pack
 from ncu_roofline.plugin.machine.machine import Machine
 from ncu_roofline.plugin.machine.ncu import Ncu
 
@@ -26,11 +32,17 @@ PERMISSION_ADVICE = (
     "reload the driver or restart; or run as root; a container needs --cap-add SYS_ADMIN"
 )
 _DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
-_APPLICATION = re.compile(r"The application returned an error code \((-?\d+)\)")
-_PROFILED = re.compile(r"^==PROF== Profiling ", re.MULTILINE)
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 COMPRESSED_SINCE = (2025, 4)
 """The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
+SLURM_RANK = "SLURM_PROCID"
+"""The variable with the number of a task among all of its step."""
+_LOOK_SECONDS = 0.2
+_END_SECONDS = 5.0
+_LAST_SECONDS = 2.0
+"""How long output is waited for after ncu's end; what the application left running may hold the outputs open."""
+_SAID = (b"==ERROR==", b"==WARNING==")
+_LONGEST = 4096
 # Launchers tell a process its number among all and how many there are, first one set wins.
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -103,7 +115,7 @@ FAILURES = (
 
 def application_code(log: str) -> int | None:
     """The application's exit code if ncu says that it failed."""
-    match = _APPLICATION.search(log)
+    match = re.search(r"The application returned an error code \((-?\d+)\)", log)
     return int(match[1]) if match else None
 
 
@@ -112,12 +124,12 @@ def find_failure(log: str) -> Failure | None:
     return next((failure for failure in FAILURES if re.search(failure.pattern, log)), None)
 
 
-def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
+def explain(machine: Machine, log: str, code: int, kernel: str, application: str) -> Failure:
     """Why there is no report."""
     found = find_failure(log)
-    if found and found.id != "driver":
-        return found
-    if not machine.has_driver():
+    if found is None and machine.which(application) is None:  # ncu says so on a terminal, where nobody reads along
+        found = next(one for one in FAILURES if one.id == "program")
+    if not machine.has_driver() and (found is None or found.id == "driver"):
         return Failure("driver", "", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
     if found:
         return found
@@ -141,7 +153,7 @@ def explain(machine: Machine, log: str, code: int, kernel: str) -> Failure:
 
 def profiled_kernels(log: str) -> int:
     """How many kernel launches ncu says it profiled."""
-    return len(_PROFILED.findall(log))
+    return len(re.findall(r"^==PROF== Profiling ", log, re.MULTILINE))
 
 
 @dataclass(frozen=True)
@@ -264,3 +276,159 @@ def quoted(word: str) -> str:
         return shlex.quote(word)
     spelled = (chr(one) if 32 <= one < 127 and one not in b"\\'" else f"\\{one:03o}" for one in os.fsencode(word))
     return f"$'{''.join(spelled)}'"
+
+
+def step(words: Sequence[str], application: Sequence[str], rank: int | None) -> str:
+    """A line of srun that runs the command ``words`` in every task, or in one, while the others run the application alone."""
+    if rank is None:
+        return as_text(["srun", *words])
+    inside = f'if [ "${SLURM_RANK}" = {rank} ]; then exec {as_text(words)}; else exec {as_text(application)}; fi'
+    return as_text(["srun", "bash", "-c", inside])
+
+
+def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:
+    """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
+    if gpu is None or gpu.compute_capability is None:
+        return "Each kernel is run several times, once per group of counters (no GPU here to say how many)."
+    capability = capability_text(gpu.compute_capability)
+    total = _passes(pack, sections, capability)
+    if total is None:
+        return f"Each kernel is run several times, once per group of counters (no metric library here knows {capability})."
+    hardware, patched = total
+    parts = [f"{hardware} for hardware counters"] if hardware else []
+    parts += [f"{patched} with instrumented instructions"] if patched else []
+    runs = hardware + patched + 1  # ncu prints one more than the library schedules
+    fewer = _passes(pack, light, capability) if light else None
+    saved = f" --light: {sum(fewer) + 1} times." if fewer and sum(fewer) + 1 < runs else ""
+    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own.{saved}"
+
+
+def _passes(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
+    from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document
+    from ncu_roofline.plugin.check import Content, section_passes, targets_of
+
+    try:
+        target = targets_of([capability])[0]
+        texts = [(name, data) for name, data in pack.files.items() if name.endswith(".section")]
+        contents = [Content(name, parse_document(data.decode())) for name, data in texts]
+    except (RooflineError, SectionSyntaxError):
+        return None
+    found = section_passes((content for content in contents if content.section.identifier in sections), target)
+    return (found.hardware, found.sass) if found else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """How it went: the exit code of ncu, what it said in its log and beside it, and whether the user ended it."""
+
+    code: int
+    log: str
+    interrupted: bool = False
+
+
+def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> Run:
+    """Run ncu with the application's input left alone; what ncu itself says goes line by line to ``say``.
+
+    Ctrl-C is for ncu and the application to answer; a second one, and any other exception, ends ncu.  Raises OSError where
+    ncu can't be started, RooflineError where there is no place for its log.
+    """
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    interrupted, beside = False, list[str]()
+    with temporary_folder() as folder, ExitStack() as stack:
+        out, same = stack.enter_context(_passed_on(1, beside)), False
+        with suppress(OSError):  # closed
+            same = os.path.sameopenfile(1, 2)
+        err = out if same else stack.enter_context(_passed_on(2, beside))
+        log = _Log(folder / "ncu.log", say)
+        options = ["--log-file", os.fspath(log.path)]
+        process = subprocess.Popen([words[0], *options, *words[1:]], env=dict(machine.environ), stdout=out, stderr=err)
+        try:
+            try:
+                log.follow(process)
+            except Terminated:
+                raise
+            except KeyboardInterrupt:
+                interrupted = True
+                if not _in_foreground():
+                    process.send_signal(signal.SIGINT)
+                log.follow(process)
+        except BaseException:
+            process.terminate()  # it gives the clocks of the GPU back
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_END_SECONDS)
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            log.read(last=True)
+    return Run(process.returncode, "\n".join([*log.lines, *beside]), interrupted)
+
+
+class _Log:
+    """Follows what ncu writes into its log."""
+
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
+        self.path, self.lines = path, list[str]()
+        self._say, self._place, self._rest = say, 0, b""
+
+    def follow(self, process: subprocess.Popen[bytes]) -> None:
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+            self.read()
+
+    def read(self, *, last: bool = False) -> None:
+        """Say the lines that were added; at last also one without an end."""
+        data = b""
+        with suppress(OSError), self.path.open("rb") as stream:
+            stream.seek(self._place)
+            data = stream.read()
+        self._place += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in [*lines, self._rest] if last else lines:
+            self.lines.append(line.decode("utf-8", errors="replace").rstrip("\r"))
+            if self.lines[-1].strip():
+                self._say(self.lines[-1])
+
+
+@contextmanager
+def _passed_on(output: int, said: list[str]) -> Iterator[int | None]:
+    """What a child takes for an output of ours: a terminal itself, else a pipe to it that keeps lines of ncu's own."""
+    passed = False
+    with suppress(OSError):  # closed
+        passed = bool(os.fstat(output)) and not os.isatty(output)
+    if not passed:
+        yield None
+        return
+    source, given = os.pipe()
+    thread = threading.Thread(target=_pass_on, args=(source, output, said), daemon=True)
+    thread.start()
+    try:
+        yield given
+    finally:
+        os.close(given)
+        thread.join(_LAST_SECONDS)
+
+
+def _pass_on(source: int, target: int, said: list[str]) -> None:
+    rest = b""
+    while data := os.read(source, 65536):
+        *lines, rest = (rest + data).split(b"\n")
+        said += [line.decode("utf-8", errors="replace").rstrip("\r") for line in lines if line.startswith(_SAID)]
+        rest = rest[:_LONGEST]
+        with suppress(OSError):  # what nobody takes any more is lost, and not the application with it
+            while data:
+                data = data[os.write(target, data) :]
+    os.close(source)
+
+
+def _in_foreground() -> bool:
+    """Whether Ctrl-C in a terminal reaches all that we started as well; else it came as a signal to this process only."""
+    if os.name != "posix":
+        return True
+    try:
+        with open("/dev/tty", "rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False

@@ -1,0 +1,423 @@
+"""The pack put into a folder and taken away again: nothing that is not ours is ever overwritten or removed.
+
+A manifest in the folder says which files are ours, by their hashes, and while an installation is at work also which it is
+writing: one that was killed is repaired by installing, or uninstalling, once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import HELPER, matching, read_file
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.ncu import VENDOR_FOLDER, Ncu, list_files
+from ncu_roofline.version import __version__
+
+MANIFEST = "ncu-roofline.manifest.json"
+SCHEMA = "ncu-roofline-install"
+_FOLDERS = "folders.json"
+_MOST_BYTES = 10_000_000  # more than any manifest has
+_PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)  # of files in their folder; never a path or a device
+_HASH = re.compile("[0-9a-f]{64}")
+_NO_FILE = "no ordinary file"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """What to deploy: ``files`` by name; ``ncu`` is the release they are for, ``ceilings`` where measured roofs come from."""
+
+    files: Mapping[str, bytes]
+    ncu: str = ""
+    ceilings: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed.
+
+    ``needed`` are files of an earlier pack that stay for them: the helper that a changed rule imports.
+    """
+
+    folder: Path
+    written: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether something is written or removed."""
+        return bool(self.written or self.removed)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What an uninstallation removes from a folder; ``kept`` are files of ours that somebody changed."""
+
+    folder: Path
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    unfinished: bool = False
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One deployment: ``files`` maps names to SHA-256; ``created`` are folders that were not there before.
+
+    ``ncu`` is the release the files were rendered for, "" for any; ``ceilings`` says which measured ceilings they hold, "" for
+    none; ``writing`` are names and hashes of an installation at work, or killed.  No time is recorded: installing the same
+    again changes nothing.
+    """
+
+    version: str
+    ncu: str
+    ceilings: str
+    files: Mapping[str, str] = field(hash=False)
+    created: tuple[str, ...] = ()
+    writing: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def names(self) -> list[str]:
+        """All files that are, or may be, ours."""
+        return list(dict.fromkeys([*self.files, *self.writing]))
+
+    def owns(self, name: str, found: str) -> bool:
+        """Whether a file of this hash is what was installed under the name."""
+        return found in (self.files.get(name), self.writing.get(name))
+
+    def data(self) -> bytes:
+        """The file."""
+        document = {"schema": SCHEMA, "schema_version": 1, **asdict(self)}
+        if not self.writing:
+            del document["writing"]
+        return (json.dumps(document, indent=1) + "\n").encode()
+
+
+_NOTHING = Manifest("", "", "", {})
+
+
+def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
+    """Sections and rules for a version of Nsight Compute; for "" such as every release loads.
+
+    ``tensor`` is the type that the section of few passes counts ("": the one that stands for all).  Measured roofs scale with
+    the clock of the profiled kernel where the file says what theory gives at the clock they were measured at, else they are
+    constants.
+    Raises RooflineError for a release without rooflines.
+    """
+    from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+    from ncu_roofline.plugin.generate.rules import render_rules
+    from ncu_roofline.plugin.generate.sections import render_sections
+
+    dialect = dialect_of(version) if version else BASE
+    known = {name for name, one in ceilings.by_id.items() if one.share > 0} if ceilings else set()
+    consistent = "dram.read" in known and any(name.endswith(".fma") or name.startswith("tensor.") for name in known)
+    texts = render_sections(dialect, ceilings, clock_consistent=consistent, light_type=tensor)
+    texts |= render_rules(dialect, [ceilings] if ceilings else [])
+    files = {name: text.encode() for name, text in sorted(texts.items())}
+    return Pack(files, version, ceilings.provenance if ceilings else "")
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    """The hash of a file, "" where there is none; what is no ordinary file is nobody's."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return _NO_FILE
+    try:
+        return digest(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
+    """What deploying the pack would do; with ``force`` also to files of ours that were changed.
+
+    Raises RooflineError where a file of the same name is not ours.
+    """
+    manifest = read_manifest(folder) or _NOTHING
+    written, unchanged, kept = [], [], []
+    for name, data in pack.files.items():
+        there = _digest_of(folder / name)
+        if there == digest(data):
+            unchanged.append(name)
+        elif there and name not in manifest.names:
+            next_step = "Move that file away, or install elsewhere with --dest DIR."
+            raise RooflineError("Cannot install over", folder / name, "the file is not one that was installed", next_step)
+        elif there and not manifest.owns(name, there) and (not force or there == _NO_FILE):
+            kept.append(name)
+        else:
+            written.append(name)
+    gone = {name: there for name in manifest.names if name not in pack.files and (there := _digest_of(folder / name))}
+    kept += [name for name, there in gone.items() if not manifest.owns(name, there) and (not force or there == _NO_FILE)]
+    rules = [folder / name for name in kept if name.endswith(".py") and (folder / name).is_file()]
+    changed = [path.read_text(encoding="utf-8", errors="replace") for path in rules]
+    helpers = [name for name in gone if name.startswith(HELPER) and name not in kept]
+    needed = [name for name in helpers if any(Path(name).stem in text for text in changed)]
+    removed = [name for name in gone if name not in kept and name not in needed]
+    return Change(folder, tuple(written), tuple(unchanged), tuple(removed), tuple(kept), tuple(needed))
+
+
+def deploy(
+    machine: Machine, folder: Path, pack: Pack, prove: Callable[[], None] = lambda: None, *, force: bool = False
+) -> Change:
+    """Put the pack into ``folder``; what ``prove`` raises undoes it.  Raises RooflineError, and then nothing has changed."""
+    try:
+        change = plan(folder, pack, force=force)
+        old = read_manifest(folder)
+        # A file that was there before, byte for byte, without being ours stays somebody else's.
+        ours = old or _NOTHING
+        files = {name: digest(data) for name, data in pack.files.items() if name in change.written or name in ours.names}
+        files |= {name: ours.files.get(name, ours.writing.get(name, "")) for name in (*change.kept, *change.needed)}
+        created = old.created if old else tuple(map(os.fspath, _missing_folders(folder)))
+        manifest = Manifest(__version__, pack.ncu, pack.ceilings, dict(sorted(files.items())), created)
+        if not change.any and manifest == old:
+            _remove_parts(folder, ours.names)
+            prove()
+            return change
+        new_folders = _missing_folders(folder)
+        known = record(machine, folder)
+        before = {name: _content(folder / name) for name in (MANIFEST, *change.written, *change.removed)}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            writing = {**ours.writing, **{name: files[name] for name in change.written}}
+            _put(folder / MANIFEST, replace(manifest, files=ours.files, writing=writing).data())
+            for name in change.written:
+                _put(folder / name, pack.files[name])
+            for name in change.removed:
+                (folder / name).unlink()
+            prove()
+            _put(folder / MANIFEST, manifest.data())
+        except BaseException:
+            _put_back(folder, before, new_folders)
+            if known:
+                forget(machine, folder)
+            raise
+        _remove_parts(folder, ours.names)
+    except OSError as error:
+        next_step = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
+        raise RooflineError("Cannot install into", folder, error.strerror or str(error), next_step) from error
+    return change
+
+
+def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
+    """Take away what was installed into ``folder``, and what a killed installation left.  Raises RooflineError."""
+    try:
+        manifest = read_manifest(folder) or _NOTHING
+        there = {name: found for name in manifest.names if (found := _digest_of(folder / name))}
+        removed = [name for name, found in there.items() if manifest.owns(name, found)]
+        kept = [name for name in there if name not in removed]
+        if not dry_run:
+            _remove_parts(folder, manifest.names)
+            for name in removed:
+                (folder / name).unlink()
+            (folder / MANIFEST).unlink(missing_ok=True)
+            with suppress(OSError):  # Python files leave compiled ones beside them where something other than ncu imports them
+                (folder / "__pycache__").rmdir()
+            _remove_empty(map(Path, manifest.created))
+            forget(machine, folder)
+    except OSError as error:
+        next_step = "Make the folder writable, then uninstall again."
+        raise RooflineError("Cannot uninstall from", folder, error.strerror or str(error), next_step) from error
+    return Removal(folder, tuple(removed), tuple(kept), bool(manifest.writing))
+
+
+def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, searched: bool) -> None:
+    """Have ncu list every section and rule of ``names`` from ``folder``.  Raises RooflineError naming the first it does not.
+
+    ``searched``: it finds the folder by itself; else it is told.
+    """
+    for what, suffix in (("sections", ".section"), ("rules", ".py")):
+        wanted = [name for name in names if name.endswith(suffix) and not name.startswith(HELPER)]
+        listing = list_files(machine, ncu, what, None if searched else folder)
+        listed = {os.path.realpath(file) for _, file in listing.entries}
+        absent = [folder / name for name in wanted if os.path.realpath(folder / name) not in listed]
+        if not absent:
+            continue
+        errors = {os.path.realpath(file): text for file, text in listing.errors.items()}
+        text = absent[0].read_text(encoding="utf-8", errors="replace")
+        reasons = [errors[os.path.realpath(absent[0])]] if os.path.realpath(absent[0]) in errors else []
+        reasons += [f"{file} has the same identifier, {name}" for name, file in listing.entries if f'"{name}"' in text]
+        reasons += [*listing.messages.splitlines()[-1:], "it says no reason"]
+        where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reasons[0]}"
+        next_step = (
+            "Nothing was changed; try another release with --ncu PATH, --dest DIR, or --force if an installed file was edited."
+        )
+        raise RooflineError("Cannot install", absent[0], where, next_step)
+
+
+def _part(path: Path) -> Path:
+    """The name under which a file is written first; Nsight Compute loads none that is called so."""
+    return path.with_name(f".{path.name}.ncu-roofline.part")
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Write a file beside ``path``, then in its place; links are replaced and never followed."""
+    part = _part(path)
+    part.unlink(missing_ok=True)
+    try:
+        with part.open("xb") as stream:
+            stream.write(data)
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _put_back(folder: Path, before: Mapping[str, bytes | None], new_folders: Iterable[Path]) -> None:
+    for name, data in reversed(list(before.items())):
+        with suppress(OSError):
+            if data is None:
+                (folder / name).unlink()
+            elif _content(folder / name) != data:
+                _put(folder / name, data)
+    _remove_empty(new_folders)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _remove_parts(folder: Path, names: Iterable[str]) -> None:
+    """What a killed installation left half-written."""
+    for name in (*names, MANIFEST):
+        _part(folder / name).unlink(missing_ok=True)
+
+
+def _missing_folders(folder: Path) -> list[Path]:
+    """``folder`` and those of its parents that do not exist."""
+    return [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those of ``folders`` that are empty, the innermost first."""
+    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a folder; None if there is none.  Raises RooflineError for one that can't be understood."""
+    path = folder / MANIFEST
+    try:
+        document = json.loads(read_file(path, _MOST_BYTES))
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
+            raise ValueError("it is no manifest of this program, or of a later version of it")
+        files = _hashes(document, "files")
+        writing = _hashes(document, "writing") if "writing" in document else {}
+        # Other folders than those around it are of one that was moved since, or a stranger's; they are nobody's to remove.
+        real = Path(os.path.realpath(folder))
+        around = {real, *real.parents}
+        created = tuple(name for name in map(str, document.get("created", [])) if Path(os.path.realpath(name)) in around)
+        return Manifest(str(document["version"]), str(document["ncu"]), str(document["ceilings"]), files, created, writing)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        next_step = "Remove it, and the files named NcuRoofline*.py and *Roofline*.section beside it that are not yours."
+        raise RooflineError("Cannot read the manifest", path, reason, next_step) from error
+
+
+def _hashes(document: dict[str, Any], key: str) -> dict[str, str]:
+    files = document.get(key)
+    if not isinstance(files, dict) or not all(_HASH.fullmatch(str(value)) for value in files.values()):
+        raise ValueError(f'"{key}" must map names to hashes')
+    if not all(map(_PLAIN.fullmatch, files)):
+        raise ValueError(f'"{key}" names something that is no file inside its folder')
+    return files
+
+
+def known_folders(machine: Machine) -> list[Path]:
+    """Every folder that holds, or may hold, a deployment: those recorded and those found among the user's documents."""
+    found = dict.fromkeys(recorded_folders(machine))
+    if machine.documents:
+        found |= dict.fromkeys(matching(machine.documents / VENDOR_FOLDER, "*/Sections"))
+    return [folder for folder in found if any(map(os.path.exists, (folder / MANIFEST, _part(folder / MANIFEST))))]
+
+
+def recorded_folders(machine: Machine) -> list[Path]:
+    """The folders recorded among the user's data."""
+    try:
+        names = json.loads((machine.data / _FOLDERS).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def record(machine: Machine, folder: Path) -> bool:
+    """Remember a folder before anything is put there; whether it was new.  Raises RooflineError."""
+    folders = recorded_folders(machine)
+    if folder in folders:
+        return False
+    _write_folders(machine, [*folders, folder])
+    return True
+
+
+def forget(machine: Machine, folder: Path) -> None:
+    """Forget a folder; the list and its place disappear with the last one.  Raises RooflineError."""
+    folders = [one for one in recorded_folders(machine) if one != folder]
+    if folders:
+        _write_folders(machine, folders)
+        return
+    for path in (machine.data / _FOLDERS, _part(machine.data / _FOLDERS)):
+        with suppress(OSError):
+            path.unlink()
+    tidy(machine)
+
+
+def _write_folders(machine: Machine, folders: Sequence[Path]) -> None:
+    text = json.dumps([os.fspath(folder) for folder in folders], indent=1)
+    put_data(machine.data / _FOLDERS, text.encode())
+
+
+def put_data(path: Path, data: bytes | None) -> None:
+    """Write a file of the user's data, or without ``data`` make that folder.  Raises RooflineError."""
+    try:
+        (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if data is not None:
+            _put(path, data)
+    except OSError as error:
+        next_step = "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."
+        raise RooflineError("Cannot write", path, error.strerror or str(error), next_step) from error
+
+
+def tidy(machine: Machine) -> None:
+    """Remove our data folder if it is empty, and what is then empty around it."""
+    around = [machine.data, *machine.data.parents[:2]]
+    _remove_empty(folder for folder in around if machine.home and machine.home in folder.parents)
+
+
+@contextmanager
+def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
+    """Keep other installations of this user waiting (a job may start one per rank), where the system can do that.
+
+    They wait at our data folder; with ``create`` it is made where it is missing.  Raises RooflineError where it can't be.
+    """
+    handle = None
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        if create:
+            put_data(machine.data, None)
+        handle = os.open(machine.data, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        tidy(machine)
+        if handle is not None:
+            os.close(handle)
