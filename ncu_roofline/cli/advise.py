@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
 
-def budget(text: str) -> int:
-    """A number of characters that holds at least what was left out."""
-    from ncu_roofline.plugin.nvrules.budget import LEAST
-
-    if (number := positive(text)) < LEAST:
-        raise argparse.ArgumentTypeError(f"{text} characters are too few: give {LEAST} or more")
-    return number
-
-
 @dataclass(frozen=True, kw_only=True)
 class Launches(LaunchFilters):
     """Which launches the rules run on."""
@@ -45,7 +35,7 @@ class Request:
 
     EPILOG: ClassVar[str] = (
         "Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows\n"
-        "all of them in full, as do --all-findings and --budget.\n"
+        "all of them in full, as does --all-findings.\n"
         "What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel\n"
         "promise is the same time, not to be added up.  Clocks are told once per GPU.\n"
         "Rules are Python programs and run with your rights: name only folders that you trust.\n"
@@ -53,8 +43,7 @@ class Request:
         "(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,\n"
         "error), title, text, spoken (whose numbers: ranges, longest launch, or empty where all say the same), count and\n"
         "launches (report, launch), seconds, share (of the GPU's time), recoverable (seconds) and speedup, which is\n"
-        "seconds / (seconds - recoverable); null is unknown.  Where --budget is short only id, kernel, rule, type, title and\n"
-        "the four numbers stay."
+        "seconds / (seconds - recoverable); null is unknown."
     )
     reports: ReportOptions
     launches: Launches
@@ -68,12 +57,6 @@ class Request:
     verbose: bool = flag("all findings of a kernel, each with all that is said, not the three that could save most")
     all_findings: bool = flag(
         "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
-    )
-    budget: int = option(
-        "at most N characters, for programs that read them: the findings that could save most time, and how many are left out",
-        "N",
-        type=budget,
-        default=0,
     )
     measured: CeilingsOption
     json: bool = flag("the same as JSON on standard output")
@@ -117,10 +100,7 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     from ncu_roofline.analyses.hierarchical.answer import answers_of
     from ncu_roofline.model import Measurements
     from ncu_roofline.plugin.nvrules import findings
-    from ncu_roofline.plugin.nvrules.budget import within
-    from ncu_roofline.plugin.nvrules.document import as_json
-    from ncu_roofline.plugin.nvrules.telling import Told
-    from ncu_roofline.plugin.nvrules.text import as_text
+    from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
 
     launches = Measurements.joined([one.measurements for one in reports])
     advice = (kernel for one in reports for kernel in one.kernels)
@@ -128,11 +108,9 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     told = Told.of(reports, found, {answer.device: answer.sentences for answer in answers_of(found.roofline)})
     told = told.first(request.top) if request.top else told
     if request.json:
-        printed = partial(as_json, compact=bool(request.budget))
-    else:
-        brief = not (request.verbose or request.all_findings or request.budget)
-        printed = partial(as_text, width=terminal_width(100), brief=brief, whole=request.all_findings)
-    return within(request.budget - len("\n"), told, printed) if request.budget else printed(told)
+        return as_json(told)
+    brief = not (request.verbose or request.all_findings)
+    return as_text(told, terminal_width(100), brief=brief, whole=request.all_findings)
 
 
 @dataclass(frozen=True)
