@@ -10,7 +10,7 @@ from ncu_roofline.formats.sectionfile.definitions import parse_expression
 from ncu_roofline.formats.sectionfile.section import Section
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate import BASE, render_sections, sections
-from ncu_roofline.plugin.generate.environment import render
+from ncu_roofline.plugin.generate.files import render
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))

@@ -20,7 +20,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable, SectionTimeline
 from ncu_roofline.plugin.generate.charts import ChartMaker
 from ncu_roofline.plugin.generate.dialects import BASE, Dialect
-from ncu_roofline.plugin.generate.environment import GENERATED, render
+from ncu_roofline.plugin.generate.files import GENERATED, render
 from ncu_roofline.plugin.generate.lower import Lowering
 from ncu_roofline.plugin.generate.measured import Measured, measured
 from ncu_roofline.plugin.generate.overview import (
