@@ -1,19 +1,29 @@
-"""Tables: the overview's figures, and how busy the tensor pipe is."""
+"""Headers, tables and the timeline: figures of the overview, how busy the tensor pipe is, what is sampled over time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ncu_roofline.chips import Level, Precision, load_units
 from ncu_roofline.chips.fields import LAST, capability_text
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.formats.sectionfile.section import MetricValue, SectionMetric, SectionTable
+from ncu_roofline.chips.phases import BandSpec, counter_of, load_phases
+from ncu_roofline.formats.sectionfile.section import (
+    MetricValue,
+    SectionMetric,
+    SectionTable,
+    SectionTimeline,
+    TimelineGroup,
+    TimelineRow,
+)
 from ncu_roofline.plugin.generate.choice import Chips
 from ncu_roofline.plugin.generate.lower import Lowering, number
 
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
 GIGA = 10**9
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
+_SAMPLER_SINCE = (7, 5)  # what the PM sampler runs on
 
 
 def pipe_table(lowering: Lowering) -> SectionTable:
@@ -158,3 +168,39 @@ def _inputs(sums: WeightedSum) -> list[str]:
 
 def _expression(sums: WeightedSum) -> str:
     return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums.terms)
+
+
+def timeline(lowering: Lowering) -> SectionTimeline:
+    """All bands that are sampled, those of one pass together, and the starts of blocks with the first of them."""
+    spec = load_phases()
+    chips = frozenset(chip for chip in lowering.chips if chip >= _SAMPLER_SINCE)
+    names = dict.fromkeys(one.group for band in spec.bands for one in band.collect)
+    groups = [TimelineGroup(name, tuple(_rows(lowering, spec.bands, name, chips))) for name in names]
+    blocks = lowering.metric({_sampled(spec.collected_blocks): chips}, "Blocks started")
+    first = TimelineGroup(groups[0].label, (*groups[0].rows, TimelineRow(blocks.base.label, (blocks,))))
+    return SectionTimeline((first, *groups[1:]))
+
+
+def collect_roofs(lowering: Lowering, precisions: Iterable[Precision]) -> None:
+    """Have the peaks collected that the dots of the slices stand under."""
+    for precision in precisions:
+        lowering.peak(precision, precision.roof_ids()[0])
+    for reading in lowering.bandwidth(lowering.spec.level(lowering.spec.memory)):
+        for metric in reading.value.metrics[-1:] if reading.value else ():  # the clock; the peaks are collected by now
+            lowering.collect(metric.base.name, reading.chips)
+
+
+def _rows(lowering: Lowering, bands: tuple[BandSpec, ...], group: str, chips: Chips) -> list[TimelineRow]:
+    rows = []
+    for band in bands:
+        wanted = [one for one in band.collect if one.group == group]
+        chips_of = {_sampled(one.metric): frozenset(filter(one.applies, chips)) for one in wanted}
+        known = {name: where for name, where in chips_of.items() if lowering.ranges(where)}
+        if known:
+            rows.append(TimelineRow(band.label, (lowering.metric(known, band.label),)))
+    return rows
+
+
+def _sampled(metric: str) -> str:
+    """The metric as the sampler knows it: without it the profiler would be meant, but where a group of counters is named."""
+    return metric if counter_of(metric) != metric else f"pmsampling:{metric}"
