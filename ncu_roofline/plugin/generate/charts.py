@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
@@ -23,7 +24,7 @@ from ncu_roofline.formats.sectionfile.section import (
     SectionWall,
     Style,
 )
-from ncu_roofline.plugin.generate.choice import Chips
+from ncu_roofline.plugin.generate.dialects import Chips
 from ncu_roofline.plugin.generate.lower import Lowering, Reading
 
 
@@ -37,12 +38,12 @@ class Measured:
     def compute(self, lowering: Lowering, precision: Precision, roof_id: str) -> list[Reading]:
         """The measured form of a compute roof; empty if it was not measured."""
         found = self.ceilings.compute(roof_id) if self.ceilings else None
-        return self._readings(lowering, precision, found, lambda *how: lowering.peak(precision, roof_id, *how))
+        return self._readings(lowering, precision, found, partial(lowering.peak, precision, roof_id))
 
     def bandwidth(self, lowering: Lowering, level: Level) -> list[Reading]:
         """The measured form of a bandwidth roof; empty if it was not measured."""
         found = self.ceilings.bandwidth(level.id) if self.ceilings else None
-        return self._readings(lowering, level, found, lambda *how: lowering.bandwidth(level, *how))
+        return self._readings(lowering, level, found, partial(lowering.bandwidth, level))
 
     def _readings(
         self,

@@ -25,8 +25,7 @@ from ncu_roofline.formats.sectionfile.section import (
     PerSecondValue,
     SectionMetric,
 )
-from ncu_roofline.plugin.generate.choice import Chips, Choice
-from ncu_roofline.plugin.generate.dialects import Dialect
+from ncu_roofline.plugin.generate.dialects import Chips, Choice, Dialect
 
 DERIVED = "derived__rl_"
 """How the names of our derived metrics begin."""
