@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -76,7 +77,11 @@ def run(request: Request) -> int:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", given[0], reason, "Leave out --rules or --ceilings.")
     # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
-    rules = _Rules.of(request.rules, named.all)
+    rules = _Rules(tuple(os.path.abspath(folder) for folder in request.rules))
+    if named.all:
+        from ncu_roofline.plugin.generate.rules import render_rules
+
+        rules = _Rules(rendered=tuple(render_rules(ceilings=named.all).items()))
     with rules.loaded():  # says at once what is wrong with a folder
         pass
     paths = expand(request.reports.reports)
@@ -120,26 +125,14 @@ class _Rules:
     given: tuple[str, ...] = ()
     rendered: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def of(cls, given: Sequence[str], ceilings: Sequence[Ceilings]) -> _Rules:
-        """Ours are rendered anew where measured ceilings have to go in."""
-        if given or not ceilings:
-            return cls(tuple(os.path.abspath(folder) for folder in given))
-        from ncu_roofline.plugin.generate.rules import render_rules
-
-        return cls(rendered=tuple(render_rules(ceilings=ceilings).items()))
-
-    @contextlib.contextmanager
-    def loaded(self) -> Iterator[RuleSet]:
+    def loaded(self) -> AbstractContextManager[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
         from ncu_roofline.plugin.nvrules import rendered_rules
 
-        if not self.rendered:
-            folders = self.given or (str(pack_folder("rules")),)
-            yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
-            return
-        with rendered_rules(self.rendered) as rules:
-            yield rules
+        if self.rendered:
+            return rendered_rules(self.rendered)
+        folders = self.given or (str(pack_folder("rules")),)
+        return contextlib.nullcontext(_loaded_once(folders, tuple(_state(folder) for folder in folders)))
 
 
 @lru_cache(maxsize=1)

@@ -135,15 +135,8 @@ def as_json(told: Told) -> str:
     ``notes``, such as that on clocks; ``left_out``: the numbers of findings that are worth too little (minor) and of other
     findings (notes and texts are always 0).
 
-    A finding has: ``id``, 12 hexadecimal digits that stand for its kernel, rule and title without numbers: the same in any
-    report, there once per GPU.  ``device``, ``kernel`` (short name), ``name`` (full name), ``rule`` (identifier), ``type``
-    (optimization, warning, ok or error), ``title``, ``text`` (plain).  ``spoken``: whose numbers are in title and text:
-    "ranges" over the launches, those of the "longest launch", or "" where all say the same.  ``count``: how many launches it is
-    said of; ``launches``: these, each with report and launch (position in the report), the longest first.  ``seconds``: their
-    time, ``share``: that as a part of the time of all launches on the GPU (0 to 1).  ``recoverable``: seconds that the rule
-    promises to save, of the verdict all that these launches could save; null where nothing is promised or known.  What
-    findings on one kernel promise is the same time: not to be added up.  ``speedup``: what that makes of ``seconds``, a
-    ratio: seconds / (seconds - recoverable); null where recoverable is.
+    A finding has what `Finding` has, null for what is unknown; ``kernel`` is its short name, ``name`` the full one,
+    ``launches`` have report and launch (position in the report), ``count`` is their number.
     """
     findings = [
         {
