@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.files import HELPER
 from ncu_roofline.chips import (
@@ -299,8 +299,11 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "device_attributes": tuple(f"device__attribute_{name}" for name in _ATTRIBUTES),
         "chips": {a.compute_capability: _chip(spec, a) for a in spec.architectures},
         "no_chip": _Chip(),
-        "precisions": tuple(_precision(p) for p in spec.precisions),
-        "levels": tuple(_Level(one.id, one.label, one.short, one.chain, _ways(one), one.domain) for one in spec.levels),
+        "precisions": tuple(
+            _as(_Precision, p, roof=p.roof_ids()[0], roof_label=p.roof_label(), ways=_ways(p), adds=_adds(p))
+            for p in spec.precisions
+        ),
+        "levels": tuple(_as(_Level, level, ways=_ways(level)) for level in spec.levels),
         "ceilings": tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU),
         "no_ceilings": _Ceilings(),
         "gauges": {name: gauges[name] for name in _GAUGES},
@@ -318,16 +321,14 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "sectors": tuple(zip(counted["requested"], counted["ideal"], strict=True)),
         "wavefronts": tuple(zip(counted["shared"], counted["shared_ideal"], strict=True)),
         "local": tuple(zip(counted["local"], counted["requested"], strict=True)),
-        "stall_rows": {name: _stall(stall) for name, stall in load_stalls().items()},
+        "stall_rows": {
+            name: _as(_Stall, one, cause=tuple(map(tuple, one.cause)), advice=tuple(map(tuple, one.advice)))
+            for name, one in load_stalls().items()
+        },
         "issuing": tuple(reason for reason, stall in load_stalls().items() if stall.issue),
         "opcode_units": tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows),
         **_opcodes(spec),
     }
-
-
-def _stall(stall: stalls.Stall) -> _Stall:
-    sentences = {"cause": tuple(map(tuple, stall.cause)), "advice": tuple(map(tuple, stall.advice))}
-    return _Stall(**{name: sentences.get(name, getattr(stall, name)) for name in _Stall._fields})
 
 
 def _opcodes(spec: Spec) -> dict[str, object]:
@@ -391,11 +392,9 @@ def _adds(precision: Precision) -> bool:
     return not precision.part_of or precision.disjoint
 
 
-def _precision(one: Precision) -> _Precision:
-    roof, label = one.roof_ids()[0], one.roof_label()
-    return _Precision(
-        *(one.id, one.label, roof, label, one.kind, one.unit, _ways(one), _adds(one)), one.part_of, one.pipes, one.on_request
-    )
+def _as(record: Any, item: object, **own: object) -> Any:
+    """A record with the fields of an item, but for its own."""
+    return record(**{name: own[name] if name in own else getattr(item, name) for name in record._fields})
 
 
 def _ways(item: Precision | Level) -> tuple[_Way, ...]:
@@ -404,8 +403,8 @@ def _ways(item: Precision | Level) -> tuple[_Way, ...]:
     for _, group in groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0))):
         one, *others = group
         ranges = tuple((binding.since, binding.until) for binding in (one, *others))
-        peak, fused, writes = _terms(one.peak), _terms(one.fused), _terms(one.writes)
-        ways.append(_Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, writes, one.lower_bound))
+        terms = {name: _terms(getattr(one, name)) for name in ("counters", "peak", "fused", "writes")}
+        ways.append(_as(_Way, one, ranges=ranges, lower=one.lower_bound, **terms))
     return tuple(ways)
 
 
@@ -424,7 +423,7 @@ def _chip(spec: Spec, one: Architecture) -> _Chip:
     return _Chip(
         peaks(one.peaks),
         {name: value for name, value in one.bandwidth.items() if name in levels},
-        tuple(_Board(board.names, peaks(board.peaks), board.absent) for board in one.boards),
+        tuple(_as(_Board, board, peaks=peaks(board.peaks)) for board in one.boards),
         dict(one.slices),
         tuple(one.launching.items()),
         not one.lacks,

@@ -56,9 +56,6 @@ class IMetric:
         self._name, self._value, self._kernel = name, value, kernel
         self._part = 1  # of an instance: 0 what it belongs to, 1 its value
 
-    def __str__(self) -> str:
-        return self._name
-
     @cached_property
     def _instances(self) -> list[Any]:
         return list(self._kernel.metrics.instances(self._name)) if self._kernel else []
@@ -71,6 +68,8 @@ class IMetric:
 
     def name(self) -> str:
         return self._name
+
+    __str__ = name
 
     def kind(self, *instance: int) -> ValueKind:
         value = self.value(*instance)
@@ -128,8 +127,7 @@ class IMetric:
     def unit(self) -> str:
         return ""  # our reader does not keep units, nor descriptions
 
-    def description(self) -> str:
-        return ""
+    description = unit
 
 
 _old_names(IMetric, ValueKind=ValueKind, MetricType=MetricType, RollupOperation=RollupOperation)
@@ -191,11 +189,10 @@ class INvtxDomainInfo:
     def __init__(self, ranges: Sequence[str]) -> None:
         self._ranges = tuple(ranges)
 
-    def __str__(self) -> str:
-        return self.name()
-
     def name(self) -> str:
         return "<default domain>"
+
+    __str__ = name
 
     def push_pop_ranges(self) -> tuple[str, ...]:
         return self._ranges
