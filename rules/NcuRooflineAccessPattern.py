@@ -2,10 +2,7 @@
 # NcuRooflineAccessPattern: Sectors per request, bank conflicts and lanes without work.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    INSTRUCTION_LIMITS, PATHS, SECTOR, WAVEFRONT_LIMITS, advise, as_percent, asked_of_l1, concerns, first, instructions_saved,
-    look, more_than_needed, positive, ratio, shared_part, si, times,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

@@ -2,9 +2,7 @@
 # NcuRooflineBoundSingle: What binds the FP32 work of a kernel, level by level.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    PrecisionBound, look,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

@@ -2,9 +2,7 @@
 # NcuRooflineClocks: At which clocks kernel and roofs stand.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    LEVELS, MeasuredRoof, SHORT_LAUNCH, SM_DOMAIN, as_percent, bandwidth_of, known_clock, look, peak_of, si, why_not,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

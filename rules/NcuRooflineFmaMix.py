@@ -2,9 +2,7 @@
 # NcuRooflineFmaMix: Share of fused multiply-adds and the compute roof that it allows.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    MIXED_SHARE, PRECISIONS, advise, as_percent, by_whom, counted_as, first, look, peak_of, ratio, si,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

@@ -2,9 +2,7 @@
 # NcuRooflineLocality: Which cache level catches reuse and where it is lost.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    LEVELS, as_percent, bandwidth_of, by_whom, concerns, counted_as, look, ratio, verdict_of,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

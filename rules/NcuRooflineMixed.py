@@ -2,9 +2,7 @@
 # NcuRooflineMixed: What binds a kernel that works in several precisions at once.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    Bound, CHIPS, MIXED_SHARE, as_percent, by_whom, levels_of, look, mix_of, peak_of, si,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

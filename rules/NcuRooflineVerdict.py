@@ -2,9 +2,7 @@
 # NcuRooflineVerdict: What limits the kernel as a whole, and how much faster it could be.
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later, beside NcuRooflineShared_dfff2886.py.
 
-from NcuRooflineShared_dfff2886 import (
-    ABOVE, GUESSED_SLICES, LATENCY, TENSOR_UNKNOWN, TOO_SHORT, UNKNOWN, is_known, limits, look, nearest_limit, verdict_of,
-)
+from NcuRooflineShared_dfff2886 import *
 
 
 def get_identifier():

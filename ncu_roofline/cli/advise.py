@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
 
-def budget(text: str) -> int:
-    """A number of characters that holds at least what was left out."""
-    from ncu_roofline.plugin.nvrules.budget import LEAST
-
-    if (number := positive(text)) < LEAST:
-        raise argparse.ArgumentTypeError(f"{text} characters are too few: give {LEAST} or more")
-    return number
-
-
 @dataclass(frozen=True, kw_only=True)
 class Launches(LaunchFilters):
     """Which launches the rules run on."""
@@ -45,7 +36,7 @@ class Request:
 
     EPILOG: ClassVar[str] = (
         "Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows\n"
-        "all of them in full, as do --all-findings and --budget.\n"
+        "all of them in full, as does --all-findings.\n"
         "What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel\n"
         "promise is the same time, not to be added up.  Clocks are told once per GPU.\n"
         "Rules are Python programs and run with your rights: name only folders that you trust.\n"
@@ -53,8 +44,7 @@ class Request:
         "(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,\n"
         "error), title, text, spoken (whose numbers: ranges, longest launch, or empty where all say the same), count and\n"
         "launches (report, launch), seconds, share (of the GPU's time), recoverable (seconds) and speedup, which is\n"
-        "seconds / (seconds - recoverable); null is unknown.  Where --budget is short only id, kernel, rule, type, title and\n"
-        "the four numbers stay."
+        "seconds / (seconds - recoverable); null is unknown."
     )
     reports: ReportOptions
     launches: Launches
@@ -68,12 +58,6 @@ class Request:
     verbose: bool = flag("all findings of a kernel, each with all that is said, not the three that could save most")
     all_findings: bool = flag(
         "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
-    )
-    budget: int = option(
-        "at most N characters, for programs that read them: the findings that could save most time, and how many are left out",
-        "N",
-        type=budget,
-        default=0,
     )
     measured: CeilingsOption
     json: bool = flag("the same as JSON on standard output")
@@ -93,7 +77,11 @@ def run(request: Request) -> int:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", given[0], reason, "Leave out --rules or --ceilings.")
     # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
-    rules = _Rules.of(request.rules, named.all)
+    rules = _Rules(tuple(os.path.abspath(folder) for folder in request.rules))
+    if named.all:
+        from ncu_roofline.plugin.generate.rules import render_rules
+
+        rules = _Rules(rendered=tuple(render_rules(ceilings=named.all).items()))
     with rules.loaded():  # says at once what is wrong with a folder
         pass
     paths = expand(request.reports.reports)
@@ -117,10 +105,7 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     from ncu_roofline.analyses.hierarchical.answer import answers_of
     from ncu_roofline.model import Measurements
     from ncu_roofline.plugin.nvrules import findings
-    from ncu_roofline.plugin.nvrules.budget import within
-    from ncu_roofline.plugin.nvrules.document import as_json
-    from ncu_roofline.plugin.nvrules.telling import Told
-    from ncu_roofline.plugin.nvrules.text import as_text
+    from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
 
     launches = Measurements.joined([one.measurements for one in reports])
     advice = (kernel for one in reports for kernel in one.kernels)
@@ -128,11 +113,9 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
     told = Told.of(reports, found, {answer.device: answer.sentences for answer in answers_of(found.roofline)})
     told = told.first(request.top) if request.top else told
     if request.json:
-        printed = partial(as_json, compact=bool(request.budget))
-    else:
-        brief = not (request.verbose or request.all_findings or request.budget)
-        printed = partial(as_text, width=terminal_width(100), brief=brief, whole=request.all_findings)
-    return within(request.budget - len("\n"), told, printed) if request.budget else printed(told)
+        return as_json(told)
+    brief = not (request.verbose or request.all_findings)
+    return as_text(told, terminal_width(100), brief=brief, whole=request.all_findings)
 
 
 @dataclass(frozen=True)
@@ -142,26 +125,14 @@ class _Rules:
     given: tuple[str, ...] = ()
     rendered: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def of(cls, given: Sequence[str], ceilings: Sequence[Ceilings]) -> _Rules:
-        """Ours are rendered anew where measured ceilings have to go in."""
-        if given or not ceilings:
-            return cls(tuple(os.path.abspath(folder) for folder in given))
-        from ncu_roofline.plugin.generate.rules import render_rules
-
-        return cls(rendered=tuple(render_rules(ceilings=ceilings).items()))
-
-    @contextlib.contextmanager
-    def loaded(self) -> Iterator[RuleSet]:
+    def loaded(self) -> AbstractContextManager[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
         from ncu_roofline.plugin.nvrules import rendered_rules
 
-        if not self.rendered:
-            folders = self.given or (str(pack_folder("rules")),)
-            yield _loaded_once(folders, tuple(_state(folder) for folder in folders))
-            return
-        with rendered_rules(self.rendered) as rules:
-            yield rules
+        if self.rendered:
+            return rendered_rules(self.rendered)
+        folders = self.given or (str(pack_folder("rules")),)
+        return contextlib.nullcontext(_loaded_once(folders, tuple(_state(folder) for folder in folders)))
 
 
 @lru_cache(maxsize=1)

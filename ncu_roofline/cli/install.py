@@ -15,7 +15,7 @@ from ncu_roofline.cli.ceilings import Shelf
 from ncu_roofline.cli.options import AUTO, AUTO_HELP, flag, option
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
-from ncu_roofline.plugin.generate.measured import measured as drawable
+from ncu_roofline.plugin.generate.charts import measured as drawable
 from ncu_roofline.plugin.machine.gpus import choose, find_gpus
 from ncu_roofline.plugin.machine.install import Change, deploy, one_at_a_time, plan, prove, render_pack
 from ncu_roofline.plugin.machine.kept import keep, kept_for

@@ -38,7 +38,7 @@ explain --precision tensor --level l2 {r}
 explain --keep-going --gpu 9.0 --kernel . --nvtx s --launch 0 --top 1 {r} {b}
 advise {r}
 advise --json --all-findings --all-rules {r}
-advise --json --full-paths --budget 600 --longest 3 {r} {b}
+advise --json --full-paths --longest 3 {r} {b}
 advise --ceilings auto --top 2 --kernel . --keep-going {r} {b}
 advise --verbose --nvtx s --launch 0 {r}
 annotate {r} -o {o}.ncu-rep

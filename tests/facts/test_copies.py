@@ -31,7 +31,7 @@ ON_PURPOSE = {
     "sectionfile/stock_faults.py": {"fp16"},  # the precision that a stock chart gets wrong
     "wire.py": {"int32"},  # a type of protobuf
     "sectionfile/schema.py": {"int32"},
-    "generate/rules.py": {"shared"},  # what the rules share
+    "generate/rules.py": {"shared", "fp64", "fp32"},  # what the rules share; kinds of instructions
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
     "generate/lower.py": {"dram"},
@@ -51,7 +51,6 @@ ON_PURPOSE = {
     "analyses/source/text.py": {"shared"},
     # Kinds of instructions.
     "analyses/source/findings.py": {"shared", "fp64"},
-    "generate/arithmetic.py": {"fp64", "fp32"},
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},
     # What must stand on a known GPU, and what a profiler must count of it.

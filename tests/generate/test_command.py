@@ -8,7 +8,7 @@ import pytest
 
 from ncu_roofline.base.files import HELPER, pack_folder
 from ncu_roofline.cli import main
-from ncu_roofline.plugin.generate import environment
+from ncu_roofline.plugin.generate import files
 
 
 def test_the_committed_pack_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,12 +117,12 @@ def test_broken_templates(
     folder.mkdir(parents=True)
     if content is not None:
         (folder / "section.j2").write_bytes(content)
-    monkeypatch.setattr(environment, "TEMPLATES", tmp_path / "templates")
-    environment.environment.cache_clear()
+    monkeypatch.setattr(files, "TEMPLATES", tmp_path / "templates")
+    files.environment.cache_clear()
     try:
         assert main(["generate", "--out", str(tmp_path / "out")]) == 1
     finally:
-        environment.environment.cache_clear()
+        files.environment.cache_clear()
     assert "Cannot use the template" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

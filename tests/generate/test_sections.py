@@ -1,16 +1,21 @@
-"""The text of the sections, in every dialect."""
+"""The text of the sections, in every dialect, and with what a specification gains."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from ncu_roofline.base.files import pack_folder
+from ncu_roofline.chips import Binding, Level, Precision, load_spec
+from ncu_roofline.chips.fields import LAST
+from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.formats.sectionfile import evaluate_charts
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
 from ncu_roofline.formats.sectionfile.section import Section
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate import BASE, render_sections, sections
-from ncu_roofline.plugin.generate.environment import render
+from ncu_roofline.plugin.generate import BASE, dialect_of, render_sections, sections
+from ncu_roofline.plugin.generate.files import render
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 
 IDENTIFIERS = tuple(texts("base"))
@@ -215,3 +220,39 @@ def test_what_the_committed_section_does_not_count_is_said() -> None:
     assert "not counted" not in section("2025.4", name).description
     assert "ffma2" in texts("2025.4")[name]
     assert "not counted" not in section("base", "HierarchicalDoubleRooflineChart").description
+
+
+SPEC = load_spec()
+
+
+def test_a_level() -> None:
+    counters = WeightedSum.of({"tmem__bytes_read": 1, "tmem__bytes_write": 1})
+    peak = WeightedSum.of({"tmem__bytes_read": 2})
+    level = Level("tmem", "Tensor memory", 9, (Binding((10, 0), LAST, counters, peak, "l1tex"),))
+    files = render_sections(dialect_of("2025.4"), spec=replace(SPEC, levels=(*SPEC.levels, level)))
+    text = files["HierarchicalSingleRooflineChart.section"]
+    assert "tmem__bytes_read.sum.per_cycle_elapsed" in text
+    assert 'Expression: "tmem__bytes_read.sum.peak_sustained * 2"' in text
+    assert "Tensor memory bandwidth, FP32 FMA peak" in text
+    assert parse_document(text).section.charts
+
+
+def test_a_tensor_precision() -> None:
+    counters = WeightedSum.of({"sm__ops_path_tensor_src_fp2": 1})
+    precision = Precision("tensor.fp2", "Tensor FP2", "tensor", "flop", 99, (Binding((12, 0), LAST, counters, counters),))
+    spec = replace(SPEC, precisions=(*SPEC.precisions, precision))
+    for made in (BASE, dialect_of("2025.4")):
+        text = render_sections(made, spec=spec)["HierarchicalTensorRooflineChart.section"]
+        assert "Tensor FP2 at L2" in text
+        assert "sm__ops_path_tensor_src_fp2.sum.peak_sustained" in text
+    assert (
+        "Tensor FP2 at L2" in render_sections(BASE, spec=spec, light_type="fp2")["HierarchicalTensorLightRooflineChart.section"]
+    )
+
+
+def test_an_architecture() -> None:
+    newest = replace(SPEC.architectures[-1], compute_capability=(13, 0), bandwidth={"l1": (256.0, "sm")})
+    text = render_sections(BASE, spec=replace(SPEC, architectures=(*SPEC.architectures, newest)))[
+        "InstructionRooflineChart.section"
+    ]
+    assert 'Expression: "l1tex__lsu_writeback_active.sum.peak_sustained * 8"' in text

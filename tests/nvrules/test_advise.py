@@ -12,8 +12,7 @@ from ncu_roofline import roofline
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.plugin.nvrules import KernelAdvice, RuleOutcome, advice_rows, advise, findings, most_telling
-from ncu_roofline.plugin.nvrules.telling import ReportAdvice, Silence, Told
-from ncu_roofline.plugin.nvrules.text import as_text
+from ncu_roofline.plugin.nvrules.telling import ReportAdvice, Silence, Told, as_text
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, Metrics, by_address, complete, kernel, report
 from tests.nvrules.running import our_rules
@@ -121,14 +120,6 @@ def test_all_findings_are_told_in_full(run: Command, source: Path) -> None:
     assert "  fine: " in short
     assert "  ok: Clocks [NcuRooflineClocks]\n    Profiled at 1.41 GHz" in full
     assert "fine:" not in full
-
-
-def test_what_matters_most_comes_first(source: Path) -> None:
-    order = ("error", "optimization", "warning", "ok", "none")
-    with read_report(source) as opened:
-        for one in advise(opened, our_rules()):
-            kinds = [message.type for _, message in one.messages()]
-            assert kinds == sorted(kinds, key=order.index)
 
 
 def test_json(run: Command, source: Path) -> None:

@@ -15,9 +15,8 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.report import Code, Kernel, read_report
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.plugin.nvrules import RuleOutcome
-from ncu_roofline.plugin.nvrules.action import IAction
-from ncu_roofline.plugin.nvrules.code import ISourceInfo
+from ncu_roofline.plugin.nvrules import IAction, RuleOutcome
+from ncu_roofline.plugin.nvrules.interface import ISourceInfo
 from tests.factory import V100, Metrics, by_address, complete, kernel, report, traffic
 from tests.nvrules.running import our_rules, outcomes
 

@@ -19,8 +19,7 @@ from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model import Measurements, Roofline, measurements_of
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules import Lender, RuleSet, load_rules
-from ncu_roofline.plugin.nvrules.action import IAction
+from ncu_roofline.plugin.nvrules import IAction, Lender, RuleSet, load_rules
 from ncu_roofline.plugin.nvrules.advice import Known
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.nvrules.running import helper, our_rules

@@ -23,8 +23,7 @@ from ncu_roofline.formats.report import (
     write_report,
 )
 from ncu_roofline.formats.report.metrics import Metrics
-from ncu_roofline.plugin.nvrules import RuleOutcome, load_rules, plain_text, run_rules
-from ncu_roofline.plugin.nvrules.action import IAction
+from ncu_roofline.plugin.nvrules import IAction, RuleOutcome, load_rules, plain_text
 from tests.factory import complete, kernel, report
 
 HEAD = """
@@ -51,7 +50,7 @@ def run(folder: Path, tmp_path: Path, **metrics: float | str) -> list[RuleOutcom
     """All rules of a folder on a kernel with these extra metrics (``__`` as in names, ``_DOT_`` for a dot)."""
     named = {name.replace("_DOT_", "."): value for name, value in metrics.items()}
     with read_report(report(tmp_path / "r.ncu-rep", kernel({**complete(), **named}))) as opened:
-        return list(run_rules(opened.kernels[0], [folder]))
+        return list(load_rules([folder]).run(opened.kernels[0]))
 
 
 def said(outcome: RuleOutcome) -> list[str]:
@@ -141,7 +140,7 @@ def test_instances_and_what_they_belong_to(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     write_report(path, ReportData([data], Session()))
     with read_report(path) as opened:
-        (outcome,) = run_rules(opened.kernels[0], [tmp_path / "rules"])
+        (outcome,) = load_rules([tmp_path / "rules"]).run(opened.kernels[0])
     assert said(outcome) == ["[2, [3, 4], 4.0, 32, 3]"]
 
 
@@ -210,7 +209,7 @@ def test_of_two_rules_with_one_identifier_the_first_counts(tmp_path: Path) -> No
     write_rule(tmp_path / "one", "Same", 'fe.message("one")')
     write_rule(tmp_path / "two", "Same", 'fe.message("two")')
     with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
-        found = run_rules(opened.kernels[0], [tmp_path / "two", tmp_path / "one"])
+        found = load_rules([tmp_path / "two", tmp_path / "one"]).run(opened.kernels[0])
     assert [said(outcome) for outcome in found] == [["two"]]
 
 
@@ -226,11 +225,11 @@ def test_what_a_rule_requires(tmp_path: Path) -> None:
 def test_only_rules_of_collected_sections(tmp_path: Path) -> None:
     write_rule(tmp_path / "rules", "A", 'fe.message("a")')
     with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
-        (outcome,) = run_rules(opened.kernels[0], [tmp_path / "rules"], collected_only=True)
+        (outcome,) = load_rules([tmp_path / "rules"]).run(opened.kernels[0], collected_only=True)
         assert (outcome.status, outcome.reason) == ("skipped", "section SectionA was not collected")
     data = kernel(complete(), sections=(b"\x0a\x08SectionA\x12\x01x",))
     with read_report(report(tmp_path / "s.ncu-rep", data)) as opened:
-        (outcome,) = run_rules(opened.kernels[0], [tmp_path / "rules"], collected_only=True)
+        (outcome,) = load_rules([tmp_path / "rules"]).run(opened.kernels[0], collected_only=True)
         assert said(outcome) == ["a"]
 
 
@@ -268,7 +267,7 @@ def test_folders_keep_apart_what_has_one_name(tmp_path: Path) -> None:
         write_rule(tmp_path / folder, f"Rule{folder}", "import Shared\nfe.message(Shared.WORD)")
         (tmp_path / folder / "Shared.py").write_text(f"WORD = {folder!r}")
     with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
-        found = run_rules(opened.kernels[0], [tmp_path / "one", tmp_path / "two"])
+        found = load_rules([tmp_path / "one", tmp_path / "two"]).run(opened.kernels[0])
     assert [said(outcome) for outcome in found] == [["one"], ["two"]]
 
 
@@ -306,7 +305,7 @@ def test_a_single_file_is_enough(tmp_path: Path) -> None:
     path = write_rule(tmp_path / "rules", "A", 'fe.message("a")')
     write_rule(tmp_path / "rules", "B", 'fe.message("b")')
     with read_report(report(tmp_path / "r.ncu-rep", kernel(complete()))) as opened:
-        assert [said(outcome) for outcome in run_rules(opened.kernels[0], [path])] == [["a"]]
+        assert [said(outcome) for outcome in load_rules([path]).run(opened.kernels[0])] == [["a"]]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ what a chart value does.  So nothing here is derived from something derived.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ncu_roofline.chips import Binding, Level, Precision, Spec
 from ncu_roofline.chips.description import ROOF_FACTORS
@@ -23,8 +25,7 @@ from ncu_roofline.formats.sectionfile.section import (
     PerSecondValue,
     SectionMetric,
 )
-from ncu_roofline.plugin.generate.choice import Chips, Choice
-from ncu_roofline.plugin.generate.dialects import Dialect
+from ncu_roofline.plugin.generate.dialects import Chips, Choice, Dialect
 
 DERIVED = "derived__rl_"
 """How the names of our derived metrics begin."""
@@ -54,28 +55,15 @@ def _metric(names: Iterable[MetricName], label: str = "") -> SectionMetric:
     return SectionMetric(replace(base, label=label), tuple(options))
 
 
-def _covers(form: SectionMetric, needed: tuple[MetricName, ...]) -> bool:
-    """Whether a metric has its name wherever that is needed."""
-    names = (form.base, *form.options)
-    return names == (MetricName(form.base.name),) or names[: len(needed)] == needed
-
-
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """How a quantity is read on some chips: metrics per cycle with their clock, or one metric per second."""
 
     chips: Chips
     terms: tuple[str, ...]
     clock: str = ""
 
-    @property
-    def nominal(self) -> bool:
-        """Whether its clock is the GPU's maximum, not the one of the run."""
-        return any(self.clock == clock for clock, _ in _NOMINAL_CLOCK.values())
 
-
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A value of a chart and the chips that have it; ``note`` goes behind the label of a roof that it makes."""
 
     value: ChartValue
@@ -124,7 +112,10 @@ class Lowering:
         found = {name for name, several in forms.items() if len(several) > 1}
         for name, chips in self._collected.items():
             needed = self._names(name, chips)
-            found |= {name for form in forms.get(name, ()) if not _covers(form, needed)}
+            for form in forms.get(name, ()):
+                names = (form.base, *form.options)
+                if names != (MetricName(form.base.name),) and names[: len(needed)] != needed:
+                    found.add(name)
         return frozenset(found)
 
     def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
@@ -181,7 +172,7 @@ class Lowering:
 
     def work(self, precision: Precision) -> list[Reading]:
         """Operations per second of a precision."""
-        return self._achieved(precision, 1.0)
+        return self._readings(self._rate(sums, 1.0, chips) for sums, chips in self.sums(precision).items())
 
     def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
         """Traffic per second of a level, in bytes times ``scale``; what of it is written is collected, for measured roofs.
@@ -193,22 +184,19 @@ class Lowering:
             for counter in next((way.writes.counters() for way in ways if way.writes), ()):
                 if self.dialect.dram_op or "_op_" not in counter:
                     self.collect(f"{counter}.sum", [chip])
-        return self._achieved(level, scale)
+        return self._readings(self._rate(sums, scale, chips) for sums, chips in self.sums(level).items())
 
     def patched(self, item: Precision | Level) -> bool:
         """Whether instruction patching counts an item, on any chip."""
         return any("__sass_" in counter for sums in self.sums(item) for counter in sums.counters())
 
-    def _achieved(self, item: Precision | Level, factor: float) -> list[Reading]:
-        return self._readings(self._rate(sums, factor, chips) for sums, chips in self.sums(item).items())
-
     def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
         """What is counted, and where."""
-        found: dict[WeightedSum, set[Capability]] = {}
+        found: defaultdict[WeightedSum, set[Capability]] = defaultdict(set)
         for chip, binding in self._bindings(item):
             counters = self.choice.dense_work(item, chip) if self.choice.counts_dense(item) else binding.counters
             if counters:
-                found.setdefault(counters, set()).add(chip)
+                found[counters].add(chip)
         return {sums: frozenset(chips) for sums, chips in found.items()}
 
     def _rate(self, sums: WeightedSum, factor: float, chips: Chips) -> Part:
@@ -228,25 +216,31 @@ class Lowering:
     def peak(self, precision: Precision, roof: str, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
         """Operations per second of a compute roof, times ``scale``, on all chips or some."""
         share = ROOF_FACTORS.get(roof.rpartition(".")[2], 1.0) if precision.roofs else 1.0
-        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        peaks = []
         for chip, binding in self._bindings(precision, chips):
+            architecture = self.spec.architecture(chip)
             if binding.peak:
-                peak = [(counter, weight * share * scale) for counter, weight in binding.peak.terms]
-            else:
-                architecture = self.spec.architecture(chip)
-                known = architecture.peak(roof) if architecture else None
-                peak = [(_ONE_PER_SM, known * scale)] if known else []
-            self._add_peak(parts, chip, peak, binding.clock)
-        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+                terms = [(counter, weight * share * scale) for counter, weight in binding.peak.terms]
+                peaks.append((chip, terms, binding.clock))
+            elif architecture and (known := architecture.peak(roof)):
+                peaks.append((chip, [(_ONE_PER_SM, known * scale)], binding.clock))
+        return self._peaks(peaks)
 
     def bandwidth(self, level: Level, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
-        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak."""
-        parts: dict[tuple[tuple[str, ...], str], set[Capability]] = {}
+        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak.
+
+        A chip of which no bytes per SM and cycle are known gets what the newest known has.
+        """
+        per_sm = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
+        peaks = []
         for chip, binding in self._bindings(level, chips):
-            peak = binding.peak.terms if binding.peak else self._per_sm(level, chip)
+            terms = binding.peak.terms if binding.peak else ()
+            if per_sm and not binding.peak:
+                amount, unit = per_sm.get(chip) or per_sm[max(per_sm)]
+                terms = ((_ONE_PER_SM, amount),) if unit == "sm" else ()
             if binding.clock:
-                self._add_peak(parts, chip, [(counter, weight * scale) for counter, weight in peak], binding.clock)
-        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
+                peaks.append((chip, [(counter, weight * scale) for counter, weight in terms], binding.clock))
+        return self._peaks(peaks)
 
     def _bindings(self, item: Precision | Level, chips: Chips | None = None) -> Iterator[tuple[Capability, Binding]]:
         """How an item is counted on each chip that the dialect's release profiles."""
@@ -255,29 +249,21 @@ class Lowering:
             if binding and self.ranges([chip]):
                 yield chip, binding
 
-    def _per_sm(self, level: Level, chip: Capability) -> list[tuple[str, float]]:
-        """A level's bytes per SM and cycle; a chip of which none are known gets what the newest known has."""
-        known = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
-        amount, unit = known.get(chip) or known[max(known)] if known else (0.0, "")
-        return [(_ONE_PER_SM, amount)] if unit == "sm" else []
-
-    def _add_peak(
-        self,
-        parts: dict[tuple[tuple[str, ...], str], set[Capability]],
-        chip: Capability,
-        peak: Iterable[tuple[str, float]],
-        unit: str,
-    ) -> None:
-        architecture = self.spec.architecture(chip)
-        clock, factor = f"{unit}__cycles_elapsed.avg.per_second", 1.0
-        if architecture and unit in architecture.costly:
-            clock, factor = _NOMINAL_CLOCK[unit]
-        chips = frozenset([chip])
-        terms = tuple(self.scaled(f"{counter}.sum.peak_sustained", weight * factor, chips) for counter, weight in peak)
-        for counter, _ in peak:  # raw peaks, too: other tools read them
-            self.collect(f"{counter}.sum.peak_sustained", chips)
-        if terms:
-            parts.setdefault((terms, clock), set()).add(chip)
+    def _peaks(self, peaks: Iterable[tuple[Capability, list[tuple[str, float]], str]]) -> list[Reading]:
+        """Chips, counters with weights, and the unit at whose clock these are."""
+        parts: defaultdict[tuple[tuple[str, ...], str], set[Capability]] = defaultdict(set)
+        for chip, peak, unit in peaks:
+            architecture = self.spec.architecture(chip)
+            clock, factor = f"{unit}__cycles_elapsed.avg.per_second", 1.0
+            if architecture and unit in architecture.costly:
+                clock, factor = _NOMINAL_CLOCK[unit]
+            chips = frozenset([chip])
+            terms = tuple(self.scaled(f"{counter}.sum.peak_sustained", weight * factor, chips) for counter, weight in peak)
+            for counter, _ in peak:  # raw peaks, too: other tools read them
+                self.collect(f"{counter}.sum.peak_sustained", chips)
+            if terms:
+                parts[terms, clock].add(chip)
+        return self._readings(Part(frozenset(where), *key) for key, where in parts.items())
 
     # Values
 
@@ -291,36 +277,32 @@ class Lowering:
         groups: list[list[Part]] = []
         for part in parts:
             for group in groups:
-                if self._joins(part, group):
+                alike = len(part.terms) == len(group[0].terms) and bool(part.clock) == bool(group[0].clock)
+                if alike and not any(self.dialect.meet(self.ranges(part.chips), self.ranges(one.chips)) for one in group):
                     group.append(part)
                     break
             else:
                 groups.append([part])
-        return [self._reading(group) for group in groups]
-
-    def _reading(self, group: list[Part]) -> Reading:
-        nominal = sorted(chip for part in group for chip in part.chips if part.nominal)
-        which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
-        note = f" (on {which} at the maximum memory clock)" if nominal else ""
-        return Reading(self._value(group), frozenset().union(*(part.chips for part in group)), note)
-
-    def _joins(self, part: Part, group: list[Part]) -> bool:
-        first = group[0]
-        if len(part.terms) != len(first.terms) or bool(part.clock) != bool(first.clock):
-            return False
-        return not any(self.dialect.meet(self.ranges(part.chips), self.ranges(one.chips)) for one in group)
-
-    def _value(self, parts: list[Part]) -> ChartValue:
-        terms = tuple(self._choices((part.terms[i], part.chips) for part in parts) for i in range(len(parts[0].terms)))
-        clocks = {part.clock for part in parts}
-        if clocks == {""}:
-            return MetricValue(*terms)
-        if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
-            return PerSecondValue(terms, self.metric(dict.fromkeys(clocks, self.chips)))
-        return PerSecondValue(terms, self._choices((part.clock, part.chips) for part in parts))
+        readings = []
+        for group in groups:
+            terms = tuple(self._choices((part.terms[i], part.chips) for part in group) for i in range(len(group[0].terms)))
+            clocks = {part.clock for part in group}
+            value: ChartValue
+            if clocks == {""}:
+                value = MetricValue(*terms)
+            elif len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
+                value = PerSecondValue(terms, self.metric(dict.fromkeys(clocks, self.chips)))
+            else:
+                value = PerSecondValue(terms, self._choices((part.clock, part.chips) for part in group))
+            highest = {clock for clock, _ in _NOMINAL_CLOCK.values()}
+            nominal = sorted(chip for part in group for chip in part.chips if part.clock in highest)
+            which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
+            note = f" (on {which} at the maximum memory clock)" if nominal else ""
+            readings.append(Reading(value, frozenset().union(*(part.chips for part in group)), note))
+        return readings
 
     def _choices(self, names: Iterable[tuple[str, Chips]]) -> SectionMetric:
-        chips_of: dict[str, Chips] = {}
+        chips_of: defaultdict[str, Chips] = defaultdict(frozenset)
         for name, chips in names:
-            chips_of[name] = chips_of.get(name, frozenset()) | chips
+            chips_of[name] |= chips
         return self.metric(chips_of)

@@ -1,19 +1,29 @@
-"""Tables: the overview's figures, and how busy the tensor pipe is."""
+"""Headers, tables and the timeline: figures of the overview, how busy the tensor pipe is, what is sampled over time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ncu_roofline.chips import Level, Precision, load_units
+from ncu_roofline.chips import Precision, load_units
 from ncu_roofline.chips.fields import LAST, capability_text
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.formats.sectionfile.section import MetricValue, SectionMetric, SectionTable
-from ncu_roofline.plugin.generate.choice import Chips
+from ncu_roofline.chips.phases import counter_of, load_phases
+from ncu_roofline.formats.sectionfile.section import (
+    MetricValue,
+    SectionMetric,
+    SectionTable,
+    SectionTimeline,
+    TimelineGroup,
+    TimelineRow,
+)
+from ncu_roofline.plugin.generate.dialects import Chips
 from ncu_roofline.plugin.generate.lower import Lowering, number
 
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
 GIGA = 10**9
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
+_SAMPLER_SINCE = (7, 5)  # what the PM sampler runs on
 
 
 def pipe_table(lowering: Lowering) -> SectionTable:
@@ -81,7 +91,8 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[SectionMetric
     unit = f"{'G' if giga else ''}{precision.unit.upper()}/s"
     rows = []
     for position, (metric, chips) in enumerate(lowering.apart(found)):
-        whose = f", compute capability {_capabilities(chips)}" if position else ""
+        capabilities = ", ".join(capability_text(chip) for chip in sorted(chips) if chip != LAST)
+        whose = f", compute capability {capabilities}" if position else ""
         rows.append(_labelled(metric, f"{precision.label}{whose} [{unit}]"))
     parts = [part for part in lowering.spec.precisions if part.part_of == precision.id and not part.disjoint]
     choice = lowering.choice
@@ -91,10 +102,6 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[SectionMetric
 
 def _standard(lowering: Lowering, precision: Precision) -> bool:
     return precision.standard or (bool(precision.part_of) and _standard(lowering, lowering.spec.precision(precision.part_of)))
-
-
-def _capabilities(chips: Chips) -> str:
-    return ", ".join(capability_text(chip) for chip in sorted(chips) if chip != LAST)
 
 
 def _labelled(metric: SectionMetric, label: str) -> SectionMetric:
@@ -130,21 +137,18 @@ def intensities(lowering: Lowering, precision: Precision) -> tuple[SectionTable,
     """Operations per byte at each level with a roof; no table where expressions have one operator, which can't say it."""
     if not lowering.dialect.nested_expressions:
         return ()
-    levels = [level for level in lowering.spec.levels if level.bindings[0].clock and not lowering.patched(level)]
-    rows = (metric for level in levels for metric in _intensity(lowering, precision, level))
+    rows = []
+    for level in (one for one in lowering.spec.levels if one.bindings[0].clock and not lowering.patched(one)):
+        found: dict[str, Chips] = {}
+        for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
+            for sums, here in lowering.sums(level).items():
+                if chips & here:
+                    name = f"{precision.id}_{variant}_per_{sums.counters()[0]}"
+                    text = f"({_expression(work)}) / ({_expression(sums)})"
+                    found[lowering.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
+        if found:
+            rows.append(lowering.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
     return (SectionTable(f"{precision.label} intensity", tuple(rows)),)
-
-
-def _intensity(lowering: Lowering, precision: Precision, level: Level) -> list[SectionMetric]:
-    found: dict[str, Chips] = {}
-    for variant, (work, chips) in enumerate(lowering.sums(precision).items()):
-        for sums, here in lowering.sums(level).items():
-            if chips & here:
-                name = f"{precision.id}_{variant}_per_{sums.counters()[0]}"
-                text = f"({_expression(work)}) / ({_expression(sums)})"
-                found[lowering.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
-    label = f"{precision.label} intensity at {level.label} [FLOP/byte]"
-    return [lowering.metric(found, label)] if found else []
 
 
 def _together(precision: Precision) -> WeightedSum:
@@ -158,3 +162,37 @@ def _inputs(sums: WeightedSum) -> list[str]:
 
 def _expression(sums: WeightedSum) -> str:
     return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums.terms)
+
+
+def timeline(lowering: Lowering) -> SectionTimeline:
+    """All bands that are sampled, those of one pass together, and the starts of blocks with the first of them."""
+    spec = load_phases()
+    chips = frozenset(chip for chip in lowering.chips if chip >= _SAMPLER_SINCE)
+
+    def sampled(metric: str) -> str:
+        """As the sampler knows it: without it the profiler would be meant, but where a group of counters is named."""
+        return metric if counter_of(metric) != metric else f"pmsampling:{metric}"
+
+    groups: list[TimelineGroup] = []
+    for group in dict.fromkeys(one.group for band in spec.bands for one in band.collect):
+        rows = []
+        for band in spec.bands:
+            collected = [one for one in band.collect if one.group == group]
+            chips_of = {sampled(one.metric): frozenset(filter(one.applies, chips)) for one in collected}
+            known = {name: where for name, where in chips_of.items() if lowering.ranges(where)}
+            if known:
+                rows.append(TimelineRow(band.label, (lowering.metric(known, band.label),)))
+        if not groups:
+            blocks = lowering.metric({sampled(spec.collected_blocks): chips}, "Blocks started")
+            rows.append(TimelineRow(blocks.base.label, (blocks,)))
+        groups.append(TimelineGroup(group, tuple(rows)))
+    return SectionTimeline(tuple(groups))
+
+
+def collect_roofs(lowering: Lowering, precisions: Iterable[Precision]) -> None:
+    """Have the peaks collected that the dots of the slices stand under."""
+    for precision in precisions:
+        lowering.peak(precision, precision.roof_ids()[0])
+    for reading in lowering.bandwidth(lowering.spec.level(lowering.spec.memory)):
+        for metric in reading.value.metrics[-1:] if reading.value else ():  # the clock; the peaks are collected by now
+            lowering.collect(metric.base.name, reading.chips)

@@ -5,108 +5,77 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import math
 import re
-import symtable
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.files import HELPER
 from ncu_roofline.chips import (
     Architecture,
-    Binding,
     Level,
     Precision,
     Spec,
+    arithmetic,
     circumstances,
+    clocks,
+    hardware,
     libraries,
+    load_opcodes,
     load_spec,
     load_stalls,
     load_units,
     roofs,
+    source_counters,
     stalls,
+    thresholds,
     verdict,
 )
-from ncu_roofline.chips.clocks import BY_RELEASE, SM_DOMAIN
 from ncu_roofline.chips.description import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.hardware import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE, Gauge, Rate, Scale, Unit
+from ncu_roofline.chips.hardware import Gauge, Rate, Scale, Unit
+from ncu_roofline.chips.opcode_kinds import load_opcode_kinds
 from ncu_roofline.chips.opcode_units import load_opcode_units
-from ncu_roofline.chips.source_counters import COUNTED, SECTOR, STALLED, WARP, WORKING
-from ncu_roofline.chips.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
-from ncu_roofline.chips.thresholds import (
-    CLOCK_WARNING,
-    COMPLETE,
-    FINDING_SHARE,
-    FULL_LANES,
-    GROUP_LESS,
-    LANES_WORKING,
-    LEAST_CLOCK,
-    MIXED_SHARE,
-    MOST,
-    ROOFLESS_SHARE,
-    SAMPLES_MIN,
-    SHORT_LAUNCH,
-    TELLING,
-    UNIT_SHARE,
-)
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
-from ncu_roofline.plugin.generate.arithmetic import SENTENCES, arithmetic_facts
-from ncu_roofline.plugin.generate.environment import GENERATED, render
+from ncu_roofline.formats.sass import instructions
+from ncu_roofline.plugin.generate.files import GENERATED, WIDTH, defaults_of, fields_of, python, render
 from ncu_roofline.plugin.generate.sections import render_sections
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.plugin.generate.dialects import Dialect
 
-# Attributes that rules read, the compute capability first; every report has them.
-_DEVICE_ATTRIBUTES = tuple(
-    f"device__attribute_{name}"
-    for name in (
-        "compute_capability_major",
-        "compute_capability_minor",
-        "display_name",
-        "multiprocessor_count",
-        "fbp_count",
-        "num_l2s_per_fbp",
-        "max_gpu_frequency_khz",
-        "clock_rate",
-        "max_mem_frequency_khz",
-        "global_memory_bus_width",
-    )
+# What rules read of the device, the compute capability first; every report has it.
+_ATTRIBUTES = (
+    *("compute_capability_major", "compute_capability_minor", "display_name", "multiprocessor_count", "fbp_count"),
+    *("num_l2s_per_fbp", "max_gpu_frequency_khz", "clock_rate", "max_mem_frequency_khz", "global_memory_bus_width"),
 )
 # Metrics of releases and chips that came after those that can't list their metrics.
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 VERDICT = "NcuRooflineVerdict"
-_SLOW, _FAST = "mma", ("wgmma", "tcgen05")
-_GAUGES = (
-    "occupancy",
-    "occupancy_theoretical",
-    "eligible_warps",
-    "waves",
-    "data_pipe",
-    "writeback",
-    "bank_reads",
-    "bank_writes",
-    "requests",
-    "lanes",
+_SENTENCES = (
+    *("UNFUSED", "FP64_AMONG_FP32", "CONVERSIONS", "OF_DIVISIONS", "INDEXED"),
+    *("UNFUSED_ADVICE", "FP64_ADVICE", "CONVERSION_ADVICE", "DIVISION_ADVICE", "INDEXING_ADVICE"),
 )
-_WIDTH = 128
-_STANDARD = {"math": "import math", "re": "import re", "namedtuple": "from collections import namedtuple"}
+_GAUGES = (
+    *("occupancy", "occupancy_theoretical", "eligible_warps", "waves", "data_pipe"),
+    *("writeback", "bank_reads", "bank_writes", "requests", "lanes"),
+)
 
 _Capability = tuple[int, int]
 _Terms = tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True)
-class RuleTemplate:
-    """One rule: its names, the section it belongs to, and the precisions that a bound rule judges (``shown``)."""
+class RuleTemplate(NamedTuple):
+    """One rule: its names, the section it belongs to, and the precisions that a bound rule judges (``shown``).
+
+    Its file is called by its identifier: rule folders share one import path, so that is as private.
+    """
 
     identifier: str
     name: str
@@ -114,11 +83,6 @@ class RuleTemplate:
     section: str
     template: str
     shown: tuple[str, ...] = ()
-
-    @property
-    def file_name(self) -> str:
-        """The name of its file; rule folders share one import path, so it is as private as the identifier."""
-        return f"{self.identifier}.py"
 
     @property
     def parents(self) -> list[str]:
@@ -254,25 +218,17 @@ _GENERAL_RULES = (
     ("Clocks", "Roofline Clocks", "At which clocks kernel and roofs stand", _OVERVIEW, "clocks"),
     ("LaunchSize", "Launch Size", "Kernels too short, too small, or without floating-point work", _OVERVIEW, "launch_size"),
     (
-        "AccessPattern",
-        "Access Pattern",
-        "Sectors per request, bank conflicts and lanes without work",
-        INSTRUCTION_SECTION,
-        "access_pattern",
+        *("AccessPattern", "Access Pattern", "Sectors per request, bank conflicts and lanes without work"),
+        *(INSTRUCTION_SECTION, "access_pattern"),
     ),
     (
-        "HotSpots",
-        "Source Hot Spots",
-        "Lines with most excess sectors, bank conflicts, inactive lanes and waiting warps",
-        INSTRUCTION_SECTION,
-        "hot_spots",
+        *("HotSpots", "Source Hot Spots", "Lines with most excess sectors, bank conflicts, inactive lanes and waiting warps"),
+        *(INSTRUCTION_SECTION, "hot_spots"),
     ),
     (
-        "ArithmeticSpots",
-        "Source Arithmetic",
+        *("ArithmeticSpots", "Source Arithmetic"),
         "Lines with multiplications and additions apart, FP64 among FP32, and slow conversions",
-        INSTRUCTION_SECTION,
-        "arithmetic_spots",
+        *(INSTRUCTION_SECTION, "arithmetic_spots"),
     ),
 )
 
@@ -281,8 +237,7 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
     """All rules; those of the charts follow the spec."""
     tensor = tuple(p.id for p in spec.precisions if _adds(p) and p.kind == "tensor" and not p.beside)
     own = ((p, (p.id, *(other.id for other in spec.precisions if other.beside == p.id))) for p in spec.precisions if p.section)
-    charts = (*((p.section, p.label, shown) for p, shown in own), (TENSOR_SECTION, "Tensor", tensor))
-    bound = (
+    bound = [
         RuleTemplate(
             f"NcuRooflineBound{section.removeprefix('Hierarchical').removesuffix('RooflineChart')}",
             f"{label} Roofline Bound",
@@ -291,8 +246,8 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
             "bound.py.j2",
             shown,
         )
-        for section, label, shown in charts
-    )
+        for section, label, shown in (*((p.section, p.label, shown) for p, shown in own), (TENSOR_SECTION, "Tensor", tensor))
+    ]
     general = (
         RuleTemplate(f"NcuRoofline{rule}", name, description, section, f"{template}.py.j2")
         for rule, name, description, section, template in _GENERAL_RULES
@@ -308,46 +263,103 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     """
     spec = load_spec()
     rules = rule_templates(spec)
-    constants = {"generated": GENERATED, **_constants(spec)}
-    helper = _ended(render("rules/shared.py.j2", **{**constants, **_shared(spec, rules, ceilings)}))
+    facts = _facts(spec, rules, ceilings)
+    helper = render("rules/shared.py.j2", **facts).rstrip("\n") + "\n"
     name = f"{HELPER}_{hashlib.sha256(helper.encode()).hexdigest()[:8]}"
-    exported = _defined(helper)
-    constants["shared"] = name
     rendered = {f"{name}.py": helper}
     for rule in rules:
-        body = render(f"rules/{rule.template}", rule=rule, **constants).strip()
-        used = _free(body)
-        imports = [text for word, text in _STANDARD.items() if word in used]
-        imports.append(_import(name, sorted((used | {"look"}) & exported)))
-        parts = {"imports": "\n".join(imports), "body": body}
-        rendered[rule.file_name] = _ended(render("rules/_head.py.j2", rule=rule, **parts, **constants))
+        body = render(f"rules/{rule.template}", rule=rule, **facts).strip()
+        text = render("rules/_head.py.j2", rule=rule, shared=name, body=body, **facts)
+        rendered[f"{rule.identifier}.py"] = text.rstrip("\n") + "\n"
     return rendered
 
 
-def _ended(text: str) -> str:
-    return text.rstrip("\n") + "\n"
+def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
+    """What templates name: modules for their constants, and tables."""
+    units, sections = load_units(), render_sections()
+    gauges = {gauge.id: gauge for gauge in units.gauges}
+    labels = {unit.id: unit.label for unit in units.units}
+    counted = {column: metrics for column, (metrics, _) in source_counters.COUNTED.items()}
+    precisions = {p.id: p for p in spec.precisions}
+    return {
+        "generated": GENERATED,
+        "arithmetic": arithmetic,
+        "clocks": clocks,
+        "counters": source_counters,
+        "hardware": hardware,
+        "sass": instructions,
+        "stalls": stalls,
+        "thresholds": thresholds,
+        "units": units,
+        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge, Scale),
+        "stall_records": _definitions(_Stall),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name)),
+        "circumstances": plain_source(circumstances),
+        "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
+        "device_attributes": tuple(f"device__attribute_{name}" for name in _ATTRIBUTES),
+        "chips": {a.compute_capability: _chip(spec, a) for a in spec.architectures},
+        "no_chip": _Chip(),
+        "precisions": tuple(
+            _as(_Precision, p, roof=p.roof_ids()[0], roof_label=p.roof_label(), ways=_ways(p), adds=_adds(p))
+            for p in spec.precisions
+        ),
+        "levels": tuple(_as(_Level, level, ways=_ways(level)) for level in spec.levels),
+        "ceilings": tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU),
+        "no_ceilings": _Ceilings(),
+        "gauges": {name: gauges[name] for name in _GAUGES},
+        "l1_bytes": tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound),
+        "replacements": {p.id: p.replacements for p in spec.precisions if p.replacements},
+        # By type that has both instruction families: all of its work, the slow ones, the fast ones.
+        "families": tuple(
+            (total, f"{total}.mma", f"{total}.{fast}")
+            for total in precisions
+            for fast in ("wgmma", "tcgen05")
+            if {f"{total}.mma", f"{total}.{fast}"} <= precisions.keys()
+        ),
+        # Metrics that count by instruction; pairs are of one release.
+        "counted": {column: metrics[0] for column, metrics in counted.items()},
+        "sectors": tuple(zip(counted["requested"], counted["ideal"], strict=True)),
+        "wavefronts": tuple(zip(counted["shared"], counted["shared_ideal"], strict=True)),
+        "local": tuple(zip(counted["local"], counted["requested"], strict=True)),
+        "stall_rows": {
+            name: _as(_Stall, one, cause=tuple(map(tuple, one.cause)), advice=tuple(map(tuple, one.advice)))
+            for name, one in load_stalls().items()
+        },
+        "issuing": tuple(reason for reason, stall in load_stalls().items() if stall.issue),
+        "opcode_units": tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows),
+        **_opcodes(spec),
+    }
 
 
-def _import(module: str, names: Sequence[str]) -> str:
-    lines = textwrap.fill(", ".join(names), _WIDTH - 1, initial_indent="    ", subsequent_indent="    ")
-    return f"\nfrom {module} import (\n{lines},\n)"
+def _opcodes(spec: Spec) -> dict[str, object]:
+    """What the rule on arithmetic knows of opcodes."""
+    table, kinds = load_opcodes(), load_opcode_kinds()
+    core = {one.id for one in spec.precisions if one.kind == "core" and one.unit == "flop"}
 
+    def searched(pattern: str) -> str:
+        """A pattern of names as a regular expression to search by: its cost is linear."""
+        return f"{'' if pattern.startswith('*') else '^'}{pattern.strip('*')}{'' if pattern.endswith('*') else '$'}"
 
-def _defined(text: str) -> set[str]:
-    """The names that a module's text gives to others."""
-    module = symtable.symtable(text, "", "exec")
-    return {symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned()}
-
-
-def _free(text: str) -> set[str]:
-    """The names that a module's text takes from elsewhere."""
-
-    def used(table: symtable.SymbolTable) -> Iterator[str]:
-        yield from (symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced())
-        for child in table.get_children():
-            yield from used(child)
-
-    return set(used(symtable.symtable(text, "", "exec"))) - _defined(text)
+    return {
+        "work": {
+            name: (kind if (kind := kinds.of(name)) in ("fp64", "fp32") else "", int(row.weight))
+            for row in table.rows
+            if row.precision in core and row.does == "arithmetic"
+            for name, _ in row.patterns
+        },
+        "converting": tuple(
+            ".".join((name, *words)) for row in table.rows if row.does == "conversion" for name, words in row.patterns
+        ),
+        "double": (
+            *(name for name, kind in kinds.names.items() if kind == "fp64"),
+            *(".".join(pair) for pair, kind in kinds.modifiers.items() if kind == "fp64"),
+        ),
+        "moving": tuple(".".join(pair) for pair, kind in kinds.modifiers.items() if kind == "move"),
+        "unknown": "|".join(map(searched, table.unknown_names)),
+        "ends": tuple(instructions.FLOWS),
+        "indirect": tuple(name for name, flow in instructions.FLOWS.items() if flow == "indirect"),
+        "sentences": "\n".join(f"{name} = {getattr(arithmetic, name)!r}" for name in _SENTENCES),
+    }
 
 
 def _collected(section: str) -> dict[tuple[int, int], tuple[str, ...]]:
@@ -355,103 +367,6 @@ def _collected(section: str) -> dict[tuple[int, int], tuple[str, ...]]:
     found = [((int(low or 0), int(high or 999)), name) for name, low, high in _METRIC.findall(section) if "__" in name]
     rows = sorted({(chips, name) for chips, name in found if not name.startswith(_LATER)})
     return {chips: tuple(name for _, name in group) for chips, group in groupby(rows, key=lambda row: row[0])}
-
-
-def _constants(spec: Spec) -> dict[str, object]:
-    """What single rules look at."""
-    units = load_units()
-    gauges = {gauge.id: gauge for gauge in units.gauges}
-    return {
-        "roofless_share": repr(ROOFLESS_SHARE),
-        "clock_warning": repr(CLOCK_WARNING),
-        "group_less": repr(GROUP_LESS),
-        "clocks_by_release": BY_RELEASE,
-        "replacements": source({p.id: p.replacements for p in spec.precisions if p.replacements}),
-        "families": source(_families(spec)),
-        "units": source(units.units),
-        "rates": source(units.rates),
-        "gauges": source({name: gauges[name] for name in _GAUGES}),
-        "l1_bytes": source(tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound)),
-        "counts": source(units.counts),
-        "stall_records": _definitions(_Stall),
-        "stalls": source({name: _stall(stall) for name, stall in load_stalls().items()}),
-        "opcode_units": source(_opcode_units()),
-        "asynchronous": repr(ASYNCHRONOUS),
-        "busy": source(BUSY),
-        "counted": source(stalls.COUNTED),
-        "circumstances": plain_source(circumstances),
-        "working": repr(WORKING),
-        "full_lanes": repr(FULL_LANES),
-        "hit_rates": source(HIT_RATES),
-        "all_hit": repr(ALL_HIT),
-        **_by_address(),
-        **{name: source(value) for name, value in arithmetic_facts(spec).items()},
-        "sentences": SENTENCES,
-        "lanes_working": repr(LANES_WORKING),
-        "unit_share": repr(UNIT_SHARE),
-        "samples_min": repr(SAMPLES_MIN),
-    }
-
-
-def _by_address() -> dict[str, str]:
-    """The metrics that count by instruction; pairs are of one release."""
-    names = {column: metrics for column, (metrics, _) in COUNTED.items()}
-    pairs = {"sectors": ("requested", "ideal"), "wavefronts": ("shared", "shared_ideal"), "local": ("local", "requested")}
-    return {
-        **{word: source(tuple(zip(names[one], names[other], strict=True))) for word, (one, other) in pairs.items()},
-        **{column: source(names[column][0]) for column in ("executed", "active", "threads", "samples")},
-        "stalled": source(STALLED),
-        "warp": repr(WARP),
-        "sector": repr(SECTOR),
-        "finding_share": repr(FINDING_SHARE),
-    }
-
-
-def _opcode_units() -> tuple[tuple[object, ...], ...]:
-    """Ranges of compute capability, names of opcodes, and what their unit is called."""
-    labels = {unit.id: unit.label for unit in load_units().units}
-    return tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows)
-
-
-def _stall(stall: Stall) -> _Stall:
-    cause, advice = (tuple(map(tuple, sentences)) for sentences in (stall.cause, stall.advice))
-    return _Stall(stall.waits, cause, advice, stall.caches, stall.least, stall.least_at_place, stall.unit, stall.limits)
-
-
-def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
-    """What all rules look at."""
-    sections = render_sections()
-    tensor = load_units().tensor
-    return {
-        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge, Scale),
-        "collected": source({rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules}),
-        "device_attributes": source(_DEVICE_ATTRIBUTES),
-        "chips": source({a.compute_capability: _chip(spec, a) for a in spec.architectures}),
-        "no_chip": source(_Chip()),
-        "precisions": source(tuple(_precision(p) for p in spec.precisions)),
-        "levels": source(tuple(_Level(one.id, one.label, one.short, one.chain, _ways(one), one.domain) for one in spec.levels)),
-        "ceilings": source(tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU)),
-        "no_ceilings": source(_Ceilings()),
-        "short_launch": repr(SHORT_LAUNCH),
-        "telling": repr(TELLING),
-        "least_clock": repr(LEAST_CLOCK),
-        "slice_counters": source(load_units().slices),
-        "slice_forms": source(load_units().slice_forms),
-        "mixed_share": repr(MIXED_SHARE),
-        "complete": repr(COMPLETE),
-        "most": repr(MOST),
-        "sm_domain": source(SM_DOMAIN),
-        "shares": source(SHARES),
-        "shares_active": source(SHARES_ACTIVE),
-        "in_sm": source(IN_SM),
-        "active_cycles": repr(ACTIVE),
-        "elapsed_cycles": source(ELAPSED),
-        "scales": source(load_units().scales),
-        "tensor_whole": source(tensor.whole),
-        "tensor_parts": source(tensor.parts),
-        **_by_address(),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name)),
-    }
 
 
 def plain_source(item: ModuleType | Callable[..., object]) -> str:
@@ -472,49 +387,25 @@ def plain_source(item: ModuleType | Callable[..., object]) -> str:
     return "\n".join(lines[head[-1].end_lineno or 0 if head else 0 :]).strip()
 
 
-def _families(spec: Spec) -> tuple[tuple[str, str, str], ...]:
-    """(total, slow, fast) precision ids wherever a type has both instruction families."""
-    known = {p.id for p in spec.precisions}
-    return tuple(
-        (total.id, f"{total.id}.{_SLOW}", f"{total.id}.{fast}")
-        for total in spec.precisions
-        for fast in _FAST
-        if {f"{total.id}.{_SLOW}", f"{total.id}.{fast}"} <= known
-    )
-
-
 def _adds(precision: Precision) -> bool:
     """Whether it may count towards the total."""
     return not precision.part_of or precision.disjoint
 
 
-def _precision(one: Precision) -> _Precision:
-    roof = one.roof_ids()[0]
-    return _Precision(
-        one.id,
-        one.label,
-        roof,
-        one.roof_label(),
-        one.kind,
-        one.unit,
-        _ways(one),
-        _adds(one),
-        one.part_of,
-        one.pipes,
-        one.on_request,
-    )
+def _as(record: Any, item: object, **own: object) -> Any:
+    """A record with the fields of an item, but for its own."""
+    return record(**{name: own[name] if name in own else getattr(item, name) for name in record._fields})
 
 
 def _ways(item: Precision | Level) -> tuple[_Way, ...]:
     """The bindings in order; neighbours that differ in their chips only become one."""
-    groups = groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0)))
-    return tuple(_way(binding, list(group)) for binding, group in groups)
-
-
-def _way(one: Binding, bindings: Sequence[Binding]) -> _Way:
-    ranges = tuple((binding.since, binding.until) for binding in bindings)
-    peak, fused, writes = _terms(one.peak), _terms(one.fused), _terms(one.writes)
-    return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, writes, one.lower_bound)
+    ways = []
+    for _, group in groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0))):
+        one, *others = group
+        ranges = tuple((binding.since, binding.until) for binding in (one, *others))
+        terms = {name: _terms(getattr(one, name)) for name in ("counters", "peak", "fused", "writes")}
+        ways.append(_as(_Way, one, ranges=ranges, lower=one.lower_bound, **terms))
+    return tuple(ways)
 
 
 def _terms(formula: WeightedSum | None) -> _Terms:
@@ -532,7 +423,7 @@ def _chip(spec: Spec, one: Architecture) -> _Chip:
     return _Chip(
         peaks(one.peaks),
         {name: value for name, value in one.bandwidth.items() if name in levels},
-        tuple(_Board(board.names, peaks(board.peaks), board.absent) for board in one.boards),
+        tuple(_as(_Board, board, peaks=peaks(board.peaks)) for board in one.boards),
         dict(one.slices),
         tuple(one.launching.items()),
         not one.lacks,
@@ -567,54 +458,8 @@ def _definitions(*records: type) -> str:
     for record in records:
         name = record.__name__.lstrip("_")
         words = (inspect.getdoc(record) or "").replace("``", "").split()
-        comment = textwrap.fill(" ".join(words), _WIDTH, initial_indent="# ", subsequent_indent="# ")
-        made.append(f'{comment}\n{name} = namedtuple("{name}", "{" ".join(_fields(record))}")')
-        if defaults := tuple(_defaults(record).values()):
-            made.append(f"{name}.__new__.__defaults__ = {source(defaults)}")
+        comment = textwrap.fill(" ".join(words), WIDTH, initial_indent="# ", subsequent_indent="# ")
+        made.append(f'{comment}\n{name} = namedtuple("{name}", "{" ".join(fields_of(record))}")')
+        if defaults := tuple(defaults_of(record).values()):
+            made.append(f"{name}.__new__.__defaults__ = {python(defaults)}")
     return "\n".join(made)
-
-
-def _fields(record: object) -> tuple[str, ...]:
-    """The fields of a record (its class or a value of it), () for anything else."""
-    return tuple(field.name for field in fields(record)) if is_dataclass(record) else tuple(getattr(record, "_fields", ()))
-
-
-def _defaults(record: object) -> Mapping[str, object]:
-    """The values that fields of a record have unless said otherwise."""
-    return getattr(record, "_field_defaults", {})
-
-
-def source(value: object, indent: int = 0, before: int = 24, width: float = _WIDTH) -> str:
-    """Python source of nested tuples, dicts and records, the same in every Python: on one line if it fits, else an item a line.
-
-    ``before`` is how much stands before it on its line; items of one line fill lines, but for records.
-    """
-    opening, closing, items = _items(value)
-    if not opening:
-        return repr(value)
-    flat = ", ".join(key + source(item, width=math.inf) for key, item in items)
-    tail = "," if opening == "(" and len(items) == 1 else ""
-    if 4 * indent + before + len(opening + flat + tail + closing) < width:
-        return opening + flat + tail + closing
-    texts = [key + source(item, indent + 1, len(key), width) for key, item in items]
-    room = width - 4 * indent - 4
-    lines = [""]
-    for text, (_, item) in zip(texts, items, strict=True):
-        fits = not _fields(item) and "\n" not in lines[-1] + text and len(f"{lines[-1]} {text},") <= room
-        lines[-1:] = [f"{lines[-1]} {text},".lstrip()] if fits else [lines[-1], f"{text},"]
-    inner = "".join(f"{'    ' * (indent + 1)}{line}\n" for line in lines if line)
-    return f"{opening}\n{inner}{'    ' * indent}{closing}"
-
-
-def _items(value: object) -> tuple[str, str, list[tuple[str, object]]]:
-    """Brackets around the items of a value, and the items with what stands before each."""
-    if names := _fields(value):
-        said = [(name, getattr(value, name)) for name in names]
-        usual = _defaults(value)
-        items = [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
-        return f"{type(value).__name__.lstrip('_')}(", ")", items
-    if isinstance(value, Mapping):
-        return "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
-    if isinstance(value, (tuple, list)):
-        return "(", ")", [("", item) for item in value]
-    return "", "", []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.chips import Precision, Spec, load_spec
@@ -17,23 +18,23 @@ from ncu_roofline.chips.description import (
 )
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.sectionfile.section import Section, SectionChart, SectionMetric, SectionTable, SectionTimeline
-from ncu_roofline.plugin.generate.charts import ChartMaker
+from ncu_roofline.formats.sectionfile.section import Section, SectionMetric
+from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured
 from ncu_roofline.plugin.generate.dialects import BASE, Dialect
-from ncu_roofline.plugin.generate.environment import GENERATED, render
+from ncu_roofline.plugin.generate.files import GENERATED, render
 from ncu_roofline.plugin.generate.lower import Lowering
-from ncu_roofline.plugin.generate.measured import Measured, measured
 from ncu_roofline.plugin.generate.overview import (
     clock_share,
+    collect_roofs,
     core_precisions,
     fused_share,
     intensities,
     performance,
     pipe_table,
     time_and_clock,
+    timeline,
     traffic,
 )
-from ncu_roofline.plugin.generate.phases import collect_roofs, timeline
 
 # Beside the stock rooflines, which have 11 and 12; the next stock section has 15.
 _ORDER = (11, 12)
@@ -54,42 +55,17 @@ _TYPES = (
 _CLOCKS = f"Roofs are at the clocks of the profiled run: {BY_RELEASE}."
 
 
-@dataclass(frozen=True)
-class Options:
-    """What to generate for: a dialect, measured ceilings, the type that the light tensor section counts, and which levels of
-    those that are drawn on request only."""
+class Recipe(NamedTuple):
+    """How a section is made: its names, its maker, the precision that the maker needs to know, and the sets it is in.
 
-    dialect: Dialect = BASE
-    measured: Measured = field(default_factory=Measured)
-    light_type: str = ""
-    aside: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a section is made: its names, its maker, the precision that the maker needs to know, and the sets it is in."""
+    A maker returns the fields of a section: description, header, and what the body shows.
+    """
 
     identifier: str
     title: str
-    make: Callable[[Recipe, Lowering, Options], Parts]
+    make: Callable[[ChartMaker, str], dict[str, Any]]
     precision: str = ""
     sets: tuple[str, ...] = (SET, LIGHT_SET)
-
-    @property
-    def light(self) -> bool:
-        """Whether it is to cost few passes above all."""
-        return SET not in self.sets
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What makers return: a description, a header, and what the body shows."""
-
-    description: str
-    header: tuple[SectionMetric, ...]
-    charts: tuple[SectionChart, ...] = ()
-    tables: tuple[SectionTable, ...] = ()
-    timelines: tuple[SectionTimeline, ...] = ()
 
 
 def render_sections(
@@ -110,47 +86,32 @@ def render_sections(
     """
     spec = spec or load_spec()
     light_type = light_type or spec.standard_type
-    _check_light_type(light_type, spec)
-    options = Options(dialect, measured(ceilings, clock_consistent), light_type, aside)
-    made = [_section(recipe, _ORDER[position > 0], spec, options) for position, recipe in enumerate(recipes(spec, dialect))]
-    shared = {"dialect": dialect, "header": _header(options)}
-    return {f"{one.identifier}.section": render("sections/section.j2", section=one, **shared) for one in made}
-
-
-def _check_light_type(light_type: str, spec: Spec) -> None:
     known = [p.id.removeprefix("tensor.") for p in spec.precisions if p.kind == "tensor" and not p.part_of]
     if light_type not in known:
         raise UsageError("Cannot count the tensor type", light_type, "it is unknown", f"Choose one of {', '.join(known)}.")
-
-
-def _header(options: Options) -> tuple[str, ...]:
-    """What stands at the top of each file."""
-    dialect, ceilings = options.dialect, options.measured.ceilings
+    drawn = measured(ceilings, clock_consistent)
     release = f"{dialect.release[0]}.{dialect.release[1]}"
     loads = f"Nsight Compute {release}{'' if dialect.exact else ' and later'}"
-    lines = [f"{GENERATED} from the specification in ncu_roofline/data for {loads}.", "Edit that, not this file."]
-    if ceilings:
-        lines.append(f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}.  Not for other GPUs.")
-    return tuple("".join(c if c.isprintable() else " " for c in line) for line in lines)
+    header = [f"{GENERATED} from the specification in ncu_roofline/data for {loads}.", "Edit that, not this file."]
+    if drawn.ceilings:
+        header.append(f"{drawn.ceilings.status.capitalize()} roofs: {drawn.ceilings.provenance}.  Not for other GPUs.")
+    header = ["".join(c if c.isprintable() else " " for c in line) for line in header]
+    texts = {}
+    for position, recipe in enumerate(recipes(spec, dialect, light_type)):
+        section = _section(recipe, _ORDER[position > 0], spec, dialect, drawn, aside)
+        texts[f"{section.identifier}.section"] = render("sections/section.j2", section=section, dialect=dialect, header=header)
+    return texts
 
 
-def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Section:
+def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawn: Measured, aside: tuple[str, ...]) -> Section:
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
-        lowering = Lowering(spec, options.dialect, ambiguous, dense=recipe.light)
-        parts = recipe.make(recipe, lowering, options)
-        section = Section(
-            recipe.identifier,
-            recipe.title,
-            order,
-            parts.description,
-            sets=recipe.sets,
-            header=parts.header,
-            tables=tuple(replace(table, body=recipe.title) for table in parts.tables),
-            charts=tuple(replace(chart, body=recipe.title) for chart in parts.charts),
-            timelines=tuple(replace(timeline, body=recipe.title) for timeline in parts.timelines),
-        )
+        lowering = Lowering(spec, dialect, ambiguous, dense=SET not in recipe.sets)
+        made = recipe.make(ChartMaker(lowering, drawn, aside), recipe.precision)
+        for what in ("tables", "charts", "timelines"):
+            made[what] = tuple(replace(one, body=recipe.title) for one in made.get(what, ()))
+        section = Section(recipe.identifier, recipe.title, order, sets=recipe.sets, **made)
         shown = list(section.shown())
         found = lowering.conflicts(shown) - ambiguous
         if not found:
@@ -158,8 +119,9 @@ def _section(recipe: Recipe, order: int, spec: Spec, options: Options) -> Sectio
         ambiguous |= found
 
 
-def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
-    precision = lowering.spec.precision(recipe.precision)
+def _core(maker: ChartMaker, of: str) -> dict[str, Any]:
+    lowering = maker.lowering
+    precision = lowering.spec.precision(of)
     label = precision.label
     tensor = next((other for other in lowering.spec.precisions if other.beside == precision.id), None)
     work = f"Work is {label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
@@ -169,20 +131,25 @@ def _core(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:
         f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them." if short else ""
     )
     matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
-    chart = ChartMaker(lowering, options.measured, options.aside).core(precision, tensor)
-    header = (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering))
-    return Parts(f"{work}{packed}{matrix}.{left} {_TRAFFIC} {_DOTS} {_CLOCKS}", header, (chart,))
+    return {
+        "charts": (maker.core(precision, tensor),),
+        "description": f"{work}{packed}{matrix}.{left} {_TRAFFIC} {_DOTS} {_CLOCKS}",
+        "header": (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering)),
+    }
 
 
-def _tensor(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+def _tensor(maker: ChartMaker, _: str) -> dict[str, Any]:
+    lowering = maker.lowering
     precisions = [p for p in lowering.spec.precisions if p.kind == "tensor"]
     sparse = "" if lowering.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
     work = (
         f"Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types).{sparse}"
     )
-    chart = ChartMaker(lowering, options.measured, options.aside).tensor(precisions)
-    counted = [p for p in precisions if not p.part_of or (p.disjoint and lowering.dialect.exact)]
-    return Parts(f"{work} {_TRAFFIC} {_TYPES} {_CLOCKS}", _tensor_header(lowering, counted), (chart,))
+    return {
+        "charts": (maker.tensor(precisions),),
+        "description": f"{work} {_TRAFFIC} {_TYPES} {_CLOCKS}",
+        "header": _tensor_header(lowering, [p for p in precisions if not p.part_of or (p.disjoint and lowering.dialect.exact)]),
+    }
 
 
 def _tensor_header(lowering: Lowering, precisions: Iterable[Precision]) -> tuple[SectionMetric, ...]:
@@ -190,36 +157,45 @@ def _tensor_header(lowering: Lowering, precisions: Iterable[Precision]) -> tuple
     return (*time_and_clock(lowering), *rows, *traffic(lowering, patched=False))
 
 
-def _light(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
-    wanted = lowering.spec.precision(f"tensor.{options.light_type}")
+def _light(maker: ChartMaker, of: str) -> dict[str, Any]:
+    lowering = maker.lowering
+    wanted = lowering.spec.precision(of)
     # Sparse work would cost one more pass.
     shown = [p for p in lowering.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
     work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
-    work += " Sparse products are not counted."
-    chart = ChartMaker(lowering, options.measured, options.aside).tensor(shown, wanted.label)
-    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", _tensor_header(lowering, [wanted]), (chart,), (pipe_table(lowering),))
+    return {
+        "charts": (maker.tensor(shown, wanted.label),),
+        "description": f"{work} Sparse products are not counted. {_TRAFFIC} {_CLOCKS}",
+        "header": _tensor_header(lowering, [wanted]),
+        "tables": (pipe_table(lowering),),
+    }
 
 
-def _instructions(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+def _instructions(maker: ChartMaker, _: str) -> dict[str, Any]:
     work = (
         "Work is executed warp instructions, traffic is transactions of 32 bytes. The walls are patterns of global loads: the "
         "dot of the global loads stands at the wall of theirs; the farther left, the more transactions one instruction needs."
     )
-    chart = ChartMaker(lowering, Measured(), options.aside).instructions()
-    return Parts(f"{work} {_TRAFFIC} {_CLOCKS}", time_and_clock(lowering), (chart,))
+    return {
+        "charts": (maker.instructions(),),
+        "description": f"{work} {_TRAFFIC} {_CLOCKS}",
+        "header": time_and_clock(maker.lowering),
+    }
 
 
-def _overview(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+def _overview(maker: ChartMaker, _: str) -> dict[str, Any]:
+    lowering = maker.lowering
     text = "Operations, share of fused ones, traffic per memory level, and the clock against the GPU's maximum, in numbers."
     precisions = core_precisions(lowering)
     header = [*time_and_clock(lowering), clock_share(lowering)]
     for precision in precisions:
         header += [*performance(lowering, precision), fused_share(lowering, precision)]
     tables = tuple(table for precision in precisions for table in intensities(lowering, precision))
-    return Parts(f"{text} {_TRAFFIC}", (*header, *traffic(lowering)), tables=tables)
+    return {"description": f"{text} {_TRAFFIC}", "header": (*header, *traffic(lowering)), "tables": tables}
 
 
-def _phases(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # noqa: ARG001
+def _phases(maker: ChartMaker, _: str) -> dict[str, Any]:
+    lowering = maker.lowering
     text = (
         "How busy pipes, L2 and DRAM are over the time of a launch, sampled in as few runs of it as counters allow (Turing and "
         "later); `ncu-roofline show --view phases` makes the roofline over time of it. Not proven on hardware: which counters "
@@ -227,17 +203,18 @@ def _phases(recipe: Recipe, lowering: Lowering, options: Options) -> Parts:  # n
     )
     header = [*time_and_clock(lowering), *(row for one in core_precisions(lowering) for row in performance(lowering, one))]
     collect_roofs(lowering, core_precisions(lowering))
-    return Parts(text, (*header, *traffic(lowering)), timelines=(timeline(lowering),))
+    return {"description": text, "header": (*header, *traffic(lowering)), "timelines": (timeline(lowering),)}
 
 
-def recipes(spec: Spec, dialect: Dialect) -> tuple[Recipe, ...]:
+def recipes(spec: Spec, dialect: Dialect, light_type: str) -> tuple[Recipe, ...]:
     """All sections of a dialect, in the order in which they stand."""
     core = (Recipe(p.section, f"Hierarchical Roofline, {p.label}", _core, p.id) for p in spec.precisions if p.section)
+    few = "Hierarchical Roofline, Tensor Cores (few passes)"
     return (
         Recipe(OVERVIEW_SECTION, "Roofline Overview", _overview),
         *core,
         Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor, sets=(SET,)),
-        Recipe(LIGHT_TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores (few passes)", _light, sets=(LIGHT_SET,)),
+        Recipe(LIGHT_TENSOR_SECTION, few, _light, f"tensor.{light_type}", (LIGHT_SET,)),
         Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions, sets=(SET,)),
         *([Recipe(PHASES_SECTION, "Roofline Phases", _phases, sets=())] if dialect.samples else []),
     )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from ncu_roofline.plugin.nvrules.advice import KernelAdvice, Lender, advise, collectable, plain_text
-from ncu_roofline.plugin.nvrules.context import RuleOutcome, RuleTable
 from ncu_roofline.plugin.nvrules.findings import Finding, Findings, advice_rows, findings, most_telling
-from ncu_roofline.plugin.nvrules.loading import RuleProblem
-from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules, rendered_rules, run_rules, section_identifier
+from ncu_roofline.plugin.nvrules.interface import IAction, RuleTable
+from ncu_roofline.plugin.nvrules.runner import (
+    RuleOutcome,
+    RuleProblem,
+    RuleSet,
+    load_rules,
+    rendered_rules,
+    section_identifier,
+)
 
 __all__ = [
     "Finding",
     "Findings",
+    "IAction",
     "KernelAdvice",
     "Lender",
     "RuleOutcome",
@@ -25,6 +32,5 @@ __all__ = [
     "most_telling",
     "plain_text",
     "rendered_rules",
-    "run_rules",
     "section_identifier",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.fields import release_text
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
-from ncu_roofline.formats.report import Report, RuleMessage
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.foreign import disbelieved
@@ -21,8 +21,7 @@ from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
 from ncu_roofline.model.utilisation import OF_ACTIVE
 from ncu_roofline.model.work import slots
-from ncu_roofline.plugin.nvrules.context import SKIPPED, RuleOutcome
-from ncu_roofline.plugin.nvrules.runner import RuleSet
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
 OURS = "NcuRoofline"
@@ -57,25 +56,21 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
         return outcome
     if not any("ollect " in message.text for message in outcome.messages):
         return outcome
-    instead = _OPCODES if release >= OPCODES_SINCE else ""
-    return replace(outcome, messages=tuple(_fit(message, instead, release_text(release)) for message in outcome.messages))
 
-
-def _fit(message: RuleMessage, instead: str, release: str) -> RuleMessage:
-    def wanted(found: re.Match[str]) -> str:
+    def instead(found: re.Match[str]) -> str:
         parts = found["what"].split(", ")
-        kept = [part for part in parts if not _is_tensor(part)]
+        kept = [part for part in parts if not (counts_tensor_operations(part) or _TENSOR_SECTION.search(part))]
         if len(kept) == len(parts):
             return found[0]
-        kept = [part for part in kept if part != "..."] + [instead] * bool(instead)
+        kept = [part for part in kept if part != "..."] + ([_OPCODES] if release >= OPCODES_SINCE else [])
         return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
 
-    text = _COLLECT.sub(wanted, message.text)
-    return message if text == message.text else replace(message, text=text + _WHY.format(release))
-
-
-def _is_tensor(part: str) -> bool:
-    return counts_tensor_operations(part) or _TENSOR_SECTION.search(part) is not None
+    messages = []
+    for message in outcome.messages:
+        text = _COLLECT.sub(instead, message.text)
+        why = _WHY.format(release_text(release)) if text != message.text else ""
+        messages.append(replace(message, text=text + why))
+    return replace(outcome, messages=tuple(messages))
 
 
 @dataclass(frozen=True)
@@ -107,73 +102,72 @@ class Lender:
 
     def __init__(self, m: Measurements) -> None:
         spec = load_spec()
-        self._counted = {("work", p.id): _Column(m.work.get(p.id)) for p in spec.precisions}
-        self._counted |= {("traffic", level.id): _Column(m.traffic.get(level.id)) for level in spec.levels}
-        instructions = [p for p in spec.precisions if p.counts_instructions and p.id in m.work]
-        self._slots = {p.id: tuple(slots(m, p, m.work[p.id].values).tolist()) for p in instructions}
-        self._fused = {name: _known(quantity) for name, quantity in m.fused.items() if name not in self._slots}
-        self._adding = {name: _known(quantity) for name, quantity in m.summands.items()}
-        self._flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
-        self._roofs = {("compute_roof", p.id): _known(m.compute.get(p.roof_ids()[0])) for p in spec.precisions}
-        self._roofs |= {("bandwidth_roof", level.id): _known(m.bandwidth.get(level.id)) for level in spec.levels}
-        self._shares = {("rate_share", level.id): _known(m.shares.get(level.id)) for level in spec.levels}
-        self._busy = {("busy", unit.id): _shares(m.units.get(unit.id)) for unit in load_units().units}
-        self._gaps = m.tensor_gaps.tolist()
+        self._missing: list[None] = [None] * len(m)
+        fused = {name: self._known(quantity) for name, quantity in m.fused.items()}
+        summands = {name: self._known(quantity) for name, quantity in m.summands.items()}
+        flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
+        adding = {name: summands.get(name, self._missing) for name in flops}
+        self._lent: dict[tuple[str, str | None], Callable[[int], object]] = {}
+        for p in spec.precisions:
+            work, by_fused, needed = m.work.get(p.id), fused.get(p.id, self._missing), self._missing
+            if p.counts_instructions and work is not None:
+                by_fused, needed = self._missing, slots(m, p, work.values).tolist()
+            self._lent["work", p.id] = self._counted(work, by_fused, needed, adding)
+            self._lent["compute_roof", p.id] = self._known(m.compute.get(p.roof_ids()[0])).__getitem__
+        for level in spec.levels:
+            self._lent["traffic", level.id] = self._counted(m.traffic.get(level.id), self._missing, self._missing, {})
+            self._lent["bandwidth_roof", level.id] = self._known(m.bandwidth.get(level.id)).__getitem__
+            self._lent["rate_share", level.id] = self._known(m.shares.get(level.id)).__getitem__
+        for unit in load_units().units:
+            self._lent["busy", unit.id] = self._shares(m.units.get(unit.id)).__getitem__
+        self._lent["tensor_gap", None] = m.tensor_gaps.tolist().__getitem__
         self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
+        self._lent["tensor_active", None] = self._active.__getitem__
 
     def of(self, row: int) -> Known:
         """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
-        known: Known = {key: _at(values, row) for key, values in (*self._roofs.items(), *self._shares.items())}
-        known |= {key: values[row] if values else None for key, values in self._busy.items()}
-        twice = tuple(name for name in self._flops if _at(self._adding.get(name, ()), row) is None)
-        for key, column in self._counted.items():
-            is_work = key[0] == "work"
-            fused = _at(self._fused.get(key[1], ()), row) if is_work else None
-            needed = _at(self._slots.get(key[1], ()), row) if is_work else None
-            known[key] = column.at(row, twice if is_work else (), fused, needed)
+        known: Known = {key: lent(row) for key, lent in self._lent.items()}
         active = self._active[row]
-        known["tensor_gap", None], known["tensor_active", None] = self._gaps[row], active
         if active is not None:  # else the report may tell of active cycles only
             known["tensor_share", None] = Share(active, False, False)
         return known
 
+    def _known(self, quantity: Quantity | None) -> Sequence[float | None]:
+        """The values, None where unknown."""
+        if quantity is None:
+            return self._missing
+        return [value if math.isfinite(value) else None for value in quantity.values.tolist()]
 
-class _Column:
-    """One quantity of all launches."""
+    def _counted(
+        self,
+        quantity: Quantity | None,
+        fused: Sequence[float | None],
+        needed: Sequence[float | None],
+        summands: Mapping[str, Sequence[float | None]],
+    ) -> Callable[[int], Counted | None]:
+        if quantity is None:
+            return self._missing.__getitem__
+        values, choice = self._known(quantity), quantity.choice.tolist()
+        origins = [(tuple(origin.metrics.split(", ")), origin.note, origin.lower_bound) for origin in quantity.origins]
 
-    def __init__(self, quantity: Quantity | None) -> None:
-        self._values = _known(quantity)
-        self._choice = quantity.choice.tolist() if quantity else []
-        origins = quantity.origins if quantity else ()
-        self._origins = [(tuple(origin.metrics.split(", ")), origin.note, origin.lower_bound) for origin in origins]
+        def at(row: int) -> Counted | None:
+            value = values[row]
+            if value is None or choice[row] < 0:
+                return None
+            metrics, note, lower = origins[choice[row]]
+            twice = tuple(name for name, summand in summands.items() if summand[row] is None)
+            return Counted(value, metrics, note, twice, fused[row], needed[row], lower)
 
-    def at(self, row: int, twice: tuple[str, ...], fused: float | None, needed: float | None) -> Counted | None:
-        value = _at(self._values, row)
-        if value is None or self._choice[row] < 0:
-            return None
-        metrics, note, lower = self._origins[self._choice[row]]
-        return Counted(value, metrics, note, twice, fused, needed, lower)
+        return at
 
-
-def _known(quantity: Quantity | None) -> tuple[float | None, ...]:
-    """The values, None where unknown."""
-    if quantity is None:
-        return ()
-    return tuple(value if math.isfinite(value) else None for value in quantity.values.tolist())
-
-
-def _shares(quantity: Quantity | None) -> tuple[Share | None, ...]:
-    """The shares of a unit with what is to be known of them, None where unknown."""
-    if quantity is None:
-        return ()
-    of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
-    lower = quantity.is_lower_bound().tolist()
-    found = zip(quantity.values.tolist(), lower, quantity.choice.tolist(), strict=True)
-    return tuple(Share(value, least, of_active[choice]) if math.isfinite(value) else None for value, least, choice in found)
-
-
-def _at(values: tuple[float | None, ...], row: int) -> float | None:
-    return values[row] if values else None
+    def _shares(self, quantity: Quantity | None) -> Sequence[Share | None]:
+        """The shares of a unit with what is to be known of them, None where unknown."""
+        if quantity is None:
+            return self._missing
+        of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
+        lower = quantity.is_lower_bound().tolist()
+        found = zip(quantity.values.tolist(), lower, quantity.choice.tolist(), strict=True)
+        return [Share(value, least, of_active[choice]) if math.isfinite(value) else None for value, least, choice in found]
 
 
 @dataclass(frozen=True)
@@ -189,23 +183,10 @@ class KernelAdvice:
     seconds: float
     outcomes: tuple[RuleOutcome, ...]
 
-    def messages(self) -> list[tuple[RuleOutcome, RuleMessage]]:
-        """All messages, what matters most first: by type, then by estimated speedup of the whole kernel."""
-        found = [(outcome, message) for outcome in self.outcomes for message in outcome.messages]
-        return sorted(found, key=lambda pair: _rank(pair[1]))
-
-    def skipped(self) -> tuple[RuleOutcome, ...]:
-        """Rules that did not run."""
-        return tuple(outcome for outcome in self.outcomes if outcome.status == SKIPPED)
-
 
 def severity(kind: str) -> int:
     """The rank of a type of messages, what matters most first."""
     return SEVERITY.index(kind) if kind in SEVERITY else len(SEVERITY)
-
-
-def _rank(message: RuleMessage) -> tuple[int, bool, float]:
-    return severity(message.type), message.speedup_type != "global", -(message.speedup or 0.0)
 
 
 def advise(

@@ -1,4 +1,4 @@
-"""What rules ask of a kernel's code: lines by address, source files, opcodes."""
+"""What rules ask of a kernel's code: the line and the instruction at an address."""
 
 from __future__ import annotations
 
@@ -12,22 +12,6 @@ from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
 from ncu_roofline.formats.sass.lines import Lines
 
 
-class ISourceInfo:
-    """A line of a source file."""
-
-    def __init__(self, file_name: str, line: int) -> None:
-        self._file_name = file_name
-        self._line = line
-
-    def file_name(self) -> str:
-        """The path that the compiler noted."""
-        return self._file_name
-
-    def line(self) -> int:
-        """From 1."""
-        return self._line
-
-
 class KernelCode:
     """The functions of a kernel's module by address, looked at when first asked for; none where the report has no code."""
 
@@ -36,19 +20,26 @@ class KernelCode:
         self._lines: dict[str, Lines] = {}
         self._instructions: dict[str, tuple[Instruction, ...]] = {}
 
-    def source_info(self, address: int) -> ISourceInfo | None:
-        """The line that Nsight Compute names for an address, None where it has none."""
+    def line(self, address: int) -> tuple[str, int] | None:
+        """File (the path that the compiler noted) and line that Nsight Compute names for an address, None where it has none."""
         found = self._find(address)
         if found is None:
             return None
         cubin, function, offset = found
         if function.name not in self._lines:
-            self._lines[function.name] = _lines(cubin, function.name)
+            try:
+                self._lines[function.name] = cubin.lines(function.name)
+            except CodeError:
+                self._lines[function.name] = Lines()
         place = self._lines[function.name].first(offset)
-        return ISourceInfo(place.file, place.line) if place else None
+        return (place.file, place.line) if place else None
 
     def text(self, address: int) -> str:
-        """The instruction at an address, "" where there is no code; of operands see `IAction.sass_by_pc`."""
+        """The instruction at an address, "" where there is no code.
+
+        Its opcode, with those modifiers that decide work and bytes, behind "@P" if it depends on a predicate (any).  Of
+        operands only where a jump or call goes (an address, last), and "-RZ, RZ" where HFMA2 loads constants.
+        """
         found = self._find(address)
         if found is None:
             return ""
@@ -63,11 +54,6 @@ class KernelCode:
         if one.target is not None:
             return f"{text} {address - offset + one.target:#x}"
         return f"{text} -RZ, RZ" if one.constant else text
-
-    def files(self) -> dict[str, str]:
-        """The imported source files by name."""
-        code = self._kernel.code
-        return {file.name: file.text for file in code.files} if code else {}
 
     def _find(self, address: int) -> tuple[Cubin, Function, int] | None:
         cubin, functions = self._functions
@@ -98,10 +84,3 @@ def _cubin(data: bytes) -> Cubin | None:
         return read_cubin(data)
     except CodeError:
         return None
-
-
-def _lines(cubin: Cubin, function: str) -> Lines:
-    try:
-        return cubin.lines(function)
-    except CodeError:
-        return Lines()

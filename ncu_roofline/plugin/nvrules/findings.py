@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from ncu_roofline.formats.report import RuleMessage
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
 from ncu_roofline.model.ranking import WORTH, at_stake, rank, time_by_gpu
-from ncu_roofline.model.roofline import Columns
 from ncu_roofline.model.selection import group
 from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection, severity
-from ncu_roofline.plugin.nvrules.context import RuleOutcome
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
 """The rule whose finding stands for all that a kernel could save, and that on clocks, which are those of a report."""
@@ -91,7 +89,6 @@ class Finding:
     share: float
     speedup: float
     recoverable: float
-    reason: str = ""
 
     @property
     def weight(self) -> float:
@@ -148,10 +145,6 @@ class _Said:
         return self.promised if math.isfinite(self.promised) else self.seconds
 
 
-_Key = tuple[int, str, str, int]
-"""Row of the kernel, identifier of the rule, title without numbers, and which message of that title it was on a launch."""
-
-
 def findings(
     advice: Iterable[KernelAdvice], measurements: Measurements, ceilings: Sequence[Ceilings] = (), *, share: float = WORTH
 ) -> Findings:
@@ -161,45 +154,45 @@ def findings(
     it concerns, or the part of it that it promises to save.  What has no time, and errors of rules, stay.
     """
     with rare_collection():
-        return _found(_Whole(measurements, ceilings, advice), share)
+        whole = _Whole(measurements, ceilings, advice)
+        groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
+        for one in whole.advice:
+            launch = (one.report, one.launch)
+            for outcome in one.outcomes:
+                times: Counter[str] = Counter()
+                for message in outcome.messages:
+                    if message.type != SILENT:
+                        title = without_numbers(message.title or outcome.name)
+                        key = _Key(whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
+                        times[title] += 1
+                        groups[key].append(_Said(launch, one.seconds, message))
+        kept = {key: said for key, said in groups.items() if not whole.worth(key, said) < share * whole.total(key.row)}
+        left_out = len(groups) - len(kept)
+        by_title: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # and GPU, of clocks
+        for key in [key for key, said in kept.items() if key.rule == CLOCKS and said[0].message.type == NOTE]:
+            by_title[whole.kernels[key.row].device, key.title] += kept.pop(key)
+        clocks: defaultdict[str, list[str]] = defaultdict(list)
+        for (device, _), said in by_title.items():
+            texts = [one.message.text for one in _longest_first(said)]
+            text, spoken = spoken_of(texts, texts[0])
+            clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)
+        found = sorted((_finding(key, said, whole) for key, said in kept.items()), key=lambda one: one.order)
+        kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
+        return Findings(tuple(found), tuple(kernels), whole.roofline, left_out, clocks)
 
 
-def _found(whole: _Whole, share: float) -> Findings:
-    groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
-    rules: dict[str, RuleOutcome] = {}
-    for one in whole.advice:
-        launch = (one.report, one.launch)
-        row = whole.rows[launch]
-        for outcome in one.outcomes:
-            times: dict[str, int] = {}
-            for message in outcome.messages:
-                if message.type != SILENT:
-                    title = without_numbers(message.title or outcome.name)
-                    times[title] = number = times.get(title, -1) + 1
-                    groups[row, outcome.identifier, title, number].append(_Said(launch, one.seconds, message))
-                    rules.setdefault(outcome.identifier, outcome)
-    kept = {key: said for key, said in groups.items() if not whole.worth(key, said) < share * whole.total(key[0])}
-    left_out = len(groups) - len(kept)
-    clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
-    for key in [key for key, said in kept.items() if key[1] == CLOCKS and said[0].message.type == NOTE]:
-        clocks[whole.kernels[key[0]].device, key[2]] += kept.pop(key)
-    at: defaultdict[str, list[str]] = defaultdict(list)
-    for (device, _), said in clocks.items():
-        at[device].append(_everywhere(said))
-    found = [_finding(key, said, rules[key[1]], whole) for key, said in kept.items()]
-    kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
-    return Findings(tuple(sorted(found, key=lambda one: one.order)), tuple(kernels), whole.roofline, left_out, at)
+class _Key(NamedTuple):
+    """Row of the kernel, identifier and name of the rule, title without numbers, which message of that title on a launch."""
+
+    row: int
+    rule: str
+    rule_name: str
+    title: str
+    number: int
 
 
 def _longest_first(said: Iterable[_Said]) -> list[_Said]:
     return sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
-
-
-def _everywhere(said: Iterable[_Said]) -> str:
-    """One text for what is said of many launches."""
-    texts = [one.message.text for one in _longest_first(said)]
-    text, spoken = spoken_of(texts, texts[0])
-    return f"In the longest launch: {text}" if spoken == LONGEST else text
 
 
 def most_telling(measurements: Measurements, most: int) -> IntArray:
@@ -224,7 +217,16 @@ class _Whole:
         self.advice = tuple(one for one in advice if (one.report, one.launch) in self.rows)
         columns = self.roofline.kernel_columns
         self._totals = time_by_gpu(zip(columns["device"].tolist(), columns["seconds"].tolist(), strict=True))
-        self.kernels = _kernels(columns, self._totals)
+        names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable", "reason")
+        self.kernels = [
+            Kernel(
+                name, full or name, device, launches, seconds, self.share(seconds, device),
+                speedup if math.isfinite(recoverable) else math.nan, recoverable, reason,
+            )
+            for name, full, device, launches, seconds, speedup, recoverable, reason in zip(
+                *(columns[name].tolist() for name in names), strict=True
+            )
+        ]  # fmt: skip
         advised: defaultdict[int, float] = defaultdict(float)
         for one in self.advice:
             advised[self.rows[one.report, one.launch]] += one.seconds if one.seconds > 0 else 0.0
@@ -235,14 +237,17 @@ class _Whole:
         """Seconds of all launches on the GPU of a kernel."""
         return self._totals[self.kernels[row].device]
 
+    def share(self, seconds: float, device: str) -> float:
+        return seconds / self._totals[device] if self._totals[device] > 0 else math.nan
+
     def stands_for(self, row: int) -> float:
         """By how much longer all launches of a kernel took than those with advice."""
         return self._stand_for.get(row, 1.0)
 
     def worth(self, key: _Key, said: Iterable[_Said]) -> float:
         """Seconds that messages are about, of all launches of the kernel: a verdict is about all of a launch."""
-        row, rule, *_ = key
-        return sum(one.seconds if rule == VERDICT and one.seconds > 0 else one.worth for one in said) * self.stands_for(row)
+        seconds = (one.seconds if key.rule == VERDICT and one.seconds > 0 else one.worth for one in said)
+        return sum(seconds) * self.stands_for(key.row)
 
     def gain(self, row: int, said: Sequence[_Said]) -> float:
         """Seconds that launches of a kernel could save, NaN unknown: as its row says if these are all, else what each could."""
@@ -258,40 +263,28 @@ class _Whole:
         return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
 
 
-def _kernels(columns: Columns, totals: dict[str, float]) -> list[Kernel]:
-    names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable", "reason")
-    rows = zip(*(columns[name].tolist() for name in names), strict=True)
-    return [
-        Kernel(
-            name, full or name, device, launches, seconds, seconds / totals[device] if totals[device] > 0 else math.nan,
-            speedup if math.isfinite(recoverable) else math.nan, recoverable, reason,
-        )
-        for name, full, device, launches, seconds, speedup, recoverable, reason in rows
-    ]  # fmt: skip
-
-
-def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Whole) -> Finding:
-    row, rule, title, number = key
-    kernel, factor = whole.kernels[row], whole.stands_for(row)
+def _finding(key: _Key, said: Sequence[_Said], whole: _Whole) -> Finding:
+    kernel, factor = whole.kernels[key.row], whole.stands_for(key.row)
     said = _longest_first(said)
-    first = min(said, key=lambda one: severity(one.message.type))
-    titled, _ = spoken_of([one.message.title or outcome.name for one in said], first.message.title or outcome.name)
-    text, spoken = spoken_of([one.message.text for one in said], first.message.text)
+    first = min(said, key=lambda one: severity(one.message.type)).message
+    title, _ = spoken_of([one.message.title or key.rule_name for one in said], first.title or key.rule_name)
+    text, spoken = spoken_of([one.message.text for one in said], first.text)
     seconds = sum(one.seconds for one in said) * factor
     promised = [one.promised for one in said if math.isfinite(one.promised)]
-    recoverable = whole.gain(row, said) if rule == VERDICT else sum(promised) * factor if promised else math.nan
+    recoverable = whole.gain(key.row, said) if key.rule == VERDICT else sum(promised) * factor if promised else math.nan
+    known_by = "\0".join([kernel.full_name, key.rule, key.title, *([str(key.number)] if key.number else [])])
     return Finding(
-        id=_identifier(kernel.full_name, rule, title, *([str(number)] if number else [])),
+        id=hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID],
         kernel=kernel,
-        rule=rule,
-        rule_name=outcome.name,
-        type=first.message.type,
-        title=titled,
+        rule=key.rule,
+        rule_name=key.rule_name,
+        type=first.type,
+        title=title,
         text=text,
         spoken=spoken,
         launches=tuple(one.launch for one in said),
         seconds=seconds,
-        share=seconds / whole.total(row) if whole.total(row) > 0 else math.nan,
+        share=whole.share(seconds, kernel.device),
         speedup=seconds / (seconds - recoverable) if seconds > recoverable else math.nan,
         recoverable=recoverable,
     )
@@ -301,10 +294,6 @@ def _finding(key: _Key, said: Sequence[_Said], outcome: RuleOutcome, whole: _Who
 def without_numbers(title: str) -> str:
     """What titles that differ in numbers share."""
     return _NUMBER.sub("#", plain_text(title))
-
-
-def _identifier(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_ID]
 
 
 def spoken_of(texts: Sequence[str], first: str) -> tuple[str, str]:

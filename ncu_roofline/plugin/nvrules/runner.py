@@ -1,21 +1,155 @@
-"""Running rules on kernels of a report, in the order and under the conditions that Nsight Compute has."""
+"""Loading rules from folders and running them on kernels of a report, in the order and under the conditions of Nsight Compute.
+
+Rules import their neighbours and NvRules by plain names.  While rules are loaded or run, the rule folders stand first in
+``sys.path`` and the modules of their names are theirs; afterwards everything is as it was.  Neighbouring rules of one folder
+are run without going back in between, because that takes as long as a rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import contextlib
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.temporary import temporary_folder
-from ncu_roofline.formats.report import Kernel
+from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, Value
 from ncu_roofline.formats.sectionfile import parse_section
-from ncu_roofline.plugin.nvrules.action import IAction
-from ncu_roofline.plugin.nvrules.context import DONE, ERROR, SKIPPED, IContext, IMessageVault, Recorder, RuleOutcome
-from ncu_roofline.plugin.nvrules.loading import Rule, RuleProblem, describe, load
+from ncu_roofline.plugin.nvrules.interface import NAME, IAction, IContext, IFrontend, IMessageVault, RuleTable, make_module
+
+DONE, ERROR, SKIPPED = "done", "error", "skipped"
+_NEXT_STEP = "Give a folder with rules of Nsight Compute (.py files), such as the sections folder of an installation."
+
+
+class RuleProblem(NamedTuple):
+    """A file that is no usable rule, which ncu would leave out without a word."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """One rule on one kernel.
+
+    ``status`` is "done", "error" (its last message says which) or "skipped" (``reason`` says why it was not run, as Nsight
+    Compute would not have run it).  ``markers`` counts source markers, ``charts`` and ``proposals`` name what the rule asked
+    for, ``added`` has the metrics it put into the report.
+    """
+
+    identifier: str
+    name: str
+    section: str
+    path: str
+    status: str = DONE
+    reason: str = ""
+    messages: tuple[RuleMessage, ...] = ()
+    tables: tuple[RuleTable, ...] = ()
+    charts: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    added: tuple[tuple[str, Value], ...] = ()
+    markers: int = 0
+
+    def as_result(self) -> RuleResult:
+        """The form in which reports store it."""
+        return RuleResult(self.identifier, self.name, self.section, self.messages)
+
+
+@dataclass
+class RuleModules:
+    """The modules of one rule folder; ``owned`` are the names that they take."""
+
+    path: list[str]
+    owned: frozenset[str]
+    modules: dict[str, ModuleType] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """While inside, imports by rules find their own folder and NvRules; what they print goes to standard error."""
+        saved_path, saved_flag = list(sys.path), sys.dont_write_bytecode
+        # There rarely are modules of others that have our names: not all of them are looked at.
+        others = self._taken(sys.modules) if any(name in sys.modules for name in self.owned) else {}
+        before = frozenset(sys.modules)
+        sys.path[:0] = self.path
+        sys.dont_write_bytecode = True
+        sys.modules.update(self.modules)
+        try:
+            with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            self.modules = self._taken(sys.modules.keys() - before)
+            sys.modules.update(others)
+            sys.path[:], sys.dont_write_bytecode = saved_path, saved_flag
+
+    def _taken(self, names: Iterable[str]) -> dict[str, ModuleType]:
+        """Those of these modules that have our names, out of the interpreter's table."""
+        return {name: sys.modules.pop(name) for name in list(names) if name.partition(".")[0] in self.owned}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule ready to run."""
+
+    identifier: str
+    name: str
+    section: str
+    parents: tuple[str, ...]
+    path: Path
+    module: ModuleType
+    namespace: RuleModules
+
+    def run(
+        self, action: IAction, vault: IMessageVault, sections: Collection[str] | None, known: Collection[str]
+    ) -> RuleOutcome:
+        """The rule on a kernel; not of sections beside ``sections``, if given, nor if it needs rules that are not ``known``."""
+        frontend = IFrontend(self.identifier, self.path.parent, self.parents, vault)
+        context = IContext(action, frontend, vault)
+        before = action.added()
+        status, reason = SKIPPED, ""
+        if sections is not None and self.section and self.section not in sections:
+            reason = f"section {self.section} was not collected"
+        else:
+            try:
+                if callable(getattr(self.module, "evaluate", None)):
+                    self.module.evaluate(context)
+                needed = context.evaluator
+                lacking = [f"metric {one} was not collected" for one in needed.metrics if action.metric_by_name(one) is None]
+                lacking += [f"there is no rule {one}" for one in needed.rules if one not in known]
+                reason = "; ".join(dict.fromkeys(lacking))
+                if not reason:
+                    self.module.apply(context)
+                    status = DONE
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # a rule may raise anything, SystemExit included
+                status, reason = ERROR, _described(error)
+                frontend.add("error", f"Rule {self.name} returned an error: {reason}")
+        return RuleOutcome(
+            identifier=self.identifier,
+            name=self.name,
+            section=self.section,
+            path=str(self.path),
+            status=status,
+            reason=reason,
+            messages=tuple(frontend.messages),
+            tables=tuple(frontend.tables),
+            charts=tuple(frontend.charts),
+            proposals=tuple(context.controller().proposals),
+            added=tuple((name, value) for name, value in action.added().items() if before.get(name) != value),
+            markers=frontend.markers,
+        )
 
 
 @dataclass(frozen=True)
@@ -35,60 +169,13 @@ class RuleSet:
         """
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
         action, vault = IAction(kernel, known), IMessageVault()
+        identifiers = {rule.identifier for rule in self.rules}
         outcomes: list[RuleOutcome] = []
         for _, neighbours in groupby(self.rules, key=lambda rule: id(rule.namespace)):
             rules = tuple(neighbours)
             with rules[0].namespace.active():
-                outcomes += [self._run(rule, action, vault, sections) for rule in rules]
+                outcomes += [rule.run(action, vault, sections, identifiers) for rule in rules]
         return tuple(outcomes)
-
-    def _run(self, rule: Rule, action: IAction, vault: IMessageVault, sections: set[str] | None) -> RuleOutcome:
-        recorder = Recorder(rule.identifier, rule.path.parent, rule.parents)
-        before = action.added()
-        status, reason = SKIPPED, ""
-        if sections is not None and rule.section and rule.section not in sections:
-            reason = f"section {rule.section} was not collected"
-        else:
-            status, reason = self._apply(rule, IContext(action, recorder, vault), action, recorder)
-        added = {name: value for name, value in action.added().items() if before.get(name) != value}
-        return RuleOutcome(
-            identifier=rule.identifier,
-            name=rule.name,
-            section=rule.section,
-            path=str(rule.path),
-            status=status,
-            reason=reason,
-            messages=tuple(recorder.messages),
-            tables=tuple(recorder.tables),
-            charts=tuple(recorder.charts),
-            proposals=tuple(recorder.proposals),
-            added=tuple(added.items()),
-            markers=recorder.markers,
-        )
-
-    def _apply(self, rule: Rule, context: IContext, action: IAction, recorder: Recorder) -> tuple[str, str]:
-        try:
-            if callable(getattr(rule.module, "evaluate", None)):
-                rule.module.evaluate(context)
-            lacking = self._lacking(action, recorder)
-            if lacking:
-                return SKIPPED, lacking
-            rule.module.apply(context)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a rule may raise anything, SystemExit included
-            reason = describe(error)
-            recorder.add("error", f"Rule {rule.name} returned an error: {reason}")
-            return ERROR, reason
-        return DONE, ""
-
-    def _lacking(self, action: IAction, recorder: Recorder) -> str:
-        """What the rule said that it needs and does not get."""
-        metrics = [name for name in recorder.required_metrics if action.metric_by_name(name) is None]
-        known = {rule.identifier for rule in self.rules}
-        rules = [name for name in recorder.required_rules if name not in known]
-        parts = [f"metric {name} was not collected" for name in metrics] + [f"there is no rule {name}" for name in rules]
-        return "; ".join(dict.fromkeys(parts))
 
 
 @lru_cache(maxsize=256)
@@ -101,47 +188,132 @@ def section_identifier(section: bytes) -> str:
 
 
 def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
-    """The rules in these folders, or single rule files.
+    """The rules in these folders, or single rule files, parents first.
 
     Of several rules with one identifier the first counts.  Raises RooflineError for a folder without any rule; files that
     are broken are listed in ``problems``.
     """
-    rules, problems = load([Path(folder) for folder in folders])
-    return RuleSet(tuple(_parents_first(rules)), tuple(problems))
+    places = [Path(folder) for folder in folders]
+    parents = [place if place.is_dir() else place.parent for place in places]
+    found: dict[str, Rule] = {}
+    problems: list[RuleProblem] = []
+    for place, parent in zip(places, parents, strict=True):
+        files = _files(place)
+        path = [str(one.resolve()) for one in dict.fromkeys([parent, *parents])]
+        stems = {entry.stem for one in path for entry in Path(one).iterdir() if entry.suffix == ".py" or entry.is_dir()}
+        # A rule named like a module of Python's would take that away from everybody.
+        owned = frozenset(stems - sys.stdlib_module_names - {"ncu_roofline"} | {NAME})
+        namespace = RuleModules(path, owned, {NAME: make_module()})
+        rules = [rule for file in files if (rule := _load(file, namespace, problems))]
+        if not rules:
+            reason = f"{problems[-1].path}: {problems[-1].reason}" if problems else "it holds no rule"
+            raise RooflineError("Cannot use rules", place, reason, _NEXT_STEP)
+        for rule in rules:
+            found.setdefault(rule.identifier, rule)
+    return RuleSet(tuple(_parents_first(found)), tuple(problems))
 
 
-@contextmanager
+@contextlib.contextmanager
 def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
     """Rules from the names and texts of their files, usable while the context lasts."""
     with temporary_folder({name: text.encode() for name, text in texts}) as folder:
         yield load_rules((folder,))
 
 
-def _parents_first(rules: Sequence[Rule]) -> list[Rule]:
+def _files(place: Path) -> list[Path]:
+    try:
+        if place.is_file() and place.suffix == ".py":
+            return [place]
+        return sorted(path for path in place.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
+    except OSError as error:
+        raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
+
+
+def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Rule | None:
+    """The rule in a file, None for a helper of rules and for what is no usable rule, which joins the problems."""
+    importlib.invalidate_caches()
+    try:
+        with namespace.active():
+            module = _execute(path, namespace)
+            if not callable(getattr(module, "get_identifier", None)) or not callable(getattr(module, "apply", None)):
+                return None
+
+            def ask(function: str, default: object) -> object:
+                return getattr(module, function)() if callable(getattr(module, function, None)) else default
+
+            identifier = str(module.get_identifier())
+            parents = ask("get_parent_rules_identifiers", ())
+            return Rule(
+                identifier=identifier,
+                name=str(ask("get_name", identifier)),
+                section=str(ask("get_section_identifier", "") or ""),
+                parents=tuple(map(str, parents)) if isinstance(parents, (list, tuple, set)) else (),
+                path=path,
+                module=module,
+                namespace=namespace,
+            )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a rule may raise anything, SystemExit included
+        problems.append(RuleProblem(str(path), _described(error)))
+        return None
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the same text once: no bytecode is written beside rules, and compiling takes longer than running them."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
+        return _compiled(bytes(data), path)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: bytes, path: str) -> CodeType:
+    code: CodeType = compile(text, path, "exec", dont_inherit=True)
+    return code
+
+
+def _execute(path: Path, namespace: RuleModules) -> ModuleType:
+    if path.stem in namespace.owned and path.stem in sys.modules:
+        return sys.modules[path.stem]  # another rule has imported it
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Loader(path.stem, str(path)))
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    if path.stem in namespace.owned:
+        sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if path.stem in namespace.owned:
+            sys.modules.pop(path.stem, None)
+        raise
+    return module
+
+
+def _described(error: BaseException) -> str:
+    """An exception in a few words, with the place in the rule's file where it came up."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where is not None else ""
+    text = str(error).strip() or type(error).__name__
+    return f"{type(error).__name__}: {text}{place}" if not isinstance(error, SystemError) else f"{text}{place}"
+
+
+def _parents_first(rules: Mapping[str, Rule]) -> Sequence[Rule]:
     """In the given order, but each rule after those that it names as parents; a circle is cut where it closes."""
-    by_id = {rule.identifier: rule for rule in rules}
     ordered: dict[str, Rule] = {}
     visiting: set[str] = set()
 
     def visit(rule: Rule) -> None:
-        if rule.identifier in ordered or rule.identifier in visiting:
+        if rule.identifier in visiting:
             return
         visiting.add(rule.identifier)
         for parent in rule.parents:
-            if parent in by_id:
-                visit(by_id[parent])
+            if parent in rules:
+                visit(rules[parent])
         ordered[rule.identifier] = rule
 
-    for rule in rules:
+    for rule in rules.values():
         visit(rule)
     return list(ordered.values())
-
-
-def run_rules(
-    kernel: Kernel, folders: Iterable[str | PathLike[str]], *, collected_only: bool = False
-) -> tuple[RuleOutcome, ...]:
-    """The rules of these folders on one kernel; for many kernels load them once with `load_rules`.
-
-    A rule that fails is an outcome of status "error"; the others go on.  Raises RooflineError for a folder without rules.
-    """
-    return load_rules(folders).run(kernel, collected_only=collected_only)

@@ -1,18 +1,41 @@
-"""What is told of the advice on some reports: findings, and what rules, filters and a budget leave out."""
+"""What is told of the advice on some reports, as text and as JSON: the answer for each GPU, findings, and what is left out."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from ncu_roofline.base.texts import listed
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.verdict import as_percent, as_times
 from ncu_roofline.model import Measurements
+from ncu_roofline.model.ranking import WORTH
 from ncu_roofline.plugin.nvrules.advice import KernelAdvice
-from ncu_roofline.plugin.nvrules.findings import SILENT, Finding, Findings, Kernel, spoken_of, without_numbers
-from ncu_roofline.plugin.nvrules.loading import RuleProblem
+from ncu_roofline.plugin.nvrules.findings import (
+    FINE,
+    LONGEST,
+    NOTE,
+    SILENT,
+    VERDICT,
+    Finding,
+    Findings,
+    Kernel,
+    known,
+    spoken_of,
+    without_numbers,
+)
+from ncu_roofline.plugin.nvrules.runner import SKIPPED, RuleProblem
+from ncu_roofline.rendering.table import fitted, wrapped
 
-FULL, SENTENCE, TITLE, BARE = "full", "sentence", "title", "bare"
-"""How much is told of a finding: all; the first sentence of its text; no text; only what tells it apart, and its numbers."""
+SCHEMA, SCHEMA_VERSION = "ncu-roofline-advice", 1
+_TYPES = {"optimization": "try", "warning": "note"}
+_MOST_REPORTS = 4  # named beside a GPU
+_MOST_FINDINGS = 3  # told of a kernel, beside its verdict, where it is brief
+_INDENT = "    "
 
 
 @dataclass(frozen=True)
@@ -30,8 +53,7 @@ class ReportAdvice:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Silence:
+class Silence(NamedTuple):
     """What a rule could not tell, and of how many launches; ``alone``: of which it told nothing else."""
 
     rule: str
@@ -46,8 +68,8 @@ class Told:
 
     ``sentences``: the answer for each GPU, that with most time first.  ``reports``: name and release of Nsight Compute of each
     report.  ``places``: the reports of each GPU.  ``silences``: what rules could not tell of the ``launches`` that they looked
-    at.  ``skipped``: rules that did not run, and why.  ``minor``: findings worth too little; ``left_out``: others that are not
-    among the findings; ``notes_left_out``: likewise notes and silences; ``sentences_left_out``: likewise sentences.
+    at.  ``skipped``: reasons why rules did not run, and how many.  ``minor``: findings worth too little; ``left_out``: others
+    that are not among the findings.
     """
 
     found: tuple[Finding, ...]
@@ -61,9 +83,6 @@ class Told:
     notes: tuple[str, ...]
     minor: int
     left_out: int = 0
-    notes_left_out: int = 0
-    sentences_left_out: int = 0
-    detail: str = FULL
 
     @classmethod
     def of(cls, reports: Sequence[ReportAdvice], findings: Findings, sentences: Mapping[str, Sequence[str]]) -> Told:
@@ -76,6 +95,15 @@ class Told:
         several = len(findings.clocks) > 1
         clocks = [f"{device}: {text}" if several else text for device, texts in findings.clocks.items() for text in texts]
         devices = {device: sentences.get(device, ()) for device in (*sentences, *places)}
+        silent: defaultdict[tuple[str, str, bool], Counter[str]] = defaultdict(Counter)  # once, whatever numbers are in it
+        skipped: defaultdict[str, set[str]] = defaultdict(set)
+        for outcome in (outcome for kernel in advice for outcome in kernel.outcomes):
+            if outcome.status == SKIPPED:
+                skipped[outcome.reason].add(outcome.identifier)
+            alone = all(message.type == SILENT for message in outcome.messages)
+            for message in outcome.messages:
+                if message.type == SILENT:
+                    silent[outcome.identifier, without_numbers(message.text), alone][message.text] += 1
         return cls(
             found=findings.found,
             kernels=findings.kernels,
@@ -83,71 +111,222 @@ class Told:
             reports=tuple((one.report, one.ncu_version) for one in reports),
             places={device: tuple(places.get(device, ())) for device in devices},
             launches=len(advice),
-            silences=_silences(advice),
-            skipped=_skipped(advice),
+            silences=tuple(
+                Silence(rule, spoken_of(tuple(texts), next(iter(texts)))[0], texts.total(), alone)
+                for (rule, _, alone), texts in silent.items()
+            ),
+            skipped={reason: len(skipped[reason]) for reason in sorted(skipped)},
             notes=tuple(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks))),
             minor=findings.left_out,
         )
 
-    def first(self, count: int, detail: str = FULL) -> Told:
-        """The same with the first findings only, told in ``detail``."""
+    def first(self, count: int) -> Told:
+        """The same with the first findings only."""
         kept = self.found[:count]
-        return replace(
-            self,
-            found=kept,
-            kernels=tuple(one.kernel for one in kept),
-            left_out=self.left_out + len(self.found) - len(kept),
-            detail=detail,
+        left_out = self.left_out + len(self.found) - len(kept)
+        return replace(self, found=kept, kernels=tuple(one.kernel for one in kept), left_out=left_out)
+
+
+def as_json(told: Told) -> str:
+    """The advice as one strict JSON document.
+
+    The keys: ``schema``, ``schema_version``; ``reports``: each with report and ncu_version; ``gpus``: each with device and
+    sentences; ``findings``, what could save most time first; ``without_advice``: each with rule, text and launches (a number);
+    ``notes``, such as that on clocks; ``left_out``: the numbers of findings that are worth too little (minor) and of other
+    findings (notes and texts are always 0).
+
+    A finding has what `Finding` has, null for what is unknown; ``kernel`` is its short name, ``name`` the full one,
+    ``launches`` have report and launch (position in the report), ``count`` is their number.
+    """
+    findings = [
+        {
+            "id": one.id,
+            "device": one.kernel.device,
+            "kernel": one.kernel.name,
+            "name": one.kernel.full_name,
+            "rule": one.rule,
+            "type": one.type,
+            "title": one.title,
+            "text": one.text,
+            "spoken": one.spoken,
+            "count": len(one.launches),
+            "launches": [{"report": report, "launch": launch} for report, launch in one.launches],
+            "seconds": known(one.seconds),
+            "share": known(one.share),
+            "recoverable": known(one.recoverable),
+            "speedup": known(one.speedup),
+        }
+        for one in told.found
+    ]
+    document = {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "reports": [{"report": report, "ncu_version": release} for report, release in told.reports],
+        "gpus": [{"device": device, "sentences": list(said)} for device, said in told.sentences.items()],
+        "findings": findings,
+        "without_advice": [{"rule": one.rule, "text": one.text, "launches": one.launches} for one in told.silences],
+        "notes": [*told.notes, *(f"{count} rules did not run: {reason}" for reason, count in told.skipped.items())],
+        "left_out": {"minor": told.minor, "findings": told.left_out, "notes": 0, "texts": 0},
+    }
+    return json.dumps(document, allow_nan=False, indent=2)
+
+
+def as_text(told: Told, width: int, *, brief: bool = False, whole: bool = False) -> str:
+    """The advice in lines of at most ``width`` characters, but for longer words.
+
+    ``brief``: of a kernel its verdict, and a line for each of the findings that could save most.  ``whole``: in full also what
+    is fine, and what rules could not tell.
+    """
+    blocks = [block for device in told.sentences for block in _gpu(told, device, width, brief, whole)]
+    blocks += _remarks(told, width, brief, whole)
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def _gpu(told: Told, device: str, width: int, brief: bool, whole: bool) -> Iterator[list[str]]:
+    """The head of a GPU, and a block for each of its kernels."""
+    places = told.places[device]
+    releases = dict.fromkeys(release or "of unknown release" for report, release in told.reports if report in places)
+    head = (device or "no GPU named", listed(places, _MOST_REPORTS), f"Nsight Compute {listed(releases, _MOST_REPORTS)}")
+    found = [one for one in told.found if one.kernel.device == device]
+    silent = [one for one in told.kernels if one.device == device and one.reason and one.share >= WORTH]
+    silent = [one for one in silent if one not in {finding.kernel for finding in found}]
+    sentences = [*told.sentences[device][:1], *([] if found or silent or told.left_out else ["Nothing to say."])]
+    yield [*_lines(" \N{MIDDLE DOT} ".join(head), width), *(line for text in sentences for line in _lines(text, width))]
+    several = len(places) > 1
+    notes: set[tuple[str, str]] = set()
+    for mine in _by_kernel(found):
+        yield _short(mine, width, several) if brief else _in_full(mine, width, whole, several, notes)
+        notes |= {(one.rule, one.title) for one in mine if one.type == NOTE}
+    for kernel in silent:
+        launches = f" ({kernel.launches} launches)" if kernel.launches > 1 else ""
+        yield _lines(
+            f"{fitted(kernel.name, width - len(launches) - 4)}{launches}: {_time(kernel)}: {kernel.reason}.", width, _INDENT
         )
 
-    def brief(self) -> Told:
-        """The same without notes and what rules could not tell, and with one count of what is left out."""
-        notes = self.notes_left_out + len(self.notes) + len(self.silences) + len(self.skipped)
-        findings = self.left_out + self.minor
-        return replace(self, notes=(), silences=(), skipped={}, minor=0, left_out=findings, notes_left_out=notes)
 
-    def bare(self) -> Told:
-        """Only how much is left out."""
-        silent = sum(max(1, len(said)) for said in self.sentences.values())  # a GPU without sentences has nothing to say
-        return replace(self.brief().first(0), sentences={}, reports=(), sentences_left_out=self.sentences_left_out + silent)
-
-    @property
-    def shortened(self) -> int:
-        """How many of the findings are told without all of their text."""
-        return sum(self.said_of(one) != one.text for one in self.found)
-
-    def said_of(self, finding: Finding) -> str:
-        """The text of a finding in the detail asked for."""
-        if self.detail == FULL:
-            return finding.text
-        return first_sentence(finding.text) if self.detail == SENTENCE else ""
-
-
-def first_sentence(text: str) -> str:
-    """The text up to its first stop."""
-    first, stop, _ = text.partition(". ")
-    return f"{first}{stop.rstrip()}"
+def _in_full(found: Sequence[Finding], width: int, whole: bool, several: bool, notes: Collection[tuple[str, str]]) -> list[str]:
+    """A kernel with its findings; of ``notes`` (rule and title) that others have in full, the first sentence is enough."""
+    kernel = found[0].kernel
+    full = [one for one in found if whole or one.type != FINE or one.rule == VERDICT]
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}; {_headroom(kernel)}", width, _INDENT)
+    for one in sorted(full, key=lambda one: one.rule != VERDICT):
+        launches, facts, text = len(set(one.launches)), [one.rule], one.text
+        if one.recoverable > 0 and kernel.seconds > 0 and (one.rule, one.recoverable) != (VERDICT, kernel.recoverable):
+            facts.append(f"about {as_percent(one.recoverable / kernel.seconds)} less time, {_seconds(one.recoverable)}")
+        if launches < kernel.launches:
+            facts.append(f"{launches} of {kernel.launches} launches")
+        if not whole and (one.rule, one.title) in notes:
+            first, stop, _ = text.partition(". ")
+            text = f"{first}{stop.rstrip()}"
+        if one.spoken == LONGEST and text:
+            which = "its longest launch" if launches == kernel.launches else "the longest of these"
+            text = f"In {which} ({_launch(one, several).removeprefix('launch ')}): {text}"
+        head = f"{_TYPES.get(one.type, one.type)}: {one.title} [{'; '.join(facts)}]"
+        lines += _lines(head, width, _INDENT, first="  ")
+        lines += wrapped(text.split("\n"), width, _INDENT, first=_INDENT, whole=True)  # rules write lists
+    fine = [one.title for one in found if one not in full]
+    return lines + (_lines(f"fine: {'; '.join(fine)}", width, _INDENT, first="  ") if fine else [])
 
 
-def _silences(advice: Iterable[KernelAdvice]) -> tuple[Silence, ...]:
-    """What rules could not say, once for all launches and whatever numbers are in it."""
-    found: defaultdict[tuple[str, str, bool], Counter[str]] = defaultdict(Counter)
-    for one in advice:
-        for outcome in one.outcomes:
-            alone = all(message.type == SILENT for message in outcome.messages)
-            for message in outcome.messages:
-                if message.type == SILENT:
-                    found[outcome.identifier, without_numbers(message.text), alone][message.text] += 1
-    return tuple(
-        Silence(rule, spoken_of(tuple(texts), next(iter(texts)))[0], texts.total(), alone)
-        for (rule, _, alone), texts in found.items()
+def _launch(finding: Finding, several: bool) -> str:
+    """The longest launch of a finding, with its report where there are several."""
+    report, number = finding.launches[0]
+    return f"launch {number} of {report}" if several else f"launch {number}"
+
+
+def _by_kernel(found: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings of one kernel each, kernels in their order."""
+    kernels: dict[Kernel, list[Finding]] = {}
+    for one in found:
+        kernels.setdefault(one.kernel, []).append(one)
+    return [kernels[kernel] for kernel in sorted(kernels, key=lambda kernel: kernel.order)]
+
+
+def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
+    """A kernel with its verdict, and a line for each of the findings that could save most."""
+    kernel = found[0].kernel
+    said = f"{kernel.reason}." if kernel.reason else _headroom(kernel)
+    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}: {said}", width, _INDENT)
+    for one in _worth_a_line(found)[:_MOST_FINDINGS]:
+        gain = ""
+        if one.rule == VERDICT:
+            gain = f", {len(set(one.launches))} of {kernel.launches} launches"
+        elif one.recoverable > 0 and kernel.seconds > 0:
+            gain = f": about {as_percent(one.recoverable / kernel.seconds)} less time"
+        text, *more = _lines(f"{one.title}{gain}: {one.text}", width - len(" ..."), first="  ")
+        lines.append(f"{text} ..." if more else text)
+    return lines
+
+
+def _worth_a_line(found: Sequence[Finding]) -> list[Finding]:
+    """Findings of a kernel beside its verdict, those that promise most first."""
+    first = next((one for one in found if one.rule == VERDICT), None)
+    return sorted(
+        (one for one in found if one is not first and one.type != FINE),
+        key=lambda one: (one.type == NOTE, one.rule == VERDICT, -one.recoverable if one.recoverable > 0 else 0.0),
     )
 
 
-def _skipped(advice: Iterable[KernelAdvice]) -> dict[str, int]:
-    """By reason, how many rules did not run."""
-    rules: dict[str, set[str]] = {}
-    for one in advice:
-        for outcome in one.skipped():
-            rules.setdefault(outcome.reason, set()).add(outcome.identifier)
-    return {reason: len(rules[reason]) for reason in sorted(rules)}
+def _name(found: Sequence[Finding], width: int, several: bool) -> str:
+    """A kernel, and how many launches it has or which one."""
+    kernel = found[0].kernel
+    launches = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(found[0], several)
+    return f"{fitted(kernel.name, width - len(launches) - 4)} ({launches})"
+
+
+def _time(kernel: Kernel) -> str:
+    """What share of the time it takes, and how long that is."""
+    if not math.isfinite(kernel.seconds):
+        return "its run time is not known"
+    share = f"{as_percent(kernel.share)} of the time, " if kernel.share < 1 else ""
+    return f"{share}{_seconds(kernel.seconds)}"
+
+
+def _headroom(kernel: Kernel) -> str:
+    """What could be saved of its time."""
+    if not math.isfinite(kernel.recoverable):
+        return kernel.reason or "its headroom is not known"
+    return f"{as_times(kernel.speedup)} at its present traffic and instructions, {_seconds(kernel.recoverable)} less"
+
+
+def _seconds(value: float) -> str:
+    return format_value(value, "second", 3)
+
+
+def _lines(text: str, width: int, indent: str = "", *, first: str = "") -> list[str]:
+    return wrapped(text, width, indent, first=first, whole=True)
+
+
+def _remarks(told: Told, width: int, brief: bool, whole: bool) -> Iterable[list[str]]:
+    """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
+    if brief and told.found:
+        more = sum(len(_worth_a_line(mine)[_MOST_FINDINGS:]) for mine in _by_kernel(told.found))
+        which = f"{more:,} more finding{'' if more == 1 else 's'}, and all" if more else "all findings"
+        yield _lines(f"--verbose shows {which} in full.", width)
+    elif told.silences and whole:
+        full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
+        yield ["What rules could not tell:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
+    else:
+        silent: Counter[str] = Counter()  # by rule, launches of which it told nothing
+        for one in told.silences:
+            silent[one.rule] += one.launches if one.alone else 0
+        rules = [
+            rule if count >= told.launches else f"{rule} ({count} of {told.launches} launches)"
+            for rule, count in silent.items()
+            if count
+        ]
+        yield _lines(f"Without advice: {', '.join(rules)}. --all-findings shows why.", width) if rules else []
+    if told.skipped:
+        count = sum(told.skipped.values())
+        which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
+        yield _lines(f"{which} --all-rules runs those of other sections as well.", width)
+    for note in told.notes:
+        yield _lines(f"{note[0].upper()}{note[1:].removesuffix('.')}.", width)
+    left_out = f"{told.left_out:,} finding{'' if told.left_out == 1 else 's'} left out" if told.left_out else ""
+    if told.minor:
+        also = f"{left_out}, and" if left_out else ""
+        which = f"{told.minor:,}" if left_out else f"{told.minor:,} finding{' is' if told.minor == 1 else 's are'} left out,"
+        worth = f"worth less than {as_percent(WORTH)} of the run time each: --all-findings shows them."
+        yield _lines(f"{also} {which} {worth}".strip(), width)
+    elif left_out:
+        yield _lines(f"{left_out}.", width)
