@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -132,16 +132,20 @@ def run(args: Namespace) -> int:
     return 1 if _tripped(result, args.strict, said=output_format == "text") or failed or disjoint else 0
 
 
+_State = tuple[str, tuple[str, ...]]
+"""One state of the application: what to call it, and its reports."""
+
+
 def _states(arguments: Sequence[str]) -> list[_State]:
     """Each argument is a state; a single one that names several reports stands for as many states."""
     from ncu_roofline.cli.reading import expand
 
-    found = [_State(argument, tuple(expand([argument]))) for argument in arguments]
+    found = [(argument, tuple(expand([argument]))) for argument in arguments]
     if len(found) == 1:
-        found = [_State(path, (path,)) for path in found[0].paths]
+        found = [(path, (path,)) for path in found[0][1]]
     if len(found) < 2:
-        raise UsageError("Cannot compare", found[0].label, "there is nothing to compare it with", "Give two reports or more.")
-    return [_State(one.paths[0], one.paths) if len(one.paths) == 1 else one for one in found]
+        raise UsageError("Cannot compare", found[0][0], "there is nothing to compare it with", "Give two reports or more.")
+    return [(paths[0] if len(paths) == 1 else label, paths) for label, paths in found]
 
 
 def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bool]:
@@ -156,20 +160,24 @@ def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bo
 
     select = checked_selection(args)
     named = wanted(args.ceilings, open_ceilings)
-    reports = Namespace(**{**vars(args), "reports": [path for state in states for path in state.paths]})
+    reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
     found, failed = for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
     read = without_warnings(found)
     measurements = Measurements.joined([one for _, one in read])
     if not len(select.launches(measurements)):
-        raise no_launch(args, args)
+        raise no_launch(args)
     ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
     called = {os.path.realpath(path): set(one.report) for path, one in read}
-    kept = [(state, names) for state in states if (names := _names(state, called))]
-    if kept[0][0] is not states[0]:
-        raise RooflineError("Cannot compare", states[0].label, "the baseline could not be read", "See the messages above.")
+    kept = []  # what can be read, by label: what the frames call its reports
+    for label, paths in states:
+        names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
+        if names:
+            kept.append((label, names))
+        elif not kept:
+            raise RooflineError("Cannot compare", label, "the baseline could not be read", "See the messages above.")
     if len(kept) < 2:
         reason = "nothing else could be read to compare with it"
-        raise RooflineError("Cannot compare", states[0].label, reason, "See the messages above.")
+        raise RooflineError("Cannot compare", states[0][0], reason, "See the messages above.")
     sides = _sides(args, measurements, [names for _, names in kept], ceilings)
     settings = Settings(
         tolerance=args.tolerance,
@@ -182,7 +190,7 @@ def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bo
         roof_spreads=roof_spreads(sides, ceilings),
         small=args.small,
     )
-    typed = [state.label for state, _ in kept]
+    typed = [label for label, _ in kept]
     labels = list(map(ReportNames.apart(typed), typed))
     return compare(*sides, settings=settings, labels=labels), failed
 
@@ -215,19 +223,6 @@ def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str,
     with opened(path, gpu) as (report, warnings):
         measurements = measurements_of(report, label=name)
         return (name, measurements), (*warnings, *left_out(measurements))
-
-
-@dataclass(frozen=True)
-class _State:
-    """One state of the application: its reports, and what to call it."""
-
-    label: str
-    paths: tuple[str, ...]
-
-
-def _names(state: _State, called: Mapping[str, set[str]]) -> set[str]:
-    """What the frames call the reports of a state; none if they could not be read."""
-    return {name for path in state.paths for name in called.get(os.path.realpath(path), ())}
 
 
 def _disjoint(result: Comparison) -> bool:

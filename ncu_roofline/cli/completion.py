@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.cli.outputs import PLATFORM_FILE, REPORT, write_text
-from ncu_roofline.cli.parser import PLACES
+from ncu_roofline.cli.outputs import PLACES, PLATFORM_FILE, REPORT, write_text
 
 SHELLS = ("bash", "zsh", "fish")
 _EPILOG = """\

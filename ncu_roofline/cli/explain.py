@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
     found, failed = for_each_report(args, work)
     explanations = without_warnings(found)
     if not any(explanation.launches for explanation in explanations):
-        raise no_launch(args, args)
+        raise no_launch(args)
     if args.json:
         write_text(json.dumps([explanation.as_dict() for explanation in explanations], indent=2))
     else:

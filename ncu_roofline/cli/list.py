@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 
 from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.outputs import write_text
@@ -20,9 +19,9 @@ def _architectures() -> list[dict[str, str]]:
         {
             "capability": f"{a.compute_capability[0]}.{a.compute_capability[1]}",
             "name": a.name,
-            "chips": _words(a.chips),
-            "products": _words(a.products, ", "),
-            "without counters for": _words(sorted(a.lacks)) or "-",
+            "chips": " ".join(a.chips),
+            "products": ", ".join(a.products),
+            "without counters for": " ".join(sorted(a.lacks)) or "-",
         }
         for a in load_spec().architectures
     ]
@@ -39,7 +38,7 @@ def _precisions() -> list[dict[str, str]]:
             "unit": p.unit.upper(),
             "on": _OPCODES
             if p.opcodes
-            else _words(
+            else " ".join(
                 f"{a.compute_capability[0]}.{a.compute_capability[1]}"
                 for a in spec.architectures
                 if spec.bindings(p, a.compute_capability)
@@ -62,7 +61,7 @@ def _formats() -> list[dict[str, str]]:
     from ncu_roofline.analyses import ANALYSES
 
     return [
-        {"format": name, "suffixes": _words(row.suffixes), "holds": row.about}
+        {"format": name, "suffixes": " ".join(row.suffixes), "holds": row.about}
         for name, row in ANALYSES["roofline"].formats.items()
     ]
 
@@ -89,10 +88,6 @@ def _ceilings() -> list[dict[str, str]]:
         }
         for one in registry()
     ]
-
-
-def _words(items: Iterable[str], separator: str = " ") -> str:
-    return separator.join(items)
 
 
 LISTS = {

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from ncu_roofline.analyses import views
 from ncu_roofline.base.texts import expression
-from ncu_roofline.cli.outputs import REPORT
-from ncu_roofline.cli.parser import PLACES
+from ncu_roofline.cli.outputs import PLACES, REPORT
 
 R = TypeVar("R")
 

@@ -23,6 +23,8 @@ REPORT = "REPORT"
 """What the help calls a report of the command line."""
 PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
+PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
+"""What it calls the value of an option that names a file or folder."""
 # Formats for terminals and spreadsheets.  The others escape what is no letter, as their kind has it.
 _OF_LINES = ("text", "csv", "nersc")
 _CALLED: dict[str, str] = {}

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ncu_roofline.base.suggestions import did_you_mean
-from ncu_roofline.cli.outputs import STANDARD_INPUT, standard_output, write_text
+from ncu_roofline.cli.outputs import PLACES, STANDARD_INPUT, standard_output, write_text
 from ncu_roofline.version import __version__
 
 # Each has a file of its name here, with the functions add_options, which declares the options, and run, which takes the values.
@@ -40,8 +40,6 @@ COMMANDS = {
 }
 
 
-PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
-"""What the value of an option that names a file or folder is called in the help."""
 _USUAL = "show"
 """The command where only reports are named."""
 _OWN = ("-h", "--help", "--version")

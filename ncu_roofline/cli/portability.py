@@ -6,7 +6,6 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
@@ -25,7 +24,6 @@ from ncu_roofline.cli.outputs import (
 )
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.portability.frames import Choices
     from ncu_roofline.analyses.portability.platforms import Platform
 
 _DESCRIPTION = (
@@ -100,7 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.analyses.portability.frames import portability
+    from ncu_roofline.analyses.portability.frames import Choices, portability
     from ncu_roofline.analyses.portability.platforms import Reading, read_runs
     from ncu_roofline.cli.ceilings import Shelf, ceiling_files
     from ncu_roofline.cli.reading import launches
@@ -126,7 +124,17 @@ def run(args: argparse.Namespace) -> int:
         raise RooflineError(
             "Cannot read", " ".join(args.inputs), "none of the reports could be read", "See the messages above."
         )
-    result = portability(runs, replace(_choices(args), incomplete=bool(unread)))
+    levels = {name: level.lower() for name, level in args.level}
+    choices = Choices(
+        flops="canonical" if args.canonical_flops else args.flops,
+        ceiling=args.ceiling,
+        level=levels.pop("", load_spec().memory),
+        levels=levels,
+        canonical=dict(args.canonical_flops),
+        platforms=args.platforms,
+        incomplete=bool(unread),
+    )
+    result = portability(runs, choices)
     warn((*warnings, *result.warnings))
     data = render(result, output_format, title=args.title, width=terminal_width())
     deliver(args.output, data, args.force, output_format)
@@ -156,17 +164,3 @@ def _ceilings(given: Sequence[tuple[str, str]]) -> dict[str, str] | list[str]:
     if len(named) < len(given) and named:
         raise UsageError("Cannot use --ceilings", next(iter(named)), "it is given twice", "Give one file for each platform.")
     return named or plain
-
-
-def _choices(args: argparse.Namespace) -> Choices:
-    from ncu_roofline.analyses.portability.frames import Choices
-
-    levels = {name: level.lower() for name, level in args.level}
-    return Choices(
-        flops="canonical" if args.canonical_flops else args.flops,
-        ceiling=args.ceiling,
-        level=levels.pop("", load_spec().memory),
-        levels=levels,
-        canonical=dict(args.canonical_flops),
-        platforms=args.platforms,
-    )

@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
     found, failed = for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
-        raise no_launch(args, args)
+        raise no_launch(args)
     ceilings = named.of(
         key for part in parts for key in zip(part.measurements.device, part.measurements.capability, strict=True)
     )

@@ -123,14 +123,15 @@ def check_kernels(report: Report | MetricTable) -> None:
     check_content("Cannot use", report.path, len(report), len(report.metric_names), empty)
 
 
-def no_launch(reports: Any, chosen: Any) -> RooflineError:
-    """The error where filters leave nothing."""
+def no_launch(args: Any, filters: Any = None) -> RooflineError:
+    """The error where filters leave nothing: those of the command line, or ``filters``."""
+    chosen = filters or args
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
     given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
     alone = chosen.kernel and not (chosen.launch or chosen.nvtx)
-    next_step = (_other_kernels(reports.reports, chosen.kernel) if alone else "") or "Loosen the filters."
-    return RooflineError("Cannot use", " ".join(reports.reports), reason, next_step)
+    next_step = (_other_kernels(args.reports, chosen.kernel) if alone else "") or "Loosen the filters."
+    return RooflineError("Cannot use", " ".join(args.reports), reason, next_step)
 
 
 def _other_kernels(reports: Sequence[str], kernel: str) -> str:

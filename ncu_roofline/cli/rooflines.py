@@ -90,7 +90,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     measurements = _called(measurements, names)
     selected = asked.select.launches(measurements)
     if not len(selected):
-        raise no_launch(args, args)
+        raise no_launch(args)
     ceilings = measured.of(zip(measurements.device, measurements.capability, strict=True))
     frames = made.frames(measurements, ceilings, asked)
     if for_people and made is VIEWER:

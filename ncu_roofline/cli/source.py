@@ -139,7 +139,7 @@ def run(args: Namespace) -> int:
     read = [one for one in kept if isinstance(one, _Report)]
     lacking = [one for one in kept if not isinstance(one, _Report)]
     if not read:
-        raise _none_counted(lacking, args.reports) if lacking else no_launch(args, args)
+        raise _none_counted(lacking, args.reports) if lacking else no_launch(args)
     warn(f"{one.path} is left out: {one.reason}." for one in lacking)
     gpus = [gpu for one in read for gpu in one.gpus]
     check_ceilings(named.files, gpus)

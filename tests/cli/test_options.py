@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from ncu_roofline.cli import main
-from ncu_roofline.cli.parser import COMMANDS, PLACES, declare, parse
+from ncu_roofline.cli.outputs import PLACES
+from ncu_roofline.cli.parser import COMMANDS, declare, parse
 
 
 def test_values() -> None:

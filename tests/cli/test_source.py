@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import html
 import io
@@ -358,7 +359,9 @@ def test_the_choices_of_the_help_are_those_of_the_text() -> None:
     """The help names them without loading what numpy is needed for."""
     from ncu_roofline.analyses.source.launches import RANKED
 
-    choices = {item.name: item.metadata.get("choices") for item in source.Rows.__dataclass_fields__.values()}
+    parser = argparse.ArgumentParser()
+    source.add_options(parser)
+    choices = {action.dest: action.choices for action in parser._actions}
     assert (choices["by"], choices["sort"]) == (BY, RANKED)
 
 

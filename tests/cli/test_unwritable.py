@@ -74,7 +74,7 @@ def test_a_disk_that_fills_up(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ncu_roofline.base.files.os.link", full)
+    monkeypatch.setattr("ncu_roofline.base.files.os.replace", full)
     outcome = run("render", source, "-o", target)
     assert_refused(outcome, target)
     assert "No space left on device" in outcome.err
