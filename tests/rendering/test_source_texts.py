@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.source import text
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches, longest_first
 from ncu_roofline.analyses.source.text import BY, text_table
