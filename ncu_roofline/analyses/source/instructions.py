@@ -78,7 +78,7 @@ class Instructions:
             mine = np.full(len(body.instructions), len(names), dtype=np.int64)
             names.append(body.name)
             end = 0
-            for offset, size, name in body.code.function.inside:  # sorted; what lies on another is left out
+            for offset, size, name in body.function.inside:  # sorted; what lies on another is left out
                 if end <= offset and 0 < size < SIZE * len(mine):
                     end = offset + size
                     mine[offset // SIZE : end // SIZE] = len(names)
@@ -162,7 +162,7 @@ def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instr
         body=np.concatenate([*owners, np.full(len(beyond), -1)]).astype(np.int64),
         opcodes=opcodes,
         kinds=kinds,
-        places=[*chain.from_iterable(one.code.places for one in bodies), *[()] * len(beyond)],
+        places=[*chain.from_iterable(one.places for one in bodies), *[()] * len(beyond)],
         loop=np.concatenate([*loops, np.full(len(beyond), OUTSIDE, dtype=np.int64)]),
         counts=columns | work | {INTEGER: integer},
         stalls=counts.stalls_at(address),
