@@ -61,7 +61,7 @@ def test_launches_of_two_modules_by_turns_read_each_once(tmp_path: Path, read: l
     with alternating(tmp_path / "made.ncu-rep") as report:
         found = codes(report, Cubins(None))
     assert read == MODULES
-    assert len({id(one.bodies[0].code) for one in found}) == 2
+    assert len({id(one.bodies[0].instructions) for one in found}) == 2
 
 
 def test_cubins_are_kept_up_to_a_size(tmp_path: Path, read: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,4 +70,4 @@ def test_cubins_are_kept_up_to_a_size(tmp_path: Path, read: list[bytes], monkeyp
     with alternating(tmp_path / "made.ncu-rep") as report:
         found = codes(report, Cubins(None))
         assert read == MODULES * (LAUNCHES // 2)
-    assert len({id(one.bodies[0].code) for one in found}) == 2
+    assert len({id(one.bodies[0].instructions) for one in found}) == 2

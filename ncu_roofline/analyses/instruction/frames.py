@@ -285,18 +285,17 @@ class _Build:
         }
         tables = points_table(m, self.grouping, self.spec, self.roofs.compute(), bandwidth, self.select, self.levels)
         if kind.id == EXECUTED:
-            lanes = self._lanes()
+            # Share of the lanes that had a true predicate, over the launches of which it is known.
+            working = self.m.instructions.get(LANES, Quantity.missing(len(self.m))).values
+            warp, every = self.counted.warp, np.where(np.isnan(working), np.nan, work.values)
+            lanes = self.grouping.total(np.nan_to_num(working)) / self.grouping.total(np.nan_to_num(every))
             for table in tables:
                 table["lanes"] = lanes[table["_row"]]
-                table["notes"] = _noted(table["notes"], table["lanes"] * self.counted.warp, self.counted.warp)
+                table["notes"] = notes = table["notes"].copy()
+                for row in np.flatnonzero(table["lanes"] * warp < (1 - _LOST_LANES) * warp):
+                    text = f"{table['lanes'][row] * warp:.0f} of {warp:g} lanes work on average"
+                    notes[row] = f"{notes[row]}; {text}" if notes[row] else text
         return tables
-
-    def _lanes(self) -> FloatArray:
-        """Share of the lanes that had a true predicate, over the launches of which it is known."""
-        missing = Quantity.missing(len(self.m))
-        lanes = self.m.instructions.get(LANES, missing).values
-        everything = np.where(np.isnan(lanes), np.nan, self.m.instructions.get(EXECUTED, missing).values)
-        return self.grouping.total(np.nan_to_num(lanes)) / self.grouping.total(np.nan_to_num(everything))
 
     def _to_collect(self) -> tuple[str, ...]:
         """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
@@ -314,12 +313,3 @@ class _Build:
             work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())
             found += self.counted.needs(load_spec(), chip, tuple(lacking), work=work)
         return tuple(dict.fromkeys(found))
-
-
-def _noted(notes: Any, working: FloatArray, warp: float) -> Any:
-    """Notes with a sentence where many lanes do nothing."""
-    result = notes.copy()
-    for row in np.flatnonzero(working < (1 - _LOST_LANES) * warp):
-        text = f"{working[row]:.0f} of {warp:g} lanes work on average"
-        result[row] = f"{result[row]}; {text}" if result[row] else text
-    return result

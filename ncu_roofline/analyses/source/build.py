@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,6 @@ from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.roofline import (
     CeilingsFile,
-    Roofline,
     Source,
     ceilings_of,
     check_ceilings,
@@ -137,7 +136,11 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
                 raise _too_much(report, f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions")
         names = drawn.kernel_columns["kernel"]
         parts = [one.tables(str(names[row]), options.only_unlined) for row, one in enumerate(made)]
-        others = {int(mine.launch[row]) for row, one in enumerate(made) if one.performance_of == columns.FLOPS}
+    # INT32 is left out of launches whose performance counts other work.
+    others = {int(mine.launch[row]) for row, one in enumerate(made) if one.performance_of == columns.FLOPS}
+    points = drawn.point_columns
+    pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
+    kept = np.array([precision != columns.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
     notes = tuple(dict.fromkeys(note for one in made for note in one.notes))
     return SourceRoofline(
         **{
@@ -147,7 +150,7 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
             )
             for name, declared in columns.TABLES.items()
         },
-        roofline=_without(drawn, others),
+        roofline=replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=()),
         texts=dict(sources.found),
         notes=notes,
     )
@@ -156,14 +159,6 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
 def _listed(values: Any) -> list[Any]:
     listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
     return listed
-
-
-def _without(drawn: Roofline, launches: Set[int]) -> Roofline:
-    """Without INT32 in these launches, whose performance counts other work."""
-    points = drawn.point_columns
-    pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
-    kept = np.array([precision != columns.INT32 or launch not in launches for precision, launch in pairs], dtype=bool)
-    return replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=())
 
 
 def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCountedError:

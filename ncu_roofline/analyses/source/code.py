@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -18,7 +18,7 @@ from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
 from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.formats.sass.lines import Lines, Place
+from ncu_roofline.formats.sass.lines import Place
 from ncu_roofline.model.displayed import several
 from ncu_roofline.model.placed import placed
 
@@ -32,10 +32,11 @@ _Key = tuple[bytes, str]  # digest of a module, name of a function
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """A function with its instructions and loops; ``notes``: what of it can't be known.
+class Body:
+    """A function in which something was counted: its instructions in the order of their addresses, and its loops.
 
-    ``places``: of each instruction the source lines, innermost first, () without.
+    ``places``: of each instruction the source lines, innermost first, () without.  ``notes``: what of it can't be known.
+    ``address`` is where it lies.
     """
 
     function: Function
@@ -43,29 +44,12 @@ class Decoded:
     flow: Flow
     places: Sequence[tuple[Place, ...]]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Body:
-    """A function in which something was counted, and the address at which it lies."""
-
-    code: Decoded
-    address: int
+    address: int = 0
 
     @property
     def name(self) -> str:
         """Mangled."""
-        return self.code.function.name
-
-    @property
-    def instructions(self) -> tuple[Instruction, ...]:
-        """In the order of their addresses, without gaps."""
-        return self.code.instructions
-
-    @property
-    def flow(self) -> Flow:
-        """Blocks and loops."""
-        return self.code.flow
+        return self.function.name
 
     @property
     def end(self) -> int:
@@ -92,7 +76,7 @@ class Cubins:
     def __init__(self, disassemble: Disassemble | None) -> None:
         self._disassemble = disassemble
         self._cubins: OrderedDict[bytes, tuple[int, Cubin | str]] = OrderedDict()  # by digest, that used last at the end
-        self._decoded: dict[_Key, Decoded] = {}
+        self._decoded: dict[_Key, Body] = {}
         self._texts: dict[_Key, Mapping[int, str]] = {}
         self._levels = INLINED_LEVELS
         self._last = b"", b""  # data and its digest
@@ -109,8 +93,8 @@ class Cubins:
         found = placed(kernel, code, cubin, addresses.tolist())
         if reason := _too_large(found, addresses):
             return LaunchCode(notes=(f"the machine code is not shown: {reason}; counts stand by address",))
-        bodies = [Body(self._decode(digest, cubin, function), address) for function, address in found]
-        notes = [note for body in bodies for note in body.code.notes]
+        bodies = [replace(self._decode(digest, cubin, function), address=address) for function, address in found]
+        notes = [note for body in bodies for note in body.notes]
         if code.unread:
             notes.append(f"sources of a module are read up to {_MOST_TEXT} MB: without {several(code.unread, 'imported file')}")
         if kernel.mangled_name not in {one.name for one in bodies}:
@@ -138,14 +122,18 @@ class Cubins:
             self._cubins.popitem(last=False)
         return self._cubins[digest][1]
 
-    def _decode(self, digest: bytes, cubin: Cubin, function: Function) -> Decoded:
+    def _decode(self, digest: bytes, cubin: Cubin, function: Function) -> Body:
         key = (digest, function.name)
         if key not in self._decoded:
             instructions = decode(function.code, function.capability)
             places: Sequence[tuple[Place, ...]] = [()] * len(instructions)
             notes = []
             try:
-                places = self._places(cubin.lines(function.name), instructions)
+                lines = cubin.lines(function.name)
+                self._levels -= sum(lines.levels(one.offset) for one in instructions)
+                if self._levels < 0:
+                    raise CodeError(f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code")
+                places = [lines.at(one.offset) for one in instructions]
             except CodeError as error:
                 notes.append(f"the line table can't be read: {error}")
             try:
@@ -155,14 +143,8 @@ class Cubins:
                 blocks = (Block(0, SIZE * count, ()),) if count else ()
                 flow = Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
                 notes.append(f"its loops are unknown: {error}")
-            self._decoded[key] = Decoded(function, instructions, flow, places, tuple(notes))
+            self._decoded[key] = Body(function, instructions, flow, places, tuple(notes))
         return self._decoded[key]
-
-    def _places(self, lines: Lines, instructions: Sequence[Instruction]) -> Sequence[tuple[Place, ...]]:
-        self._levels -= sum(lines.levels(one.offset) for one in instructions)
-        if self._levels < 0:
-            raise CodeError(f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code")
-        return [lines.at(one.offset) for one in instructions]
 
     def _whole(self, digest: bytes, functions: Sequence[Function]) -> list[Mapping[int, str]]:
         """The texts of functions of one module: the launch's own apart from the others, of which one may not be known."""

@@ -99,7 +99,12 @@ class Examined:
             number: _loop(number, *where) for number, *where in zip(*(loops[name] for name in names), strict=True)
         }
         self._parents = dict(zip(loops["loop"], loops["parent"], strict=True))
-        self._columns = {one.name: _column(instructions[one.name], one.dtype) for one in INSTRUCTIONS if one not in WHERE}
+        self._columns: dict[str, Array] = {}
+        for one in (one for one in INSTRUCTIONS if one not in WHERE):
+            values = np.asarray(instructions[one.name], dtype=_DTYPES[one.dtype])
+            if one.dtype == "float":  # counts that can't be are unknown
+                values = np.where((values >= 0) & (values <= _MOST), values, np.nan)
+            self._columns[one.name] = values
         self._stalls = stalls
         self.size = len(self["offset"])
         self.inside: Array = self["function"] != OUTSIDE
@@ -188,13 +193,9 @@ class Examined:
     @cached_property
     def _numbered(self) -> tuple[Array, Array]:
         """For each instruction a number of its line and one of its loop, from 0."""
-        lines: dict[tuple[Any, ...], int] = {}
-        loops: dict[tuple[str, int], int] = {}
-        inside = zip(self["function"].tolist(), self["loop"].tolist(), strict=True)
-        return (
-            np.fromiter((lines.setdefault(key, len(lines)) for key in self.keys), dtype=np.int64, count=self.size),
-            np.fromiter((loops.setdefault(key, len(loops)) for key in inside), dtype=np.int64, count=self.size),
-        )
+        inside = list(zip(self["function"].tolist(), self["loop"].tolist(), strict=True))
+        lines, loops = ({key: number for number, key in enumerate(dict.fromkeys(keys))} for keys in (self.keys, inside))
+        return np.array([lines[key] for key in self.keys]), np.array([loops[key] for key in inside])
 
     def sites(self, amount: Array, chosen: Array, least: float) -> list[Site]:
         """Where the chosen instructions have at least so much of an amount, most first; the lines of a loop are one place.
@@ -272,9 +273,3 @@ def _loop(number: int, file: str, first: int, last: int, header: int, end: int) 
 def _file(path: str) -> str:
     """The name of a file, without folders, as it may stand in a sentence."""
     return shorten(clean(basename(path)))
-
-
-def _column(values: Any, dtype: str) -> Array:
-    """An array; counts that can't be are unknown."""
-    found = np.asarray(values, dtype=_DTYPES[dtype])
-    return np.where((found >= 0) & (found <= _MOST), found, np.nan) if dtype == "float" else found

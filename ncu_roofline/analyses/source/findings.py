@@ -439,7 +439,10 @@ def called_library(launch: Examined, called: Sequence[Called]) -> Iterator[Findi
 def divergence(launch: Examined) -> Iterator[Finding]:
     """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly."""
     executed, per_row = launch.total("executed"), launch["executed"]
-    begin, active = _begin(launch), _active(launch)
+    active, begin = _active(launch), 1.0
+    first = np.flatnonzero((launch["offset"] == 0) & (launch["function"] == launch["function"][0]) & launch.inside)[:1]
+    if len(first) and active[first[0]] > 0:  # share of a warp's lanes at the kernel's first instruction
+        begin = min(float(active[first[0]]), 1.0)
     if begin < LANES_WORKING:
         row = np.flatnonzero(per_row > 0)[:1]
         message = f"Warps begin with {WARP * begin:.1f} of {WARP} lanes: the blocks of this launch are no whole warps."
@@ -470,13 +473,6 @@ def _active(launch: Examined) -> Array:
     for block, share in zip(blocks, (launch["threads"] / executed).tolist(), strict=True):
         most[block] = max(share, most.get(block, math.nan)) if share == share else most.get(block, math.nan)
     return np.array([most[block] for block in blocks])
-
-
-def _begin(launch: Examined) -> float:
-    """Share of a warp's lanes at the kernel's first instruction: less than 1 where blocks are no whole warps."""
-    rows = np.flatnonzero((launch["offset"] == 0) & (launch["function"] == launch["function"][0]) & launch.inside)
-    found = _active(launch)[rows[:1]].tolist()
-    return min(found[0], 1.0) if found and found[0] > 0 else 1.0
 
 
 def hot_stalls(launch: Examined) -> Iterator[Finding]:

@@ -22,21 +22,6 @@ from ncu_roofline.model.roofline import Table, frame_of
 _PARTS = 6  # of a path at most that a file is called by
 
 
-def _line(value: int) -> str:
-    """A line's number; "" for none."""
-    return str(value) if value > 0 else ""
-
-
-def _loop(value: int) -> str:
-    """A loop's number."""
-    return str(value) if value >= 0 else "none"
-
-
-def _offset(value: int) -> str:
-    """An offset in a function; "" for none."""
-    return f"{value:#x}" if value >= 0 else ""
-
-
 @dataclass(frozen=True, repr=False)
 class SourceRoofline(Displayed):
     """Lines, loops, functions and instructions of the launches chosen, as tables of equally long columns.
@@ -46,17 +31,13 @@ class SourceRoofline(Displayed):
     """
 
     view: ClassVar[str] = "source"
-    counted: ClassVar[Mapping[str, str]] = {
-        "loop_columns": "loop",
-        "line_columns": "line",
-        "instruction_columns": "instruction",
-    }
+    counted: ClassVar[Mapping[str, str]] = {f"{name}_columns": name for name in ("loop", "line", "instruction")}
     glance: ClassVar[tuple[Shown, ...]] = (
-        Shown("loop", "loop", _loop),
-        Shown("header", "offset", _offset),
+        Shown("loop", "loop", lambda value: str(value) if value >= 0 else "none"),
+        Shown("header", "offset", lambda value: f"{value:#x}" if value >= 0 else ""),
         Shown("file", "file", left=True),
-        Shown("first_line", "from", _line),
-        Shown("last_line", "to", _line),
+        Shown("first_line", "from", lambda value: str(value) if value > 0 else ""),
+        Shown("last_line", "to", lambda value: str(value) if value > 0 else ""),
         Shown("share_samples", "samples", as_percent),
     )
     line_columns: Table
@@ -158,15 +139,13 @@ def inlined_at(text: str) -> list[tuple[str, str]]:
 def files_apart(paths: Iterable[str]) -> dict[str, str]:
     """What files are called, of Windows too: as many of the last parts of each path as tell it apart."""
     parts = {path: PureWindowsPath(path).parts for path in paths}
-    ends: Counter[tuple[str, ...]] = Counter()
-    for words in parts.values():
-        ends.update(words[-depth:] for depth in range(1, min(len(words), _PARTS) + 1))
-    return {path: one_line("/".join(_end(words, ends))) for path, words in parts.items()}
-
-
-def _end(words: tuple[str, ...], ends: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
-    depths = range(1, min(len(words), _PARTS) + 1)
-    return next((words[-depth:] for depth in depths if ends[words[-depth:]] == 1), words[-_PARTS:])
+    depths = {path: range(1, min(len(words), _PARTS) + 1) for path, words in parts.items()}
+    ends = Counter(words[-depth:] for path, words in parts.items() for depth in depths[path])
+    names = {}
+    for path, words in parts.items():
+        apart = (words[-depth:] for depth in depths[path] if ends[words[-depth:]] == 1)
+        names[path] = one_line("/".join(next(apart, words[-_PARTS:])))
+    return names
 
 
 def _behind(tables: Sequence[Mapping[str, Any]]) -> Table:

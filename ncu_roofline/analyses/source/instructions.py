@@ -70,14 +70,6 @@ class Instructions:
         """The number of the first loop of each function."""
         return np.cumsum([0, *(len(body.flow.loops) for body in self.code.bodies)]).astype(np.int64)
 
-    def _inlined(self) -> list[str]:
-        each = {id(places): places for places in self.places}  # rows of one line mostly share it, and comparing takes long
-        distinct = set(each.values())
-        longest = min(_LONGEST, INLINED_LETTERS // max(1, len(distinct)))
-        texts = {one: shorten(WITHIN.join(f"{place.file}:{place.line}" for place in one[1:]), longest) for one in distinct}
-        known = {name: texts[one] for name, one in each.items()}
-        return [known[id(places)] for places in self.places]
-
     @cached_property
     def _owned(self) -> tuple[tuple[str, ...], IntArray]:
         names: list[str] = []
@@ -86,7 +78,7 @@ class Instructions:
             mine = np.full(len(body.instructions), len(names), dtype=np.int64)
             names.append(body.name)
             end = 0
-            for offset, size, name in body.code.function.inside:  # sorted; what lies on another is left out
+            for offset, size, name in body.function.inside:  # sorted; what lies on another is left out
                 if end <= offset and 0 < size < SIZE * len(mine):
                     end = offset + size
                     mine[offset // SIZE : end // SIZE] = len(names)
@@ -123,6 +115,11 @@ class Instructions:
         starts = np.array([body.address for body in bodies] + [0], dtype=np.int64)
         offset[known] = (self.address - starts[self.body])[known]
         missing = len(self) - int(self.starts[-1])
+        each = {id(places): places for places in self.places}  # rows of one line mostly share it, and comparing takes long
+        distinct = set(each.values())
+        longest = min(_LONGEST, INLINED_LETTERS // max(1, len(distinct)))
+        texts = {one: shorten(WITHIN.join(f"{place.file}:{place.line}" for place in one[1:]), longest) for one in distinct}
+        inlined = {key: texts[places] for key, places in each.items()}
         return {
             "function": [names[one] for one in self.body.tolist()],
             "owner": [self.owners[one] for one in self.owner.tolist()],
@@ -132,7 +129,7 @@ class Instructions:
             "kind": self.kinds,
             "file": [one.file if one else "" for one in inner],
             "line": [one.line if one else -1 for one in inner],
-            "inlined": self._inlined(),
+            "inlined": [inlined[id(places)] for places in self.places],
             "block": [*chain.from_iterable(body.flow.block_of for body in bodies), *[-1] * missing],
             "loop": np.maximum(self.loop, NOWHERE),
         }
@@ -165,7 +162,7 @@ def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instr
         body=np.concatenate([*owners, np.full(len(beyond), -1)]).astype(np.int64),
         opcodes=opcodes,
         kinds=kinds,
-        places=[*chain.from_iterable(one.code.places for one in bodies), *[()] * len(beyond)],
+        places=[*chain.from_iterable(one.places for one in bodies), *[()] * len(beyond)],
         loop=np.concatenate([*loops, np.full(len(beyond), OUTSIDE, dtype=np.int64)]),
         counts=columns | work | {INTEGER: integer},
         stalls=counts.stalls_at(address),

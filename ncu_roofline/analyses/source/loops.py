@@ -69,7 +69,7 @@ class Loops:
         calls: dict[int, list[int]] = {}
         entries: dict[int, set[int]] = {}
         for body in bodies:
-            first, named = starts.get(body.name, 0), dict(body.code.function.calls)
+            first, named = starts.get(body.name, 0), dict(body.function.calls)
             for index, one in enumerate(body.instructions):
                 if one.target is not None:
                     target = first + one.target // SIZE

@@ -219,7 +219,7 @@ def _draw_roofline(axes: Axes, chart: Mapping[str, Any], loops: Sequence[Row], c
 
 
 def _label_loop(axes: Axes, loop: Row, view: View, obstacles: Obstacles, colours: Theme, measure: Measure) -> None:
-    """Its number with its lines, or alone where there is no more room; a thin line leads to what stands apart."""
+    """Its number with its lines, or alone where there is no room; a thin line leads to what does not stand beside it."""
     x, y = view.x(loop["intensity"]), view.y(loop["performance"])
     first, last = loop["first_line"], loop["last_line"]
     where = f"lines {first}-{last}" if last > first else f"line {first}"

@@ -217,7 +217,14 @@ class _Page:
             "loops": [self._loop(row) for row in loops],
             "stalls": self._stalls(launch.rows("stalls"), at),
             "findings": [self._finding(row, at) for row in launch.rows("findings")],
-            "totals": [_total(row) for row in launch.rows("totals")],
+            "totals": [
+                {
+                    "quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"])),
+                    **{name: one_line(row[name]) for name in ("unit", "metrics", "notes")},
+                    **_numbers(row, ("sum", "counter", "outside", "unlined", "ratio")),
+                }
+                for row in launch.rows("totals")
+            ],
             "chart": chart_of(launch),
         }
 
@@ -332,12 +339,6 @@ class _Page:
             else:
                 parts.append((line, [text]))
         return parts
-
-
-def _total(row: Row) -> dict[str, Any]:
-    meaning = _MEANINGS.get(row["quantity"], row["quantity"])
-    said = {name: one_line(row[name]) for name in ("unit", "metrics", "notes")}
-    return {"quantity": one_line(meaning), **said, **_numbers(row, ("sum", "counter", "outside", "unlined", "ratio"))}
 
 
 def _shown(text: str) -> str:
