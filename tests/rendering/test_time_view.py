@@ -17,10 +17,9 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.style import bounds
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.analyses.time.chart import time_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-from ncu_roofline.analyses.time.picture import time_figure
-from ncu_roofline.analyses.time.planes import both_plane, complexity_plane, time_plane
+from ncu_roofline.analyses.time.picture import chart, time_figure
+from ncu_roofline.rendering.chart import Line, Plan, plan
 from ncu_roofline.rendering.picture import settings
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.frames import ODD
@@ -60,79 +59,99 @@ def hostile() -> TimeRoofline:
     return time_roofline(ordinary(rows, [{"kernel": ODD[1][0], "seconds": 1.0, "status": "zero-flop"}]), launch_latency=LATENCY)
 
 
-def by_kernel(marks: list[Any], filled: bool = True) -> dict[str, tuple[float, float]]:
-    return {mark.symbol.kernel: mark.place for mark in marks if mark.filled == filled}
+def panels(frames: TimeRoofline) -> dict[str, Plan]:
+    """The first panel of each title, on paper."""
+    made = chart(frames)
+    assert made
+    found = {panel.title: plan(panel, 200, 180) for row in reversed(made.rows) for panel in row}
+    return {title.partition(",")[0] if title.startswith("Complexity, ") else title: one for title, one in found.items()}
 
 
-class TestPlanes:
+def by_name(found: Plan, role: str = "dot") -> dict[str, tuple[float, float]]:
+    return {point.name: (point.x, point.y) for point in found.points if point.role == role}
+
+
+def lines(found: Plan, role: str) -> list[Line]:
+    return [line for line in found.lines if line.role == role]
+
+
+class TestPanels:
     def test_complexity(self) -> None:
-        device = time_chart(several()).devices[0]
-        plane = complexity_plane(device, 200, 180)
-        places = by_kernel(plane.marks)
+        found = panels(several(1))["Complexity"]
+        places = by_name(found)
         assert (places["stream"], places["tiny"]) == ((1e9, 1e8), (1e5, 1e4))
-        balances = [curve for curve in plane.curves if curve.role == "balance"]
-        assert [curve.text for curve in balances] == ["balance 8 FLOP/B (FP64)", "balance 16 FLOP/B (FP32)"]
-        for curve, balance in zip(balances, (8.0, 16.0), strict=True):
-            assert [y / x for x, y in curve.places] == pytest.approx([balance] * 2)
-        for curve in (one for one in plane.curves if one.role == "iso"):
-            (x0, y0), (x1, y1) = curve.places
+        balances = lines(found, "balance")
+        assert [line.label for line in balances] == ["balance 8 FLOP/B (FP64)", "balance 16 FLOP/B (FP32)"]
+        for line, balance in zip(balances, (8.0, 16.0), strict=True):
+            assert [y / x for x, y in line.places] == pytest.approx([balance] * 2)
+        for line in lines(found, "contour"):
+            (x0, y0), (x1, y1) = line.places
             assert y0 / x0 == pytest.approx(y1 / x1)
             assert math.log10(y0 / x0) == pytest.approx(round(math.log10(y0 / x0)))
 
-    def test_overhead_boxes(self) -> None:
+    def test_overhead_regions(self) -> None:
         """The corner is overhead * bandwidth, overhead * peak; of different invocations the fewest and the most."""
-        device = time_chart(several()).devices[0]
-        boxes = complexity_plane(device, 200, 180).boxes
-        assert [text for _, text in boxes] == ["overhead of 1 launch", "overhead of 3 launches"]
-        for (corner, _), launches in zip(boxes, (1, 3), strict=True):
-            assert corner == pytest.approx((launches * LATENCY * 1e12, launches * LATENCY * 8e12))
-        for (corner, _), launches in zip(time_plane(device, 200, 180).boxes, (1, 3), strict=True):
-            assert corner == pytest.approx((launches * LATENCY, launches * LATENCY))
+        found = panels(several(1))
+        regions = found["Complexity"].regions
+        assert [region.label for region in regions] == ["overhead of 1 launch", "overhead of 3 launches"]
+        for region, launches in zip(regions, (1, 3), strict=True):
+            assert (region.x, region.y) == pytest.approx((launches * LATENCY * 1e12, launches * LATENCY * 8e12))
+        for region, launches in zip(found["Time"].regions, (1, 3), strict=True):
+            assert (region.x, region.y) == pytest.approx((launches * LATENCY, launches * LATENCY))
 
-    def test_a_far_box_is_told_in_words(self, gpp: TimeRoofline) -> None:
-        plane = complexity_plane(time_chart(gpp).devices[0], 200, 180)
-        assert plane.boxes == []
-        assert plane.beyond == [("overhead of 1 launch", "29.7 MFLOP"), ("overhead of 1 launch", "3.48 MB")]
+    def test_a_far_region_is_told_in_words(self, gpp: TimeRoofline) -> None:
+        found = panels(gpp)["Complexity"]
+        assert found.regions == []
+        assert found.beyond == [("overhead of 1 launch", "29.7 MFLOP"), ("overhead of 1 launch", "3.48 MB")]
 
     def test_time(self) -> None:
-        device = time_chart(several()).devices[0]
-        plane = time_plane(device, 200, 180)
-        assert (plane.view.x0, plane.view.x1) == (plane.view.y0, plane.view.y1)
-        for one in device.symbols:
-            assert by_kernel(plane.marks)[one.kernel] == one.time
-            assert max(one.time) == pytest.approx(one.seconds)
-        diagonal = next(curve for curve in plane.curves if curve.role == "balance")
+        frames = several(1)
+        found = panels(frames)["Time"]
+        assert (found.view.x0, found.view.x1) == (found.view.y0, found.view.y1)
+        for row in frames.points.itertuples():
+            assert by_name(found)[row.kernel] == (row.bandwidth_seconds, row.compute_seconds)
+            assert max(by_name(found)[row.kernel]) == pytest.approx(row.seconds)
+        (diagonal,) = lines(found, "balance")
         assert all(x == pytest.approx(y) for x, y in diagonal.places)
-        for curve in (one for one in plane.curves if one.role == "iso"):  # along it the larger of both times is the same
-            assert {max(place) for place in curve.places} == {curve.places[1][0]}
+        for line in lines(found, "contour"):  # along it the larger of both times is the same
+            assert {max(place) for place in line.places} == {line.places[1][0]}
 
-    def test_filled_meets_open_at_the_roofline_only(self) -> None:
-        device = time_chart(several()).devices[0]
-        plane = both_plane(device, device.machines[0], 400, 220)
-        filled, opened = by_kernel(plane.marks), by_kernel(plane.marks, filled=False)
-        assert set(filled) == {"stream", "matmul", "tiny", "ideal"}
-        assert opened["ideal"] == pytest.approx(filled["ideal"])
-        symbols = {one.kernel: one for one in device.symbols}
-        for kernel, (x, y) in filled.items():
-            factor = symbols[kernel].inefficiency
-            assert opened[kernel] == pytest.approx((factor * x, factor * y))
-            assert plane.view.holds(x, y)
-            assert plane.view.holds(*opened[kernel])
+    def test_dots_meet_rings_at_the_roofline_only(self) -> None:
+        frames = several(1)
+        found = panels(frames)["Complexity and time, FP64"]
+        dots, rings = by_name(found), by_name(found, "ring")
+        assert set(dots) == {"stream", "matmul", "tiny", "ideal"}
+        assert rings["ideal"] == pytest.approx(dots["ideal"])
+        factors = dict(zip(frames.points["kernel"], frames.points["inefficiency"], strict=True))
+        for kernel, (x, y) in dots.items():
+            assert rings[kernel] == pytest.approx((factors[kernel] * x, factors[kernel] * y))
+            assert found.view.holds(x, y)
+            assert found.view.holds(*rings[kernel])
 
     def test_sweep_lines_join_steps_in_order(self, gpp: TimeRoofline) -> None:
-        device = time_chart(gpp).devices[0]
-        plane = both_plane(device, device.machines[0], 400, 220)
-        lines = {curve.role: curve.places for curve in plane.curves if curve.role.startswith("sweep")}
-        ordered = sorted(device.symbols, key=lambda one: one.step)
-        assert lines["sweep"] == tuple(one.complexity for one in ordered)
-        assert lines["sweep-time"] == tuple(one.time_at_roofs for one in ordered)
+        found = panels(gpp)["Complexity and time, FP64"]
+        rows = gpp.points.sort_values("step")
+        (sweep,), (at_roofs,) = lines(found, "sweep"), lines(found, "sweep-time")
+        assert sweep.places == tuple(zip(rows["traffic"], rows["work"], strict=True))
+        times = rows["bandwidth_seconds"] * rows["bandwidth_roof"], rows["compute_seconds"] * rows["compute_roof"]
+        assert at_roofs.places == tuple(zip(*times, strict=True))
 
     def test_the_largest_kernels(self) -> None:
         rows = [point(f"k{n}", seconds=1e-3 * (n + 1)) for n in range(40)]
-        data = time_chart(time_roofline(ordinary(rows)))
-        assert (len(data.kernels), data.total) == (30, 40)
-        assert data.kernels[0].label == "k39"
-        assert data.kernels[0].share == pytest.approx(40 / sum(range(1, 41)))
+        made = chart(time_roofline(ordinary(rows)))
+        assert made
+        assert len(made.names) == 30
+        assert next(iter(made.names.values())) == "1 k39  4.9 %"
+        assert any(note.startswith("The 30 largest of 40 kernels by time are drawn") for note in made.notes)
+
+    def test_less_where_there_is_no_room(self) -> None:
+        titles = []
+        less = 0
+        while made := chart(several(2), less=less):
+            titles.append([panel.title for row in made.rows for panel in row])
+            less += 1
+        assert [len(each) for each in titles] == [8, 6, 4, 2]
+        assert titles[-1] == ["Complexity", "Time"]
 
 
 def drawn(frames: TimeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
@@ -152,7 +171,7 @@ def picture() -> tuple[Figure, list[Text]]:
 class TestPicture:
     def test_second_axes_are_seconds_at_the_roofs(self, gpp: TimeRoofline) -> None:
         made, _ = drawn(gpp)
-        machine = time_chart(gpp).devices[0].machines[0]
+        machine = gpp.machines[gpp.machines["level"] == "dram"].iloc[0]
         both = next(axes for axes in made.axes if axes.get_title(loc="left").startswith("Complexity and time"))
         twins = [axes for axes in made.axes if axes is not both and axes.get_position().bounds == both.get_position().bounds]
         assert len(twins) == 2
@@ -165,11 +184,11 @@ class TestPicture:
         both = next(axes for axes in made.axes if axes.get_title(loc="left") == "Complexity and time, FP64")
         places = {
             gid: [line.get_xydata()[0].tolist() for line in both.lines if line.get_gid() == gid]
-            for gid in ("symbol-filled", "symbol-open")
+            for gid in ("point-dot", "point-ring")
         }
-        assert len(places["symbol-filled"]) == len(places["symbol-open"]) == 4
-        assert any(one == pytest.approx([1e9, 8e9]) for one in places["symbol-filled"])
-        assert any(one == pytest.approx([1e9, 8e9]) for one in places["symbol-open"])
+        assert len(places["point-dot"]) == len(places["point-ring"]) == 4
+        assert any(one == pytest.approx([1e9, 8e9]) for one in places["point-dot"])
+        assert any(one == pytest.approx([1e9, 8e9]) for one in places["point-ring"])
 
     def test_a_row_of_charts_per_gpu(self, picture: tuple[Figure, list[Text]]) -> None:
         made, _ = picture

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.captions import of_the_time, plural
-from ncu_roofline.analyses.hierarchical.style import precision_label
-from ncu_roofline.analyses.hierarchical.usage import percent, tensor_caveat
-from ncu_roofline.analyses.time.chart import TimeChart, TimeFrames
 from ncu_roofline.base.texts import clean
-from ncu_roofline.base.units import format_value
-from ncu_roofline.rendering.frames import column, rows
+from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.rendering.frames import Frames, column, rows
 
 WHY = {
     **captions.WHY,
@@ -24,7 +23,29 @@ HOW_TO_LATENCY = (
     "Launch latency unknown, so no launch overhead is shown: give --ceilings from `ncu-roofline bench run` on this GPU, "
     "or --launch-latency TIME."
 )
-_DIFFER = 1.05
+
+
+class TimeFrames(Frames, Protocol):
+    """What renderers of the time view draw, columns as in ``ncu_roofline.analyses.time.columns``: TIME_POINTS and so on."""
+
+    view: ClassVar[str]
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def machines(self) -> Any: ...
+    @property
+    def absent(self) -> Any: ...
+
+
+def drawable(place: Iterable[float]) -> bool:
+    """Whether a place exists on logarithmic axes."""
+    return all(0 < value < math.inf for value in place)
+
+
+def units(frames: TimeFrames) -> defaultdict[str, str]:
+    """What the work of a precision counts: op for integers, else flop."""
+    return defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))
 
 
 def latency_note(frames: TimeFrames) -> str:
@@ -68,52 +89,6 @@ def absent_notes(frames: TimeFrames) -> list[str]:
         told = f" and {format_value(sum(moved), 'byte', 3)} of traffic" if moved else ""
         notes.append(f"{plural(len(members), 'row')} {WHY.get(status, clean(status))}: {time}{told}.")
     return notes
-
-
-def peak_notes(data: TimeChart) -> list[str]:
-    """Where the peaks of one chart's kernels differ: the axis can stand at one of them only."""
-    notes = []
-    for device in data.devices:
-        for machine in device.machines:
-            if machine.peak_max > _DIFFER * machine.peak_min:
-                unit = next((symbol.unit for symbol in device.symbols if symbol.precision == machine.precision), "flop")
-                span = " to ".join(format_value(value, f"{unit}/s", 3) for value in (machine.peak_min, machine.peak_max))
-                at = format_value(machine.peak, f"{unit}/s", 3)
-                where = f" on {device.device}" if len(data.devices) > 1 else ""
-                name = f"{precision_label(machine.precision)}{where}"
-                notes.append(f"{name}: the compute roof differs by kernel, {span}; axes and balance stand at {at}.")
-    return notes
-
-
-def _beyond(entries: Sequence[tuple[str, str]]) -> str:
-    """What lies outside the axes, each thing once with all its numbers."""
-    found: dict[str, list[str]] = {}
-    for text, number in entries:
-        if number not in found.setdefault(text, []):
-            found[text].append(number)
-    parts = [f"{text} ({', '.join(numbers)})" for text, numbers in found.items()]
-    return f"Below the axes: {'; '.join(parts)}." if parts else ""
-
-
-def footnotes(frames: TimeFrames, data: TimeChart, beyond: Sequence[tuple[str, str]] = ()) -> list[str]:
-    """Sentences below the charts, the weightiest first; ``beyond`` has what lies outside the axes with its numbers."""
-    notes = [tensor_caveat(frames), captions.above_note(frames), captions.clock_note(frames)]
-    notes += [latency_note(frames), overhead_note(frames)]
-    if len(data.kernels) < data.total:
-        share = sum(kernel.share for kernel in data.kernels if math.isfinite(kernel.share))
-        part = f" ({percent(share)} of the time)"
-        notes.append(f"The {len(data.kernels)} largest of {plural(data.total, 'kernel')} by time are drawn{part}.")
-    notes += absent_notes(frames)
-    if data.devices_left_out:
-        notes.append(f"{plural(data.devices_left_out, 'further GPU')} left out: render its reports apart.")
-    notes += [
-        _beyond(beyond),
-        *peak_notes(data),
-        captions.roof_note(frames),
-        *captions.kernel_notes(frames),
-        *captions.row_notes(frames),
-    ]
-    return [note for note in notes if note]
 
 
 def explanation(frames: TimeFrames) -> str:

@@ -11,7 +11,7 @@ from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
-from ncu_roofline.analyses.time.chart import TimeFrames
+from ncu_roofline.analyses.time.captions import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_table, machines_table
 from ncu_roofline.base.texts import one_line

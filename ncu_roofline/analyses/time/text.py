@@ -12,7 +12,7 @@ from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time import columns
-from ncu_roofline.analyses.time.chart import TimeFrames, drawable, units
+from ncu_roofline.analyses.time.captions import TimeFrames, drawable, units
 from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.document import Document, Note, Table, markdown, terminal
 from ncu_roofline.rendering.frames import records, table
