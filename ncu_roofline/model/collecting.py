@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
-from ncu_roofline.chips.fields import Release, parse_release, release_text
+from ncu_roofline.chips.fields import LAST_RELEASE, Release, parse_release, release_text
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
-from ncu_roofline.chips.sets import LAST
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model.measurements import Measurements
@@ -124,7 +123,7 @@ def opcodes_note() -> str:
 
 def release_of(version: str) -> Release:
     """(year, number) of a release; one that is not known counts as new: nothing is left out on a guess."""
-    return parse_release(version) or LAST
+    return parse_release(version) or LAST_RELEASE
 
 
 def command_of(

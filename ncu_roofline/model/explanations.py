@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.chips.clocks import clocks_text
-from ncu_roofline.chips.fields import Release, capability_text, release_text
+from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, release_text
 from ncu_roofline.chips.instruction import Kind
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
-from ncu_roofline.chips.sets import LAST, SectionSet, load_sets
+from ncu_roofline.chips.sets import SectionSet, load_sets
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Report
@@ -64,7 +64,7 @@ class UsedSets:
 def sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> UsedSets:
     """The sets of a report whose launches ``m`` lack the precisions and levels ``missing``."""
     release = release_of(report.ncu_version)
-    if release == LAST or not len(m) or isinstance(report, MetricTable):
+    if release == LAST_RELEASE or not len(m) or isinstance(report, MetricTable):
         return UsedSets()
     sections = report.kernels[int(m.launch[0])].sections
     made = load_sets().made(release, filter(None, map(_identifier, sections)))
@@ -219,7 +219,7 @@ def _collected(
     """Metrics to collect, the ids that they add, and notes on what the release can't collect."""
     metrics = wanted.metrics(release)
     lacking = any(name.startswith(f"{TENSOR}.") for name in added)
-    if not lacking or not any(map(counts_tensor_operations, wanted.metrics(LAST))) or release >= OPS_PATH_SINCE:
+    if not lacking or not any(map(counts_tensor_operations, wanted.metrics(LAST_RELEASE))) or release >= OPS_PATH_SINCE:
         return metrics, added, []
     text = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {version}"
     if WARPS in metrics:

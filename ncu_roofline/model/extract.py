@@ -9,9 +9,8 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from ncu_roofline.chips import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
-from ncu_roofline.chips.description import Binding
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.instruction import EXECUTED
+from ncu_roofline.chips.instruction import EXECUTED, Way
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Launch, Report
 from ncu_roofline.model.counters import Counters, counted_as, spellings
@@ -57,13 +56,13 @@ def instructions_of(counters: Counters, wanted: InstructionSpec) -> tuple[dict[s
     return instructions, transactions, peak.filled(counters.per_sm(wanted.issue_per_sm))
 
 
-def _first(counters: Counters, ways: tuple[Binding, ...]) -> Quantity:
+def _first(counters: Counters, ways: tuple[Way, ...]) -> Quantity:
     """Launch by launch the first way that the report has the counters of."""
     result = Quantity.missing(len(counters.seconds))
-    for binding in ways:
+    for way in ways:
         if result.origins and not np.isnan(result.values).any():
             break
-        result = result.filled(counters.count(binding.counters, binding.source, binding.note))
+        result = result.filled(counters.count(way.counters, way.source, way.note))
     return result
 
 

@@ -128,7 +128,7 @@ class _Module:
         self._code, self._cubin, self._capability = code, cubin, capability
         self._table = load_opcodes()
         rows = [row for row in self._table.rows if row.precision in HALVES]
-        self._names = frozenset(name for row in rows for name, _ in row.patterns)
+        self._names = frozenset(name for row in rows for name, _ in row.opcodes)
         self._reach = Reach(cubin, self._names)
         self._functions: dict[str, _Halves] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ncu_roofline.chips import Gauge, Spec, TensorActivity, Units
-from ncu_roofline.chips.hardware import ACTIVE, ELAPSED, SHARES_ACTIVE, share_names
 from ncu_roofline.chips.thresholds import MOST
+from ncu_roofline.chips.units import ACTIVE, ELAPSED, SHARES_ACTIVE, share_names
 from ncu_roofline.chips.verdict import ABOVE, TENSOR_ACTIVE
 from ncu_roofline.model.counters import Counters, first_known
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity

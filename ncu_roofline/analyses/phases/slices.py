@@ -86,7 +86,7 @@ def phases_of(samples: Samples | None, seconds: float, spec: PhaseSpec) -> Phase
 
 def _bands(runs: Sequence[Run], edges: FloatArray, seconds: float, spec: PhaseSpec) -> Iterator[Band]:
     for band in spec.bands:
-        for way in band.ways:
+        for way in band.metrics:
             found = _of_way(runs, way)
             if found:
                 run, series = found

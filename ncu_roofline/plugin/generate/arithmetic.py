@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_roofline.chips import Spec, arithmetic, load_opcodes, load_stalls
-from ncu_roofline.chips.opcode_kinds import load_opcode_kinds
+from ncu_roofline.chips.opcodes import load_opcode_kinds
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.chips.thresholds import BETWEEN_SHARE, INTEGER_SHARE, ISSUE_SHARE, LEFT_OUT, UNFUSED_LEFT
 from ncu_roofline.formats.sass.instructions import FLOWS, FUSED_HALVES, SIZE
@@ -25,9 +25,9 @@ def arithmetic_facts(spec: Spec) -> dict[str, object]:
         name: (kind if (kind := kinds.of(name)) in (_DOUBLE, _SINGLE) else "", int(row.weight))
         for row in table.rows
         if row.precision in core and row.does == "arithmetic"
-        for name, _ in row.patterns
+        for name, _ in row.opcodes
     }
-    converting = [(name, words) for row in table.rows if row.does == "conversion" for name, words in row.patterns]
+    converting = [(name, words) for row in table.rows if row.does == "conversion" for name, words in row.opcodes]
     double = [name for name, kind in kinds.names.items() if kind == _DOUBLE]
     double += [".".join(pair) for pair, kind in kinds.modifiers.items() if kind == _DOUBLE]
     return {

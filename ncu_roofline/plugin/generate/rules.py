@@ -32,11 +32,10 @@ from ncu_roofline.chips import (
     verdict,
 )
 from ncu_roofline.chips.clocks import BY_RELEASE, SM_DOMAIN
-from ncu_roofline.chips.description import INSTRUCTION_SECTION, TENSOR_SECTION
-from ncu_roofline.chips.description import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.hardware import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE, Gauge, Rate, Scale, Unit
-from ncu_roofline.chips.opcode_units import load_opcode_units
+from ncu_roofline.chips.opcodes import load_opcode_units
+from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.chips.source_counters import COUNTED, SECTOR, STALLED, WARP, WORKING
 from ncu_roofline.chips.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, HIT_RATES, Stall
 from ncu_roofline.chips.thresholds import (
@@ -55,6 +54,7 @@ from ncu_roofline.chips.thresholds import (
     TELLING,
     UNIT_SHARE,
 )
+from ncu_roofline.chips.units import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE, Gauge, Rate, Scale, Unit
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.plugin.generate.arithmetic import SENTENCES, arithmetic_facts
 from ncu_roofline.plugin.generate.environment import GENERATED, render
@@ -409,7 +409,7 @@ def _by_address() -> dict[str, str]:
 def _opcode_units() -> tuple[tuple[object, ...], ...]:
     """Ranges of compute capability, names of opcodes, and what their unit is called."""
     labels = {unit.id: unit.label for unit in load_units().units}
-    return tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows)
+    return tuple((row.capabilities, tuple(sorted(row.names)), labels[row.unit]) for row in load_opcode_units().rows)
 
 
 def _stall(stall: Stall) -> _Stall:
@@ -434,8 +434,8 @@ def _shared(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilin
         "short_launch": repr(SHORT_LAUNCH),
         "telling": repr(TELLING),
         "least_clock": repr(LEAST_CLOCK),
-        "slice_counters": source(load_units().slices),
-        "slice_forms": source(load_units().slice_forms),
+        "slice_counters": source(load_units().slices.counters),
+        "slice_forms": source(load_units().slices.forms),
         "mixed_share": repr(MIXED_SHARE),
         "complete": repr(COMPLETE),
         "most": repr(MOST),
@@ -499,19 +499,19 @@ def _precision(one: Precision) -> _Precision:
         _ways(one),
         _adds(one),
         one.part_of,
-        one.pipes,
+        tuple((*chips, name) for name, ranges in one.pipes.items() for chips in ranges),
         one.on_request,
     )
 
 
 def _ways(item: Precision | Level) -> tuple[_Way, ...]:
     """The bindings in order; neighbours that differ in their chips only become one."""
-    groups = groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0)))
+    groups = groupby(item.bindings, lambda binding: replace(binding, capabilities=(), lacking=False))
     return tuple(_way(binding, list(group)) for binding, group in groups)
 
 
 def _way(one: Binding, bindings: Sequence[Binding]) -> _Way:
-    ranges = tuple((binding.since, binding.until) for binding in bindings)
+    ranges = tuple(one_range for binding in bindings for one_range in binding.capabilities)
     peak, fused, writes = _terms(one.peak), _terms(one.fused), _terms(one.writes)
     return _Way(ranges, _terms(one.counters), one.clock, peak, fused, one.note, one.includes, writes, one.lower_bound)
 

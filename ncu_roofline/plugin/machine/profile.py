@@ -17,7 +17,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.temporary import folder_in
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
-from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION
+from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION
 from ncu_roofline.plugin.machine.machine import Machine
 from ncu_roofline.plugin.machine.ncu import Ncu
 
