@@ -60,7 +60,7 @@ class Bandwidth(NamedTuple):
     per: Literal["sm", "slice", "bus"]
 
 
-class Rate(NamedTuple):
+class OperationRate(NamedTuple):
     """Operations per SM and cycle; where they are ``uncertain``, a measurement above disproves them."""
 
     per_sm: float
@@ -106,7 +106,7 @@ class Architecture:
     tensor: Literal["mma", "wgmma", "tcgen05"] = "mma"
     targets: tuple[str, ...] = ()
     cuda_until: int = 0
-    rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
+    rates: Mapping[str, OperationRate] = field(default_factory=dict, hash=False)
     coherent: tuple[str, ...] = ()
     gpus: tuple[Gpu, ...] = ()
 

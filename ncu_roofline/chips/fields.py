@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -121,6 +122,7 @@ def _capability(text: str) -> Capability:
     return found
 
 
+@cache
 def _ranges(text: str) -> tuple[tuple[Capability, Capability], ...]:
     """``10.x`` is every chip of major version 10, at the end of a range the last of them."""
     found: list[tuple[Capability, Capability]] = []

@@ -252,7 +252,7 @@ def _of_chips(stated: Ranges, where: str, lacks: Lacks, level: str = "", *, lack
     With ``lacking`` those that do instead.  An open end stays open.
     """
     for major, minor in (end for pair in stated for end in pair if end != LAST):
-        if not any(chip == (major, minor) or (minor == ANY_MINOR and chip[0] == major) for chip in lacks):
+        if (major, minor) not in lacks and (minor != ANY_MINOR or major not in {chip[0] for chip in lacks}):
             raise MisfitError(where, f"there is no architecture {major}.{'x' if minor == ANY_MINOR else minor}")
     found: list[tuple[Capability, Capability]] = []
     for since, until in stated:

@@ -24,7 +24,11 @@ ON_PURPOSE = {
     "formats/inputs/sde.py": {"l1", "fp32", "fp64"},
     "formats/inputs/vtune.py": {"dram"},
     "formats/inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
-    "formats/inputs/ert.py": {"l1", "l2", "fp64"},  # what it calls L1 is L2 on a GPU; it runs in double precision unless told otherwise
+    "formats/inputs/ert.py": {
+        "l1",
+        "l2",
+        "fp64",
+    },  # its L1 is L2 on a GPU; double precision unless told otherwise
     "formats/inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
     "analyses/hierarchical/nersc.py": {"l1", "shared", "l2", "dram", "system"},
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},

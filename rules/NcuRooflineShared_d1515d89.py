@@ -200,24 +200,15 @@ DEVICE_ATTRIBUTES = (
 CHIPS = {
     (7, 0): Chip(
         peaks={'fp64.fma': 64.0, 'fp32.fma': 128.0, 'fp16.fma': 256.0, 'int32': 128.0, 'tensor.fp16': 1024.0},
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
-        launching=(('V100', 4.2e-06),), complete=True,
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'dram': (0.25, 'bus')}, launching=(('V100', 4.2e-06),),
+        complete=True,
     ),
     (7, 2): Chip(peaks={'int32': 128.0}),
     (7, 5): Chip(
         peaks={
             'fp64.fma': 4.0, 'fp32.fma': 128.0, 'fp16.fma': 256.0, 'int32': 128.0, 'tensor.fp16': 1024.0, 'tensor.int8': 2048.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=64.0, per='sm'),
-            'shared': Bandwidth(bytes=64.0, per='sm'),
-            'l2': Bandwidth(bytes=32.0, per='slice'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
+        bandwidths={'l1': (64.0, 'sm'), 'shared': (64.0, 'sm'), 'l2': (32.0, 'slice'), 'dram': (0.25, 'bus')},
         boards=(
             Board(
                 names=('GTX 16', 'T400', 'T500', 'T550', 'T600', 'T1000', 'T1200', 'T2000', 'MX450', 'MX550', 'CMP 30HX'),
@@ -233,13 +224,7 @@ CHIPS = {
             'tensor.fp16': 2048.0, 'tensor.fp16.sparse': 4096.0, 'tensor.int8': 4096.0, 'tensor.int8.sparse': 8192.0,
             'tensor.int4': 8192.0, 'tensor.int4.sparse': 16384.0, 'tensor.int1': 32768.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'l2': Bandwidth(bytes=64.0, per='slice'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
-        complete=True,
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'l2': (64.0, 'slice'), 'dram': (0.25, 'bus')}, complete=True,
     ),
     (8, 6): Chip(
         peaks={
@@ -247,12 +232,7 @@ CHIPS = {
             'tensor.bf16': 1024.0, 'tensor.fp16': 1024.0, 'tensor.fp16.acc16': 1024.0, 'tensor.fp16.acc32': 1024.0,
             'tensor.int8': 2048.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'l2': Bandwidth(bytes=32.0, per='slice'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'l2': (32.0, 'slice'), 'dram': (0.25, 'bus')},
         boards=(
             Board(
                 names=('GeForce',), peaks={'tensor.tf32': 256.0, 'tensor.bf16': 512.0, 'tensor.fp16.acc32': 512.0}, absent=(),
@@ -267,12 +247,7 @@ CHIPS = {
             'tensor.bf16': 1024.0, 'tensor.fp16': 1024.0, 'tensor.fp16.acc16': 1024.0, 'tensor.fp16.acc32': 1024.0,
             'tensor.int8': 2048.0, 'tensor.fp8': 2048.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'l2': Bandwidth(bytes=64.0, per='slice'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'l2': (64.0, 'slice'), 'dram': (0.25, 'bus')},
         boards=(
             Board(
                 names=('GeForce',),
@@ -295,13 +270,7 @@ CHIPS = {
             'tensor.fp8': 8192.0, 'tensor.fp8.sparse': 16384.0, 'tensor.int1': 65536.0, 'tensor.int1.mma': 43690.666666666664,
             'tensor.int1.wgmma': 65536.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'l2': Bandwidth(bytes=64.0, per='slice'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
-        complete=True,
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'l2': (64.0, 'slice'), 'dram': (0.25, 'bus')}, complete=True,
     ),
     (10, 0): Chip(
         peaks={
@@ -310,12 +279,7 @@ CHIPS = {
             'tensor.fp16': 8192.0, 'tensor.fp16.mma': 2048.0, 'tensor.fp16.tcgen05': 8192.0, 'tensor.int8': 16384.0,
             'tensor.int8.tcgen05': 16384.0, 'tensor.fp8fp6fp4': 16384.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
-        slices={'B200': 184}, complete=True,
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'dram': (0.25, 'bus')}, slices={'B200': 184}, complete=True,
     ),
     (10, 3): Chip(
         peaks={
@@ -323,12 +287,7 @@ CHIPS = {
             'tensor.tf32.tcgen05': 4096.0, 'tensor.bf16': 8192.0, 'tensor.bf16.tcgen05': 8192.0, 'tensor.fp16': 8192.0,
             'tensor.fp16.tcgen05': 8192.0, 'tensor.fp8': 16384.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
-        complete=True,
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'dram': (0.25, 'bus')}, complete=True,
     ),
     (10, 7): Chip(complete=True),
     (11, 0): Chip(peaks={'int32': 128.0}),
@@ -338,11 +297,7 @@ CHIPS = {
             'tensor.fp16': 1024.0, 'tensor.fp16.acc16': 1024.0, 'tensor.fp16.acc32': 1024.0, 'tensor.int8': 2048.0,
             'tensor.fp8': 2048.0,
         },
-        bandwidths={
-            'l1': Bandwidth(bytes=128.0, per='sm'),
-            'shared': Bandwidth(bytes=128.0, per='sm'),
-            'dram': Bandwidth(bytes=0.25, per='bus'),
-        },
+        bandwidths={'l1': (128.0, 'sm'), 'shared': (128.0, 'sm'), 'dram': (0.25, 'bus')},
         boards=(
             Board(
                 names=('GeForce',),
