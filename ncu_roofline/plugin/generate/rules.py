@@ -530,7 +530,7 @@ def _chip(spec: Spec, one: Architecture) -> _Chip:
 
     return _Chip(
         peaks(one.peaks),
-        {name: tuple(value) for name, value in one.bandwidth.items() if name in levels},
+        {name: (value.bytes, value.per) for name, value in one.bandwidth.items() if name in levels},
         tuple(_Board(board.names, peaks(board.peaks), board.absent) for board in one.boards),
         dict(one.slices),
         tuple(one.launching.items()),
