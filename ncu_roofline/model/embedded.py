@@ -33,10 +33,9 @@ from ncu_roofline.formats.sectionfile import (
     tensor_caveat,
 )
 from ncu_roofline.model.above import with_reasons
-from ncu_roofline.model.drawn import DrawnGate, has_lost
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import PlausibleMetrics
+from ncu_roofline.model.plausible import DrawnGate, PlausibleMetrics, has_lost
 from ncu_roofline.model.selection import Grouping, Selection
 
 Row = dict[str, Any]
