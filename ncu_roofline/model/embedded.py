@@ -87,7 +87,7 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
-    precision, level = _meaning(point.work_metrics, point.traffic_metrics)
+    precision, level = meaning(point.work_metrics)[0], meaning(point.traffic_metrics)[1]
     seconds = m.seconds[launch]
     peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
@@ -137,10 +137,6 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
 
 def _where(m: Measurements, launch: int) -> Row:
     return {"report": m.report[launch], "device": m.device[launch], "compute_capability": m.capability_text[launch]}
-
-
-def _meaning(work: tuple[str, ...], traffic: tuple[str, ...]) -> tuple[str, str]:
-    return meaning(work)[0], meaning(traffic)[1]
 
 
 def _unit(precision: str) -> str:

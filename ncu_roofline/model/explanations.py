@@ -72,11 +72,8 @@ def sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str
 
 def _given(one: SectionSet, missing: Sequence[str]) -> int:
     """How much of what is missing a set holds."""
-    return sum(name in one.traffic or name.partition(".")[0] in one.work or _by_opcodes(one, name) for name in missing)
-
-
-def _by_opcodes(one: SectionSet, name: str) -> bool:
-    return one.opcodes and name.partition(".")[0] in load_spec().sections
+    held = {*one.work, *(load_spec().sections if one.opcodes else ())}
+    return sum(name in one.traffic or name.partition(".")[0] in held for name in missing)
 
 
 def _identifier(data: bytes) -> str:
@@ -419,7 +416,8 @@ def command_of(
     words += ["--section", OPCODES_SECTION] if by_section else []
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
-    words += ["-o", _export_name(PurePath(report.path).stem)]
+    # ncu puts ids and variables in place of %p, %q{} and others, and takes a dash for an option.
+    words += ["-o", f"{PurePath(report.path).stem}-roofline".replace("%", "_").lstrip("-")]
     replaced = (*collect, *(_FILTERS if kernel else ()), *(("--replay-mode",) if mixed else ()))
     kept = [option for option in recorded.options if not option.replaced and option.name not in replaced]
     words += [word for option in kept for word in option.words]
@@ -432,8 +430,3 @@ def command_of(
             words += [name, value]
     attached = any(option.name == "--mode" and option.value == "attach" for option in kept)
     return shlex.join([*words, *(recorded.application or (() if attached else ("./app",)))])
-
-
-def _export_name(stem: str) -> str:
-    """A name for -o: ncu puts ids and variables in place of %p, %q{} and others, and takes a dash for an option."""
-    return f"{stem}-roofline".replace("%", "_").lstrip("-")
