@@ -16,9 +16,9 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.description import Binding, Level, Precision
 from ncu_roofline.chips.formula import WeightedSum, twin
 from ncu_roofline.chips.metric_names import braced
+from ncu_roofline.chips.precisions import Binding, Level, Precision
 from ncu_roofline.cli import main
 from ncu_roofline.cli.parser import COMMANDS
 

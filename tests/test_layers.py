@@ -28,7 +28,7 @@ LAYERS = (
 )
 # Inside rooms: what stands in one line does not import each other.
 ROOMS = {
-    "base": (("suggestions", "texts"), ("errors",), ("temporary",), ("units", "files"), ("forms",)),
+    "base": (("suggestions", "texts", "records"), ("errors",), ("temporary",), ("units", "files"), ("forms",)),
     "formats": (("wire",), ("report", "sass", "sectionfile"), ("ceilings",), ("inputs",)),
     "plugin": (("generate", "check", "nvrules"), ("machine", "annotate")),
 }
@@ -62,6 +62,7 @@ OPENING = {
 LOOKING_UP = {
     "__init__.py",
     "analyses/__init__.py",
+    "chips/__init__.py",
     "cli/parser.py",
     "formats/inputs/opening.py",
     "formats/report/compressed.py",

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from ncu_roofline.chips.description import Architecture, Binding, BoardRule, Gpu, Level, Precision, Spec
-from ncu_roofline.chips.fields import SpecError
-from ncu_roofline.chips.hardware import Gauge, Rate, TensorActivity, Unit, Units, load_units
-from ncu_roofline.chips.instruction import InstructionSpec, load_instructions
-from ncu_roofline.chips.loading import load_spec, read_spec
-from ncu_roofline.chips.opcode_kinds import kind_of
-from ncu_roofline.chips.opcodes import OpcodeTable, OpcodeWork, load_opcodes
-from ncu_roofline.chips.stalls import load_stalls
+# Names are looked up when they are asked for, so that a start reads only the files that it needs.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ncu_roofline.chips.architectures import Architecture, BoardRule, Gpu
+    from ncu_roofline.chips.fields import SpecError
+    from ncu_roofline.chips.instruction import InstructionSpec, load_instructions
+    from ncu_roofline.chips.opcodes import OpcodeTable, OpcodeWork, kind_of, load_opcodes
+    from ncu_roofline.chips.precisions import Binding, Level, Precision
+    from ncu_roofline.chips.spec import Spec, load_spec, read_spec
+    from ncu_roofline.chips.stalls import load_stalls
+    from ncu_roofline.chips.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
+
+_HOMES = {
+    "architectures": ("Architecture", "BoardRule", "Gpu"),
+    "fields": ("SpecError",),
+    "instruction": ("InstructionSpec", "load_instructions"),
+    "opcodes": ("OpcodeTable", "OpcodeWork", "kind_of", "load_opcodes"),
+    "precisions": ("Binding", "Level", "Precision"),
+    "spec": ("Spec", "load_spec", "read_spec"),
+    "stalls": ("load_stalls",),
+    "units": ("Gauge", "Rate", "TensorActivity", "Unit", "Units", "load_units"),
+}
 
 __all__ = [
     "Architecture",
@@ -36,3 +52,13 @@ __all__ = [
     "load_units",
     "read_spec",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found

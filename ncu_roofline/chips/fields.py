@@ -1,30 +1,33 @@
-"""One data file read key by key; compute capabilities and releases as people write them."""
+"""What the data files are made of: compute capabilities, releases and names of counters as people write them."""
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from itertools import product
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.records import MisfitError, Stated, decode
 from ncu_roofline.chips.formula import WeightedSum
 
 Capability = tuple[int, int]
+Release = tuple[int, int]
+Record = TypeVar("Record")
 
+DATA = Path(__file__).resolve().parent.parent / "data"
 LAST: Capability = (99, 9)
 """The end of a range that is open."""
-
 ANY_MINOR = 99
 """The minor version of an end that reads ``10.x``: later than all there will be."""
-
-Release = tuple[int, int]
 LAST_RELEASE: Release = (9999, 9)
 """The end of a range of releases that is open."""
 
 _COUNTER = re.compile(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*")
-_RELEASE = re.compile(r"(20\d\d)\.(\d+)(?:\.|$)", re.ASCII)
 _CAPABILITY = re.compile(r"([1-9][0-9]?)\.([0-9])", re.ASCII)
 _TARGET = re.compile(r"(?:(?:sm|cc|compute)_?)?(\d{1,2})\.?(\d)[af]?", re.ASCII)
 _RELEASE = re.compile(r"(20\d\d)\.(\d)", re.ASCII)
@@ -35,6 +38,11 @@ def parse_release(text: str) -> Release | None:
     """``"2024.2"`` or ``"2024.2.1.0"`` as (2024, 2), None for anything else."""
     match = _RELEASE.match(text)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def release_text(release: Release) -> str:
+    """ "2024.2"."""
+    return "{}.{}".format(*release)
 
 
 def parse_capability(text: str) -> Capability | None:
@@ -71,6 +79,35 @@ def bad(file: str, key: str, reason: str) -> NoReturn:
     raise SpecError("Cannot use the specification file", file, f"{key}: {reason}", "Correct the file.")
 
 
+@contextmanager
+def in_file(name: str) -> Iterator[None]:
+    """What does not fit inside becomes a `SpecError` that names the file."""
+    try:
+        yield
+    except MisfitError as error:
+        bad(name, error.where, error.reason)
+
+
+def toml(path: Path, name: str) -> dict[str, Any]:
+    """The tables of a file that is called ``name`` in errors."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        bad(name, "(whole file)", str(error))
+
+
+def read(path: Path, name: str, form: type[Record]) -> Record:
+    """A data file, called ``name`` in errors, as a record."""
+    with in_file(name):
+        found: Record = decode(form, toml(path, name))
+    return found
+
+
 def expand(pattern: str) -> Iterator[str]:
     """Counter names of a pattern with braces, as a shell writes them: ``d{add,mul}`` gives ``dadd`` and ``dmul``."""
     parts = _BRACES.split(pattern)
@@ -78,174 +115,71 @@ def expand(pattern: str) -> Iterator[str]:
     return ("".join(chosen) for chosen in product(*choices))
 
 
-class Fields:
-    """One table of a file, read key by key; `finish` refuses whatever was not asked for."""
-
-    def __init__(self, file: str, table: Mapping[str, object], where: str = "") -> None:
-        self.file = file
-        self._table = table
-        self._where = where
-        self._known: set[str] = set()
-
-    def fail(self, key: str, reason: str) -> NoReturn:
-        """Raise, naming the file and the full path of the key."""
-        bad(self.file, f"{self._where}.{key}" if self._where else key, reason)
-
-    def has(self, key: str) -> bool:
-        """Whether the key is there."""
-        self._known.add(key)
-        return key in self._table
-
-    def text(self, key: str, default: str | None = None, allowed: tuple[str, ...] = ()) -> str:
-        """A string, one of ``allowed`` if given."""
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            self.fail(key, f"must be a string, not {value!r}")
-        if allowed and value not in allowed:
-            self.fail(key, f"must be one of {', '.join(map(repr, allowed))}, not {value!r}")
-        return value
-
-    def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """A list of strings without repetition."""
-        value = self._get(key, None if required else [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            self.fail(key, f"must be a list of strings, not {value!r}")
-        if len(set(value)) != len(value):
-            self.fail(key, "names something twice")
-        return tuple(value)
-
-    def flag(self, key: str) -> bool:
-        """A boolean, false if absent."""
-        value = self._get(key, False)
-        if not isinstance(value, bool):
-            self.fail(key, f"must be true or false, not {value!r}")
-        return value
-
-    def number(self, key: str) -> float:
-        """A positive finite number."""
-        return self._positive(key, self._get(key))
-
-    def integer(self, key: str) -> int:
-        """A whole number from 0 on."""
-        value = self._get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            self.fail(key, f"must be a whole number from 0 on, not {value!r}")
-        return value
-
-    def integers(self, key: str) -> tuple[int, ...]:
-        """A list of whole numbers from 1 on."""
-        value = self._get(key)
-        if not isinstance(value, list) or not all(type(item) is int and item > 0 for item in value):
-            self.fail(key, f"must be a list of whole numbers from 1 on, not {value!r}")
-        return tuple(value)
-
-    def capability(self, key: str) -> Capability:
-        """A compute capability, written ``"9.0"``."""
-        return self._capability(key, self.text(key))
-
-    def ranges(self, key: str) -> tuple[tuple[Capability, Capability], ...]:
-        """Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 10.x, 12.0-"``; all if absent.
-
-        ``10.x`` is every chip of major version 10, at the end of a range the last of them.
-        """
-        found: list[tuple[Capability, Capability]] = []
-        for part in self.text(key, "7.0-").split(","):
-            first, dash, last = part.strip().partition("-")
-            since = self._capability(key, first.replace(".x", ".0"))
-            until = self._end(key, last) if last else LAST if dash else self._end(key, first)
-            if since > until:
-                self.fail(key, f"{part.strip()}: since is later than until")
-            if found and since <= found[-1][1]:
-                self.fail(key, f"{part.strip()}: ranges overlap or are not in order")
-            found.append((since, until))
-        return tuple(found)
-
-    def releases(self, key: str) -> tuple[Release, Release]:
-        """Releases of Nsight Compute, both included: ``"2021.3-2022.4"``, ``"2024.1-"`` or ``"2023.2"``."""
-        text = self.text(key)
-        first, dash, last = text.partition("-")
-        ends = [_RELEASE.fullmatch(end) for end in (first, last or first)]
-        if not ends[0] or not ends[1]:
-            self.fail(key, f'must be like "2021.3-2022.4" or "2024.1-", not {text!r}')
-        since, until = ((int(end[1]), int(end[2])) for end in ends if end)
-        return since, LAST_RELEASE if dash and not last else until
-
-    def numbers(self, key: str) -> dict[str, float]:
-        """A table of positive finite numbers, empty if absent."""
-        if not self.has(key):
-            return {}
-        return {name: self._positive(f"{key}.{name}", value) for name, value in self._mapping(key).items()}
-
-    def weights(self, key: str, *, required: bool) -> WeightedSum | None:
-        """A weighted sum, from ``{ counter pattern = weight }``; braces in a pattern are expanded."""
-        if not required and not self.has(key):
-            return None
-        table: dict[str, float] = {}
-        for pattern, value in self._mapping(key, required=True).items():
-            weight = self._positive(f"{key}.{pattern}", value)
-            for name in expand(pattern):
-                if not _COUNTER.fullmatch(name):
-                    self.fail(key, f"{name!r} is no name of a counter without suffix")
-                if name in table:
-                    self.fail(key, f"names {name} twice")
-                table[name] = weight
-        if not table:
-            self.fail(key, "must name at least one counter")
-        return WeightedSum.of(table)
-
-    def table(self, key: str) -> Fields:
-        """A sub-table, empty if absent."""
-        return Fields(self.file, self._mapping(key), f"{self._where}.{key}" if self._where else key)
-
-    def tables(self, key: str, *, required: bool = True) -> list[Fields]:
-        """An array of tables."""
-        value = self._get(key, None if required else [])
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value) or (required and not value):
-            self.fail(key, "must be an array of tables")
-        where = f"{self._where}.{key}" if self._where else key
-        return [Fields(self.file, item, f"{where}[{index}]") for index, item in enumerate(value)]
-
-    def names(self) -> tuple[str, ...]:
-        """The keys that are there."""
-        return tuple(self._table)
-
-    def finish(self) -> None:
-        """Refuse keys nobody asked for."""
-        for key in self._table:
-            if key not in self._known:
-                self.fail(key, "is not a key of such a table")
-
-    def _get(self, key: str, default: object = None) -> object:
-        if self.has(key):
-            return self._table[key]
-        if default is None:
-            self.fail(key, "is missing")
-        return default
-
-    def _mapping(self, key: str, *, required: bool = False) -> dict[str, object]:
-        value = self._get(key, None if required else {})
-        if not isinstance(value, dict):
-            self.fail(key, f"must be a table, not {value!r}")
-        return value
-
-    def _end(self, key: str, text: str) -> Capability:
-        major, _ = self._capability(key, text.replace(".x", ".0"))
-        return (major, ANY_MINOR) if text.endswith(".x") else self._capability(key, text)
-
-    def _capability(self, key: str, text: str) -> Capability:
-        found = parse_capability(text)
-        if found is None:
-            self.fail(key, f'must be a compute capability like "9.0", not {text!r}')
-        return found
-
-    def _positive(self, key: str, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.fail(key, f"must be a number, not {value!r}")
-        if not 0 < value < math.inf:
-            self.fail(key, f"must be positive and finite, not {value!r}")
-        return float(value)
+def _capability(text: str) -> Capability:
+    found = parse_capability(text)
+    if found is None:
+        raise ValueError(f'must be a compute capability like "9.0", not {text!r}')
+    return found
 
 
-def release_text(release: Release) -> str:
-    """ "2024.2"."""
-    return "{}.{}".format(*release)
+@cache
+def _ranges(text: str) -> tuple[tuple[Capability, Capability], ...]:
+    """``10.x`` is every chip of major version 10, at the end of a range the last of them."""
+    found: list[tuple[Capability, Capability]] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        since, until = _capability(first.replace(".x", ".0")), LAST
+        end = last or ("" if dash else first)
+        if end:
+            until = (_capability(end.replace(".x", ".0"))[0], ANY_MINOR) if end.endswith(".x") else _capability(end)
+        if since > until:
+            raise ValueError(f"{part.strip()}: since is later than until")
+        if found and since <= found[-1][1]:
+            raise ValueError(f"{part.strip()}: ranges overlap or are not in order")
+        found.append((since, until))
+    return tuple(found)
+
+
+def _releases(text: str) -> tuple[Release, Release]:
+    first, dash, last = text.partition("-")
+    ends = [_RELEASE.fullmatch(end) for end in (first, last or first)]
+    if not ends[0] or not ends[1]:
+        raise ValueError(f'must be like "2021.3-2022.4" or "2024.1-", not {text!r}')
+    since, until = ((int(end[1]), int(end[2])) for end in ends if end)
+    return since, LAST_RELEASE if dash and not last else until
+
+
+def _weights(stated: Mapping[str, float]) -> WeightedSum:
+    table: dict[str, float] = {}
+    for pattern, weight in stated.items():
+        for name in expand(pattern):
+            if not _COUNTER.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a counter without suffix")
+            if name in table:
+                raise ValueError(f"names {name} twice")
+            table[name] = weight
+    if not table:
+        raise ValueError("must name at least one counter")
+    return WeightedSum.of(table)
+
+
+# What a data file states as text or table, for the fields of records.
+StatedCapability = Annotated[Capability, Stated(str, _capability)]
+Ranges = Annotated[tuple[tuple[Capability, Capability], ...], Stated(str, _ranges)]
+"""Ranges of compute capabilities, ends included: ``"7.0, 7.5-8.6, 10.x, 12.0-"``."""
+Releases = Annotated[tuple[Release, Release], Stated(str, _releases)]
+"""Releases of Nsight Compute, both included: ``"2021.3-2022.4"``, ``"2024.1-"`` or ``"2023.2"``."""
+Weights = Annotated[WeightedSum, Stated(dict[str, float], _weights)]
+"""A weighted sum, from ``{ counter pattern = weight }``; braces in a pattern are expanded."""
+Expanded = Annotated[tuple[str, ...], Stated(str, lambda pattern: tuple(expand(pattern)))]
+"""Names, from one pattern with braces."""
+AllExpanded = Annotated[
+    tuple[tuple[str, ...], ...], Stated(tuple[str, ...], lambda patterns: tuple(tuple(expand(one)) for one in patterns))
+]
+ALL: tuple[tuple[Capability, Capability], ...] = (((7, 0), LAST),)
+"""Ranges of what is stated for all chips."""
+
+
+def covers(ranges: tuple[tuple[Capability, Capability], ...], compute_capability: Capability) -> bool:
+    """Whether one of the ranges holds a compute capability."""
+    return any(since <= compute_capability <= until for since, until in ranges)

@@ -1,22 +1,14 @@
-"""GPUs as they are sold, and links to the host: facts, never measurements."""
+"""GPUs as they are sold, by name, and links to the host: facts, never measurements."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from ncu_roofline.chips import Gpu, load_spec
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-
-_FOLDER = Path(__file__).resolve().parent.parent / "data" / "gpus"
+from ncu_roofline.chips.architectures import Gpu
+from ncu_roofline.chips.fields import DATA, read
+from ncu_roofline.chips.spec import load_spec
 
 
 def gpus() -> tuple[Gpu, ...]:
@@ -24,21 +16,15 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(gpu for architecture in load_spec().architectures for gpu in architecture.gpus)
 
 
-@cache
-def link_rates() -> Mapping[int, float]:
-    """Bytes per second and lane of each PCI Express generation, one way."""
-    return {row["generation"]: row["rate"] * row["code"] / 8 for row in _read("rates.toml")["link"]}
+def named(word: str) -> tuple[Gpu, ...]:
+    """GPUs whose id contains ``word``, whatever its case."""
+    return tuple(gpu for gpu in gpus() if word.lower() in gpu.id.lower())
 
 
 def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:
     """The GPU whose name the driver reports as ``name``; None if it is in no table or has another number of SMs."""
     found = [gpu for gpu in gpus() if any(_is_named(name, part) for part in gpu.names)]
     return next((gpu for gpu in found if sm_count is None or gpu.sm_count == sm_count), None)
-
-
-def named(word: str) -> tuple[Gpu, ...]:
-    """GPUs whose id contains ``word``, whatever its case."""
-    return tuple(gpu for gpu in gpus() if word.lower() in gpu.id.lower())
 
 
 def _is_named(name: str, part: str) -> bool:
@@ -51,5 +37,18 @@ def _is_named(name: str, part: str) -> bool:
     )
 
 
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
+class _Link(NamedTuple):
+    generation: int
+    rate: float
+    code: float
+
+
+class _Links(NamedTuple):
+    link: tuple[_Link, ...]
+
+
+@cache
+def link_rates() -> Mapping[int, float]:
+    """Bytes per second and lane of each PCI Express generation, one way."""
+    links = read(DATA / "gpus" / "rates.toml", "gpus/rates.toml", _Links).link
+    return {link.generation: link.rate * link.code / 8 for link in links}

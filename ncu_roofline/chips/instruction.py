@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import NamedTuple
 
-from ncu_roofline.chips.description import Binding, Spec
-from ncu_roofline.chips.fields import LAST, Capability, Fields
+from ncu_roofline.chips.fields import DATA, Capability, Weights, bad, read
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.loading import SOURCES, read_fields
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
+from ncu_roofline.chips.precisions import Source
+from ncu_roofline.chips.spec import Spec
 
 FILE = "instruction.toml"
 EXECUTED = "inst"
 """Id of the kind that is all executed warp instructions; those of the others begin with it."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Way(NamedTuple):
+    """One way to count a kind: its counters, and where they come from."""
+
+    counters: Weights
+    source: Source = "binding"
+    note: str = ""
+
+
+class Kind(NamedTuple):
     """A kind of warp instruction, counted by the first of ``instructions`` that a report has.
 
     ``transactions`` are those of this kind alone at ``level``, ``bytes`` each; empty for all instructions, whose transactions
@@ -30,18 +33,17 @@ class Kind:
 
     id: str
     label: str
-    level: str
     bytes: float
-    instructions: tuple[Binding, ...]
-    transactions: tuple[Binding, ...]
+    instructions: tuple[Way, ...]
+    level: str = ""
+    transactions: tuple[Way, ...] = ()
 
     def formulas(self) -> tuple[WeightedSum, ...]:
         """Everything that may be read for it."""
-        return tuple(binding.counters for binding in (*self.instructions, *self.transactions))
+        return tuple(way.counters for way in (*self.instructions, *self.transactions))
 
 
-@dataclass(frozen=True)
-class InstructionWall:
+class InstructionWall(NamedTuple):
     """A vertical line at 1 / ``transactions`` warp instructions of a kind per transaction."""
 
     kind: str
@@ -60,8 +62,7 @@ class InstructionWall:
         return 1 / self.transactions
 
 
-@dataclass(frozen=True)
-class InstructionSpec:
+class InstructionSpec(NamedTuple):
     """The instruction roofline: ``transaction`` in bytes, ``warp`` in threads, the peak of ``issue`` per SM and cycle."""
 
     transaction: float
@@ -102,63 +103,43 @@ class InstructionSpec:
         return tuple(dict.fromkeys(names))
 
 
+class _Issue(NamedTuple):
+    id: str
+    label: str
+    counter: str
+    per_sm: float
+
+
+class _Lanes(NamedTuple):
+    counter: str
+    per_instruction: str
+
+
+class _File(NamedTuple):
+    transaction: float
+    warp: float
+    issue: _Issue
+    lanes: _Lanes
+    kinds: tuple[Kind, ...]
+    walls: tuple[InstructionWall, ...]
+
+
 @lru_cache(maxsize=1)
 def load_instructions() -> InstructionSpec:
     """The description that comes with the package, read once."""
-    return read_instructions(resources.files("ncu_roofline") / "data")
+    return read_instructions(DATA)
 
 
-def read_instructions(folder: Traversable) -> InstructionSpec:
+def read_instructions(folder: Path) -> InstructionSpec:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    fields = read_fields(folder / FILE, FILE)
-    issue, lanes = fields.table("issue"), fields.table("lanes")
-    found = InstructionSpec(
-        transaction=fields.number("transaction"),
-        warp=fields.number("warp"),
-        issue=issue.text("id"),
-        issue_label=issue.text("label"),
-        issue_counter=issue.text("counter"),
-        issue_per_sm=issue.number("per_sm"),
-        lanes=lanes.text("counter"),
-        lanes_per_instruction=lanes.text("per_instruction"),
-        kinds=tuple(_kind(table) for table in fields.tables("kinds")),
-        walls=tuple(_wall(table) for table in fields.tables("walls")),
-    )
-    for one in (fields, issue, lanes):
-        one.finish()
-    ids = [kind.id for kind in found.kinds]
+    file = read(folder / FILE, FILE, _File)
+    ids = [kind.id for kind in file.kinds]
     if ids[0] != EXECUTED or len(set(ids)) < len(ids):
-        fields.fail("kinds", f"the first must be {EXECUTED!r}, and each id stand once")
-    for wall in found.walls:
+        bad(FILE, "kinds", f"the first must be {EXECUTED!r}, and each id stand once")
+    for index, kind in enumerate(file.kinds):
+        if bool(kind.level) != bool(kind.transactions):
+            bad(FILE, f"kinds[{index}].transactions", "go with a level, and a level with transactions")
+    for wall in file.walls:
         if wall.kind not in ids:
-            fields.fail("walls", f"there is no kind {wall.kind!r}")
-    return found
-
-
-def _kind(fields: Fields) -> Kind:
-    kind = Kind(
-        id=fields.text("id"),
-        label=fields.text("label"),
-        level=fields.text("level", ""),
-        bytes=fields.number("bytes"),
-        instructions=tuple(_binding(table) for table in fields.tables("instructions")),
-        transactions=tuple(_binding(table) for table in fields.tables("transactions", required=False)),
-    )
-    fields.finish()
-    if bool(kind.level) != bool(kind.transactions):
-        fields.fail("transactions", "go with a level, and a level with transactions")
-    return kind
-
-
-def _binding(fields: Fields) -> Binding:
-    counters = fields.weights("counters", required=True)
-    assert counters is not None
-    source, note = fields.text("source", "binding", allowed=SOURCES), fields.text("note", "")
-    fields.finish()
-    return Binding(since=(0, 0), until=LAST, counters=counters, source=source, note=note)
-
-
-def _wall(fields: Fields) -> InstructionWall:
-    wall = InstructionWall(fields.text("kind"), fields.number("transactions"), fields.text("label"), fields.text("short"))
-    fields.finish()
-    return wall
+            bad(FILE, "walls", f"there is no kind {wall.kind!r}")
+    return InstructionSpec(file.transaction, file.warp, *file.issue, *file.lanes, file.kinds, file.walls)

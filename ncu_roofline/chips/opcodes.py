@@ -1,28 +1,22 @@
-"""The work of one executed instruction, by its opcode with modifiers, as the table in ``ncu_roofline/data`` has it."""
+"""What one executed instruction does, by its opcode with modifiers: its work, what it is for, and the unit that it needs."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib import resources
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
-from ncu_roofline.chips.description import Spec
-from ncu_roofline.chips.fields import Capability, Fields
-from ncu_roofline.chips.loading import load_spec, read_fields
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
+from ncu_roofline.base.records import MisfitError, Stated, decode
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, bad, covers, in_file, read, toml
+from ncu_roofline.chips.spec import Spec, load_spec
+from ncu_roofline.chips.units import load_units
 
 FILE = "opcodes.toml"
-DOES = ("arithmetic", "products", "conversion", "nothing")
-ACCUMULATORS = ("fp16", "fp32", "fp64", "int32")
-FAMILIES = ("mma", "wgmma")
 LONGEST = 200
 """Characters of the longest opcode that is looked at; real ones have less than 60."""
 
@@ -30,17 +24,16 @@ _WARPGROUP = 4
 """Warps that execute a wgmma instruction together."""
 _WARPGROUP_M, _LARGEST_N, _N_STEP = 64, 256, 8
 """M, the largest N and the unit of N of wgmma shapes (PTX ISA)."""
-_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*")
+_PATTERN = r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*"
 _SPARSE = "SP"
 
 
-@dataclass(frozen=True)
-class OpcodeWork:
+class OpcodeWork(NamedTuple):
     """What one execution does.
 
     ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's ("warp", tensor cores).
-    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family``, one of
-    `FAMILIES`, and ``accumulator``, one of `ACCUMULATORS`, are "" for CUDA cores.  ``conversion``: counters count it as
+    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family``, mma or
+    wgmma, and ``accumulator``, a type, are "" for CUDA cores.  ``conversion``: counters count it as
     arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
     confirmed the weight.
     """
@@ -56,26 +49,41 @@ class OpcodeWork:
     proven: bool = True
 
 
-@dataclass(frozen=True)
-class OpcodeRow:
-    """One row: patterns as (name, modifiers), without alternatives, and what fits them does.
+def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Names and modifiers, one for each choice of alternatives."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for text in texts:
+        if not re.fullmatch(_PATTERN, text):
+            raise ValueError(f"{text!r} is no opcode with modifiers")
+        name, *modifiers = text.split(".")
+        found += ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
+    if not found:
+        raise ValueError("must name at least one opcode")
+    return tuple(found)
+
+
+Patterns = Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
+
+
+class OpcodeRow(NamedTuple):
+    """One row: opcodes as (name, modifiers), without alternatives, and what fits them does.
 
     ``weight`` is 0 where the shape in the name says it; ``k`` are K of a wgmma shape, dense and sparse.
     """
 
-    patterns: tuple[tuple[str, tuple[str, ...]], ...]
-    ranges: tuple[tuple[Capability, Capability], ...]
-    does: str
-    precision: str
-    weight: float
-    fused: bool
-    family: str
-    accumulator: str
-    k: tuple[int, ...]
+    opcodes: Patterns
+    does: Literal["arithmetic", "products", "conversion", "nothing"] = "arithmetic"
+    capabilities: Ranges = ALL
+    precision: str = ""
+    weight: float = 0.0
+    fused: bool = False
+    family: Literal["mma", "wgmma", ""] = ""
+    accumulator: Literal["fp16", "fp32", "fp64", "int32", ""] = ""
+    k: tuple[int, ...] = ()
 
     def covers(self, compute_capability: Capability) -> bool:
         """Whether the row is for chips of this compute capability."""
-        return any(since <= compute_capability <= until for since, until in self.ranges)
+        return covers(self.capabilities, compute_capability)
 
 
 class OpcodeTable:
@@ -90,7 +98,7 @@ class OpcodeTable:
         self._shapes, self._neutral = shapes, frozenset(neutral)
         self._by_name: dict[str, list[tuple[tuple[str, ...], OpcodeRow]]] = {}
         for row in rows:
-            for name, modifiers in row.patterns:
+            for name, modifiers in row.opcodes:
                 self._by_name.setdefault(name, []).append((modifiers, row))
         self._known = lru_cache(maxsize=4096)(self._look_up)
 
@@ -165,75 +173,169 @@ def _same(word: str, wanted: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
+# What a row does -> the keys that it needs beside its opcodes, and those that it may have.
+_KEYS = {
+    "arithmetic": (("precision", "weight"), ("fused",)),
+    "products": (("family", "precision", "accumulator"), ("weight",)),
+    "conversion": (("precision",), ()),
+    "nothing": ((), ()),
+}
+
+
+class _Names(NamedTuple):
+    names: tuple[str, ...]
+
+
+class _Products(NamedTuple):
+    products: tuple[str, ...]
+
+
+class _File(NamedTuple):
+    rows: tuple[OpcodeRow, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    modifiers: _Products
+    unknown: _Names
+
+
 @lru_cache(maxsize=1)
 def load_opcodes() -> OpcodeTable:
     """The table that comes with the package, read once."""
-    return read_opcodes(resources.files("ncu_roofline") / "data", load_spec())
+    return read_opcodes(DATA, load_spec())
 
 
-def read_opcodes(folder: Traversable, spec: Spec) -> OpcodeTable:
+def read_opcodes(folder: Path, spec: Spec) -> OpcodeTable:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    fields = read_fields(folder / FILE, FILE)
-    shapes, modifiers, unknown = (fields.table(key) for key in ("shapes", "modifiers", "unknown"))
     known = {precision.id for precision in spec.precisions}
-    table = [(_row(one, known), one) for one in fields.tables("rows")]
-    neutral, names = modifiers.texts("products"), unknown.texts("names")
-    sizes = {spelling: size for digits in shapes.names() for spelling, size in _sizes(shapes, digits)}
-    for one in (fields, shapes, modifiers, unknown):
-        one.finish()
-    _check_reachable(table)
-    return OpcodeTable(tuple(row for row, _ in table), sizes, neutral, names)
+    with in_file(FILE):
+        table = toml(folder / FILE, FILE)
+        file: _File = decode(_File, table)
+        for index, row in enumerate(file.rows):
+            _check_row(row, set(table["rows"][index]), known, f"rows[{index}]")
+        _check_reachable(file.rows)
+        sizes: dict[str, int] = {}
+        for digits, size in file.shapes.items():
+            if len(size) != 3 or "".join(map(str, size)) != digits:
+                raise MisfitError(f"shapes.{digits}", "must be M, N and K, whose digits run together are the key")
+            for spelling in (digits, "x".join(map(str, size))):  # 16816 and (from 9.0) 16x8x16
+                sizes[spelling] = math.prod(size)
+    return OpcodeTable(file.rows, sizes, file.modifiers.products, file.unknown.names)
 
 
-def _sizes(shapes: Fields, digits: str) -> Iterator[tuple[str, int]]:
-    """M N K of a shape by its two spellings, 16816 and (from 9.0) 16x8x16."""
-    sizes = shapes.integers(digits)
-    if len(sizes) != 3 or "".join(map(str, sizes)) != digits:
-        shapes.fail(digits, "must be M, N and K, whose digits run together are the key")
-    for spelling in (digits, "x".join(map(str, sizes))):
-        yield spelling, math.prod(sizes)
-
-
-def _row(fields: Fields, known: set[str]) -> OpcodeRow:
-    does = fields.text("does", "arithmetic", allowed=DOES)
-    products = does == "products"
-    family = fields.text("family", allowed=FAMILIES) if products else ""
-    row = OpcodeRow(
-        patterns=tuple(pattern for text in fields.texts("opcodes") for pattern in _patterns(fields, text)),
-        ranges=fields.ranges("capabilities"),
-        does=does,
-        precision="" if does == "nothing" else fields.text("precision"),
-        weight=fields.number("weight") if does == "arithmetic" or (products and fields.has("weight")) else 0.0,
-        fused=does == "arithmetic" and fields.flag("fused"),
-        family=family,
-        accumulator=fields.text("accumulator", allowed=ACCUMULATORS) if products else "",
-        k=fields.integers("k") if family == "wgmma" else (),
-    )
-    fields.finish()
+def _check_row(row: OpcodeRow, keys: set[str], known: set[str], where: str) -> None:
+    needed, possible = _KEYS[row.does]
+    needed += ("k",) if row.family == "wgmma" else ()
+    for key in needed:
+        if key not in keys:
+            raise MisfitError(f"{where}.{key}", "is missing")
+    for key in sorted(keys.difference(needed, possible, ("opcodes", "does", "capabilities"))):
+        raise MisfitError(f"{where}.{key}", "is not a key of such a table")
     if row.precision and row.precision not in known:
-        fields.fail("precision", f"there is no precision {row.precision!r}")
-    if not row.patterns:
-        fields.fail("opcodes", "must name at least one opcode")
-    if family == "wgmma" and not 1 <= len(row.k) <= 2:
-        fields.fail("k", "must be K of the dense shapes and, if there are any, of the sparse ones")
-    if products != row.precision.startswith("tensor."):
-        fields.fail("precision", "must be one of the tensor cores for products, and one of the CUDA cores for all else")
-    return row
+        raise MisfitError(f"{where}.precision", f"there is no precision {row.precision!r}")
+    if (row.does == "products") != row.precision.startswith("tensor."):
+        raise MisfitError(
+            f"{where}.precision", "must be one of the tensor cores for products, and one of the CUDA cores for all else"
+        )
+    if row.family == "wgmma" and not 1 <= len(row.k) <= 2:
+        raise MisfitError(f"{where}.k", "must be K of the dense shapes and, if there are any, of the sparse ones")
 
 
-def _patterns(fields: Fields, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """One for each choice of alternatives."""
-    if not _PATTERN.fullmatch(text):
-        fields.fail("opcodes", f"{text!r} is no opcode with modifiers")
-    name, *modifiers = text.split(".")
-    return ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
-
-
-def _check_reachable(table: list[tuple[OpcodeRow, Fields]]) -> None:
+def _check_reachable(rows: Sequence[OpcodeRow]) -> None:
     """Each pattern must be able to fit: none before it may fit everything that it fits."""
-    for index, (row, fields) in enumerate(table):
-        for name, modifiers in row.patterns:
-            for earlier, _ in table[:index]:
-                hides = any(other == name and _left(modifiers, words) is not None for other, words in earlier.patterns)
-                if hides and all(any(a <= since and until <= b for a, b in earlier.ranges) for since, until in row.ranges):
-                    fields.fail("opcodes", f"{'.'.join((name, *modifiers))} can never fit, a row before it takes it")
+    for index, row in enumerate(rows):
+        for name, modifiers in row.opcodes:
+            for earlier in rows[:index]:
+                hides = any(other == name and _left(modifiers, words) is not None for other, words in earlier.opcodes)
+                if hides and all(
+                    any(a <= since and until <= b for a, b in earlier.capabilities) for since, until in row.capabilities
+                ):
+                    reason = f"{'.'.join((name, *modifiers))} can never fit, a row before it takes it"
+                    raise MisfitError(f"rows[{index}].opcodes", reason)
+
+
+KINDS = ("fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "memory", "shared", "control", "move", "other")
+OTHER = "other"
+_KINDS_FILE, _UNITS_FILE = "opcode_kinds.toml", "opcode_units.toml"
+
+
+class OpcodeKinds(NamedTuple):
+    """What instructions are for: kinds of opcodes by name, and by ``(name, modifier)`` where a modifier changes it."""
+
+    names: Mapping[str, str]
+    modifiers: Mapping[tuple[str, str], str]
+
+    def of(self, opcode: str) -> str:
+        """One of `KINDS`; OTHER for a name that is not known."""
+        name, *modifiers = opcode.split(".")
+        for modifier in modifiers:
+            found = self.modifiers.get((name, modifier))
+            if found is not None:
+                return found
+        return self.names.get(name, OTHER)
+
+
+class _KindsFile(NamedTuple):
+    names: Mapping[str, tuple[str, ...]]
+    modifiers: Mapping[str, Literal[KINDS]]  # type: ignore[valid-type]
+
+
+def kind_of(opcode: str) -> str:
+    """The kind of an opcode, with or without modifiers ("HFMA2.BF16_V2"): one of `KINDS`."""
+    return load_opcode_kinds().of(opcode)
+
+
+@lru_cache(maxsize=1)
+def load_opcode_kinds() -> OpcodeKinds:
+    """The table that comes with the package, read once."""
+    return read_opcode_kinds(DATA / _KINDS_FILE)
+
+
+def read_opcode_kinds(path: Path) -> OpcodeKinds:
+    """Read and check a table.  `SpecError` names file and key of the first mistake."""
+    file = read(path, _KINDS_FILE, _KindsFile)
+    names: dict[str, str] = {}
+    for kind, listed in file.names.items():
+        if kind not in KINDS or kind == OTHER:
+            bad(_KINDS_FILE, f"names.{kind}", f"is none of {', '.join(KINDS[:-1])}")
+        for name in listed:
+            if names.setdefault(name, kind) != kind:
+                bad(_KINDS_FILE, f"names.{kind}", f"{name} is of kind {names[name]}, too")
+    modifiers = {}
+    for opcode, kind in file.modifiers.items():
+        name, _, modifier = opcode.partition(".")
+        if name not in names or not modifier:
+            bad(_KINDS_FILE, f"modifiers.{opcode}", "is no known name with a modifier")
+        modifiers[name, modifier] = kind
+    return OpcodeKinds(names, modifiers)
+
+
+class _Unit(NamedTuple):
+    unit: str
+    names: frozenset[str]
+    capabilities: Ranges = ALL
+
+
+class OpcodeUnits(NamedTuple):
+    """Which hardware unit an arithmetic instruction needs: rows in the order in which they are tried."""
+
+    rows: tuple[_Unit, ...]
+
+    def of(self, opcode: str, capability: Capability) -> str:
+        """The id of the unit; "" where it is not known."""
+        name = opcode.partition(".")[0]
+        return next((row.unit for row in self.rows if name in row.names and covers(row.capabilities, capability)), "")
+
+
+@lru_cache(maxsize=1)
+def load_opcode_units() -> OpcodeUnits:
+    """The table that comes with the package, read once."""
+    return read_opcode_units(DATA / _UNITS_FILE)
+
+
+def read_opcode_units(path: Path) -> OpcodeUnits:
+    """Read and check a table.  `SpecError` names file and key of the first mistake."""
+    table = read(path, _UNITS_FILE, OpcodeUnits)
+    known = tuple(unit.id for unit in load_units().units)
+    for index, row in enumerate(table.rows):
+        if row.unit not in known:
+            bad(_UNITS_FILE, f"rows[{index}].unit", f"must be one of {', '.join(map(repr, known))}, not {row.unit!r}")
+    return table

@@ -6,14 +6,26 @@ every hue has a contrast of 3 to 1 on white, as graphics need.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Annotated, NamedTuple
+
+from ncu_roofline.base.records import Stated
+
+
+def _hue(text: str) -> str:
+    if not re.fullmatch("#[0-9A-F]{6}", text):
+        raise ValueError(f"must be like #0072B2, not {text!r}")
+    return text
+
+
+Hue = Annotated[str, Stated(str, _hue)]
 
 
 class Color(NamedTuple):
     """A hue as ``#RRGGBB`` on light ground, and lightened for dark ground (or for what is measured, beside theory)."""
 
-    light: str
-    dark: str
+    light: Hue
+    dark: Hue
 
 
 WALL = Color("#8A6D00", "#E6B800")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
-from ncu_roofline.chips.fields import Fields
-from ncu_roofline.chips.loading import read_fields
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
+from ncu_roofline.base.records import Stated
+from ncu_roofline.chips.fields import DATA, bad, read
 
 FILE = "plausible.toml"
 MOST_COUNT = 2.0**64
@@ -27,8 +23,7 @@ _PEAK = "peak_sustained"
 _FORMS = {"per_second": "second", _PEAK: _PEAK, "per_cycle_elapsed": "cycle", "per_cycle_active": "cycle"}
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """What one metric can be: from 0 to ``most``, and no more than `limit` of its launch; in the metric's own unit.
 
     ``signed``: a difference of counters, which may be as far below 0.  ``rate``: events per SM (or, not ``per_sm``, per unit)
@@ -72,17 +67,48 @@ class Bound:
         return rate * self.clock * (1.0 if self.form == "second" else seconds)
 
 
-@dataclass(frozen=True)
-class _Row:
-    bound: Bound
-    wanted: re.Pattern[str]
-    unwanted: re.Pattern[str]
-
-    def matches(self, name: str) -> bool:
-        return self.wanted.fullmatch(name) is not None and self.unwanted.fullmatch(name) is None
+def _origin(text: str) -> str:
+    if ";" in text:
+        raise ValueError("must have no semicolon, which ends a note")
+    return text
 
 
-@dataclass(frozen=True)
+Origin = Annotated[str, Stated(str, _origin)]
+
+
+class _Quantity(NamedTuple):
+    id: str
+    unit: str
+    origin: Origin
+    metrics: tuple[str, ...]
+    known: float | None = None
+    most: float | None = None
+    rate: float | None = None
+    per: Literal["sm", "unit"] = "sm"
+    signed: bool = False
+    other_than: tuple[str, ...] = ()
+
+
+class _Drawn(NamedTuple):
+    most: float
+    least: float
+
+
+class _Imported(NamedTuple):
+    seconds: float
+    rate: float
+
+
+class _File(NamedTuple):
+    headroom: float
+    units: tuple[str, ...]
+    patched_seconds: float
+    patched: tuple[str, ...]
+    drawn: _Drawn
+    imported: _Imported
+    quantity: tuple[_Quantity, ...]
+
+
 class Limits:
     """All bounds; ``sms``, ``slices`` (of L2) and ``seconds`` are the most that any launch can have had.
 
@@ -92,18 +118,14 @@ class Limits:
     ``patched_seconds``: what instruction patching may take more than its launch.
     """
 
-    sms: float
-    slices: float
-    seconds: float
-    drawn_most: float
-    drawn_least: float
-    imported_seconds: float
-    imported_rate: float
-    patched_seconds: float
-    _units: frozenset[str]
-    _patched: re.Pattern[str]
-    _rows: tuple[_Row, ...]
-    _found: dict[str, Bound | None] = field(default_factory=dict)
+    def __init__(self, file: _File, rows: list[tuple[Bound, re.Pattern[str], re.Pattern[str]]]) -> None:
+        most = {bound.id: bound.most for bound, _, _ in rows}
+        self.sms, self.slices, self.seconds = most["sms"], most["slices"], most["time"] * 1e-9
+        self.drawn_most, self.drawn_least = file.drawn.most, file.drawn.least
+        self.imported_seconds, self.imported_rate = file.imported.seconds, file.imported.rate
+        self.patched_seconds = file.patched_seconds
+        self._units, self._patched, self._rows = frozenset(file.units), _pattern(file.patched), rows
+        self._found: dict[str, Bound | None] = {}
 
     def bound(self, name: str) -> Bound | None:
         """The bound of a metric by its full name, None for one of which nothing is known."""
@@ -119,14 +141,15 @@ class Limits:
         unit, apart, _ = name.partition("__")
         if apart and unit not in self._units and not name.startswith(("device__attribute_", "launch__", "sass__")):
             return None
-        row = next((row for row in self._rows if row.matches(name)), None)
-        if row is None or row.bound.rate == math.inf:
-            return row.bound if row else None
+        rows = (bound for bound, wanted, unwanted in self._rows if wanted.fullmatch(name) and not unwanted.fullmatch(name))
+        bound = next(rows, None)
+        if bound is None or bound.rate == math.inf:
+            return bound
         form = _form(name)
         if form is None:
             return None
         patched = form != _PEAK and self._patched.fullmatch(name) is not None
-        return replace(row.bound, form=form, longer=self.patched_seconds if patched else 0.0)
+        return bound._replace(form=form, longer=self.patched_seconds if patched else 0.0)
 
 
 def _form(name: str) -> str | None:
@@ -140,52 +163,42 @@ def _form(name: str) -> str | None:
 @lru_cache(maxsize=1)
 def load_limits() -> Limits:
     """The file that comes with the package, read once."""
-    return read_limits(resources.files("ncu_roofline") / "data")
+    return read_limits(DATA)
 
 
-def read_limits(folder: Traversable) -> Limits:
+def read_limits(folder: Path) -> Limits:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    file = read_fields(folder / FILE, FILE)
-    units, patched, tables = file.texts("units"), file.texts("patched"), file.tables("quantity")
-    headroom, longer = file.number("headroom"), file.number("patched_seconds")
-    own, other = file.table("drawn"), file.table("imported")
-    drawn = own.number("most"), own.number("least")
-    imported = other.number("seconds"), other.number("rate")
-    for one in (file, own, other):
-        one.finish()
-    rows = [_row(fields, headroom) for fields in tables]
-    most = {row.bound.id: row.bound.most for row in rows}
-    if len(most) < len(rows):
-        file.fail("quantity", "names something twice")
+    file = read(folder / FILE, FILE, _File)
+    names = [one.id for one in file.quantity]
+    if len(set(names)) < len(names):
+        bad(FILE, "quantity", "names something twice")
     for needed in ("time", "sms", "slices", "clock"):
-        if needed not in most:
-            file.fail("quantity", f"must have one named {needed}")
-    complete = (replace(row, bound=replace(row.bound, clock=most["clock"], sms=most["sms"])) for row in rows)
-    largest = most["sms"], most["slices"], most["time"] * 1e-9
-    return Limits(*largest, *drawn, *imported, longer, frozenset(units), _pattern(patched), tuple(complete))
+        if needed not in names:
+            bad(FILE, "quantity", f"must have one named {needed}")
+    bounds = [_bound(one, file.headroom, f"quantity[{index}]") for index, one in enumerate(file.quantity)]
+    most = {bound.id: bound.most for bound in bounds}
+    complete = [bound._replace(clock=most["clock"], sms=most["sms"]) for bound in bounds]
+    patterns = [(_pattern(one.metrics), _pattern(one.other_than)) for one in file.quantity]
+    return Limits(file, [(bound, *pair) for bound, pair in zip(complete, patterns, strict=True)])
 
 
-def _row(fields: Fields, headroom: float) -> _Row:
-    rate = fields.number("rate") if fields.has("rate") else math.inf
-    known = rate == math.inf and fields.has("known")
-    most = headroom * fields.number("known") if known else fields.number("most") if rate == math.inf else MOST_COUNT
-    origin = fields.text("origin")
-    bound = Bound(
-        id=fields.text("id"),
-        unit=fields.text("unit"),
-        signed=fields.flag("signed"),
+def _bound(stated: _Quantity, headroom: float, where: str) -> Bound:
+    if [stated.known, stated.most, stated.rate].count(None) != 2:
+        bad(FILE, where, "must state one of known, most and rate")
+    most, origin = stated.most or MOST_COUNT, stated.origin
+    if stated.known is not None:
+        most, origin = headroom * stated.known, f"{headroom:g} times {origin}"
+    return Bound(
+        id=stated.id,
+        unit=stated.unit,
+        signed=stated.signed,
         most=most,
-        rate=rate,
-        per_sm=fields.text("per", "sm", allowed=("sm", "unit")) == "sm",
+        rate=stated.rate or math.inf,
+        per_sm=stated.per == "sm",
         form="",
-        origin=f"{headroom:g} times {origin}" if known else origin,
+        origin=origin,
         headroom=headroom,
     )
-    if ";" in bound.origin:
-        fields.fail("origin", "must have no semicolon, which ends a note")
-    row = _Row(bound, _pattern(fields.texts("metrics")), _pattern(fields.texts("except", required=False)))
-    fields.finish()
-    return row
 
 
 def _pattern(wildcards: tuple[str, ...]) -> re.Pattern[str]:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import NamedTuple
 
-from ncu_roofline.chips.fields import LAST_RELEASE, Fields, Release
-from ncu_roofline.chips.loading import read_fields
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
+from ncu_roofline.chips.fields import DATA, Release, Releases, read
 
 FILE = "sets.toml"
-LAST = LAST_RELEASE
 
 
-@dataclass(frozen=True)
-class SectionSet:
-    """A set in the releases ``since`` to ``until``, both included.
+class SectionSet(NamedTuple):
+    """A set in some ``releases``, first and last.
 
     ``gives`` is what it holds, in words; ``work`` (precision ids, "tensor" for all types) and ``traffic`` (level ids) are the
     counters of it, and ``opcodes`` says that it has counts per opcode.  A report with all of ``sections``, and no others than
@@ -28,63 +21,37 @@ class SectionSet:
     """
 
     name: str
-    since: Release
-    until: Release
+    releases: Releases
     sections: frozenset[str]
-    only: frozenset[str]
-    work: tuple[str, ...]
-    traffic: tuple[str, ...]
-    opcodes: bool
     gives: str
+    only: frozenset[str] = frozenset()
+    work: tuple[str, ...] = ()
+    traffic: tuple[str, ...] = ()
+    opcodes: bool = False
 
-    def made(self, sections: frozenset[str]) -> bool:
-        """Whether a report with these sections was made with the set."""
-        return self.sections <= sections and (not self.only or sections <= self.only)
 
-
-@dataclass(frozen=True)
-class SectionSets:
+class SectionSets(NamedTuple):
     """All sets, the cheapest first."""
 
     sets: tuple[SectionSet, ...]
 
     def of(self, release: Release) -> tuple[SectionSet, ...]:
         """Those of a release (year, number)."""
-        return tuple(one for one in self.sets if one.since <= release <= one.until)
+        return tuple(one for one in self.sets if one.releases[0] <= release <= one.releases[1])
 
     def made(self, release: Release, sections: Iterable[str]) -> SectionSet | None:
         """The largest set whose sections a report has, None if it is none."""
         present = frozenset(sections)
-        found = [one for one in self.of(release) if one.made(present)]
+        found = [one for one in self.of(release) if one.sections <= present and (not one.only or present <= one.only)]
         return found[-1] if found else None
 
 
 @lru_cache(maxsize=1)
 def load_sets() -> SectionSets:
     """The description that comes with the package, read once."""
-    return read_sets(resources.files("ncu_roofline") / "data")
+    return read_sets(DATA)
 
 
-def read_sets(folder: Traversable) -> SectionSets:
+def read_sets(folder: Path) -> SectionSets:
     """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    fields = read_fields(folder / FILE, FILE)
-    found = tuple(_set(table) for table in fields.tables("sets"))
-    fields.finish()
-    return SectionSets(found)
-
-
-def _set(fields: Fields) -> SectionSet:
-    since, until = fields.releases("releases")
-    found = SectionSet(
-        name=fields.text("name"),
-        since=since,
-        until=until,
-        sections=frozenset(fields.texts("sections")),
-        only=frozenset(fields.texts("only", required=False)),
-        work=fields.texts("work", required=False),
-        traffic=fields.texts("traffic", required=False),
-        opcodes=fields.flag("opcodes"),
-        gives=fields.text("gives"),
-    )
-    fields.finish()
-    return found
+    return read(folder / FILE, FILE, SectionSets)

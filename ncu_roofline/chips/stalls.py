@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
+from ncu_roofline.base.records import Stated
 from ncu_roofline.chips.circumstances import ACCESSES, KINDS
-from ncu_roofline.chips.fields import Fields
-from ncu_roofline.chips.loading import read_fields
+from ncu_roofline.chips.fields import DATA, bad, read
 from ncu_roofline.chips.thresholds import BUSY_SHARE, STALL_SHARE
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
 
 FILE = "stalls.toml"
 ASYNCHRONOUS = (8, 0)
@@ -48,12 +45,29 @@ WORDS = (
 """What `circumstances` may show."""
 
 
+def _known(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if word not in WORDS:
+            raise ValueError(f"{word} is none of {', '.join(WORDS)}")
+    return words
+
+
+def _with_place(text: str) -> str:
+    if text.count("{}") != 1:
+        raise ValueError("must name the place of the unit by {}")
+    return text
+
+
+Words = Annotated[tuple[str, ...], Stated(tuple[str, ...], _known)]
+WithPlace = Annotated[str, Stated(str, _with_place)]
+
+
 class Sentence(NamedTuple):
     """A text, the words of `circumstances` that must be shown for it, and those that must not be."""
 
     text: str
-    where: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
+    where: Words = ()
+    unless: Words = ()
 
 
 class Stall(NamedTuple):
@@ -64,13 +78,14 @@ class Stall(NamedTuple):
     kinds of limits that make warps wait so.
     """
 
+    id: str
     waits: str
     cause: tuple[Sentence, ...]
-    advice: tuple[Sentence, ...]
-    caches: bool
-    issue: bool
-    unit: str
-    limits: tuple[str, ...]
+    advice: tuple[Sentence, ...] = ()
+    caches: bool = False
+    issue: bool = False
+    unit: WithPlace = ""
+    limits: tuple[str, ...] = ()
 
     @property
     def least(self) -> float:
@@ -87,42 +102,20 @@ class Stall(NamedTuple):
         return self.unit.replace("{}", unit) if self.unit and unit else self.waits
 
 
-def _unit(fields: Fields) -> str:
-    text = fields.text("unit", "")
-    if text and text.count("{}") != 1:
-        fields.fail("unit", "must name the place of the unit by {}")
-    return text
+class _Stalls(NamedTuple):
+    stalls: tuple[Stall, ...]
 
 
 @lru_cache(maxsize=1)
 def load_stalls() -> Mapping[str, Stall]:
     """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
-    return read_stalls(resources.files("ncu_roofline") / "data" / FILE)
+    return read_stalls(DATA / FILE)
 
 
-def read_stalls(path: Traversable) -> Mapping[str, Stall]:
+def read_stalls(path: Path) -> Mapping[str, Stall]:
     """Read and check a file.  `SpecError` names file and key of the first mistake."""
-    file = read_fields(path, FILE)
     found: dict[str, Stall] = {}
-    for fields in file.tables("stalls"):
-        name = fields.text("id")
-        if name in found:
-            fields.fail("id", f"{name} stands there twice")
-        said = (_sentences(fields, "cause"), _sentences(fields, "advice"))
-        caches, issue, limits = fields.flag("caches"), fields.flag("issue"), fields.texts("limits", required=False)
-        found[name] = Stall(fields.text("waits"), *said, caches, issue, _unit(fields), limits)
-        fields.finish()
-    file.finish()
+    for index, stall in enumerate(read(path, FILE, _Stalls).stalls):
+        if found.setdefault(stall.id, stall) is not stall:
+            bad(FILE, f"stalls[{index}].id", f"{stall.id} stands there twice")
     return found
-
-
-def _sentences(stall: Fields, key: str) -> tuple[Sentence, ...]:
-    found = []
-    for fields in stall.tables(key, required=key == "cause"):
-        words = [fields.texts(when, required=False) for when in ("where", "unless")]
-        for word in (*words[0], *words[1]):
-            if word not in WORDS:
-                fields.fail("where", f"{word} is none of {', '.join(WORDS)}")
-        found.append(Sentence(fields.text("text"), *words))
-        fields.finish()
-    return tuple(found)

@@ -189,16 +189,11 @@ class Counters:
                 trusted = np.where((self._devices == name) & short & np.isfinite(clock), usual, trusted)
         return trusted
 
-    def _recorded(self, units: Sequence[str]) -> list[FloatArray]:
-        """Clocks as the report gives them; their cycles and time are of one pass."""
-        return [self._column(f"{unit}__cycles_elapsed.{how}.per_second") for how in ("avg", "max") for unit in units]
-
-    def _quotients(self, units: Sequence[str]) -> list[FloatArray]:
-        """Elapsed cycles / duration, which may be of different passes."""
-        return [self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds for unit in units for how in ("avg", "max")]
-
     def _rate_of(self, units: Sequence[str]) -> FloatArray:
-        return first_known(*map(known_clock, (*self._recorded(units), *self._quotients(units))))
+        # As the report gives them: cycles and time of one pass; else elapsed cycles / duration, which may be of different ones.
+        recorded = [self._column(f"{unit}__cycles_elapsed.{how}.per_second") for how in ("avg", "max") for unit in units]
+        quotients = [self._column(f"{unit}__cycles_elapsed.{how}") / self.seconds for unit in units for how in ("avg", "max")]
+        return first_known(*map(known_clock, (*recorded, *quotients)))
 
     def elapsed_cycles(self) -> FloatArray:
         """Cycles of the SM clock in the run time: what stands in where nobody counted them."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.chips import Spec, load_spec
-from ncu_roofline.chips.own_metrics import subject
+from ncu_roofline.chips.metric_names import subject
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile import (
@@ -33,10 +33,9 @@ from ncu_roofline.formats.sectionfile import (
     tensor_caveat,
 )
 from ncu_roofline.model.above import with_reasons
-from ncu_roofline.model.drawn import DrawnGate, has_lost
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import PlausibleMetrics
+from ncu_roofline.model.plausible import DrawnGate, PlausibleMetrics, has_lost
 from ncu_roofline.model.selection import Grouping, Selection
 
 Row = dict[str, Any]
@@ -88,7 +87,7 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
-    precision, level = _meaning(point.work_metrics, point.traffic_metrics)
+    precision, level = meaning(point.work_metrics)[0], meaning(point.traffic_metrics)[1]
     seconds = m.seconds[launch]
     peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
@@ -138,10 +137,6 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
 
 def _where(m: Measurements, launch: int) -> Row:
     return {"report": m.report[launch], "device": m.device[launch], "compute_capability": m.capability_text[launch]}
-
-
-def _meaning(work: tuple[str, ...], traffic: tuple[str, ...]) -> tuple[str, str]:
-    return meaning(work)[0], meaning(traffic)[1]
 
 
 def _unit(precision: str) -> str:

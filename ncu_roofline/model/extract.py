@@ -9,15 +9,14 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from ncu_roofline.chips import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
-from ncu_roofline.chips.description import Binding
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.instruction import EXECUTED
+from ncu_roofline.chips.instruction import EXECUTED, Way
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Launch, Report
 from ncu_roofline.model.counters import Counters, counted_as, spellings
 from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters
 from ncu_roofline.model.halves import HALF, constant_loads
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray
+from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, objects
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.plausible import Gate, joined_remarks
 from ncu_roofline.model.utilisation import OF_ACTIVE, TENSOR_PIPE, Shares, gauges_of, rates_of, tensor_activity, units_of
@@ -57,13 +56,13 @@ def instructions_of(counters: Counters, wanted: InstructionSpec) -> tuple[dict[s
     return instructions, transactions, peak.filled(counters.per_sm(wanted.issue_per_sm))
 
 
-def _first(counters: Counters, ways: tuple[Binding, ...]) -> Quantity:
+def _first(counters: Counters, ways: tuple[Way, ...]) -> Quantity:
     """Launch by launch the first way that the report has the counters of."""
     result = Quantity.missing(len(counters.seconds))
-    for binding in ways:
+    for way in ways:
         if result.origins and not np.isnan(result.values).any():
             break
-        result = result.filled(counters.count(binding.counters, binding.source, binding.note))
+        result = result.filled(counters.count(way.counters, way.source, way.note))
     return result
 
 
@@ -87,7 +86,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     names = (
         frozenset((*REPLAY_METRICS, THREADS, WARPS))
         | _metric_names(spec)
-        | _unit_metrics()
+        | frozenset(load_units().metrics())
         | (instruction_metrics(instructions) if instructions else frozenset())
     )
     wanted = [_DEVICE, *sorted(names & report.metric_names)]
@@ -156,15 +155,8 @@ def _with_instructions(m: Measurements, columns: Mapping[str, FloatArray], wante
 def _capabilities(columns: Mapping[str, FloatArray], count: int) -> TextArray:
     missing = np.full(count, np.nan)
     pairs = zip(columns.get(_MAJOR, missing).tolist(), columns.get(_MINOR, missing).tolist(), strict=True)
-    result = np.empty(count, dtype=object)
-    result[:] = [_capability(*pair) for pair in pairs]
-    return result
-
-
-def _capability(major: float, minor: float) -> tuple[int, int]:
-    if not (0 < major < 1000 and 0 <= minor < 1000):  # NaN as well
-        return UNKNOWN_CAPABILITY
-    return int(major), int(minor)
+    known = ((major, minor, 0 < major < 1000 and 0 <= minor < 1000) for major, minor in pairs)  # NaN is unknown as well
+    return objects([(int(major), int(minor)) if good else UNKNOWN_CAPABILITY for major, minor, good in known])
 
 
 @lru_cache(maxsize=1)
@@ -175,33 +167,23 @@ def _metric_names(spec: Spec) -> frozenset[str]:
     return frozenset({_MAJOR, _MINOR} | spellings([b.counters for b in bindings], [b.peak for b in bindings if b.peak]))
 
 
-@lru_cache(maxsize=1)
-def _unit_metrics() -> frozenset[str]:
-    return frozenset(load_units().metrics())
-
-
 def _headers(
     report: Report | MetricTable, launches: Sequence[Launch], label: str, capability: TextArray, devices: list[str]
 ) -> Measurements:
     count = len(launches)
     nothing = np.full(count, np.nan)
 
-    def text(values: Sequence[object]) -> TextArray:
-        array = np.empty(count, dtype=object)
-        array[:] = values
-        return array
-
     return Measurements(
-        report=text([label] * count),
-        ncu_version=text([report.ncu_version] * count),
+        report=objects([label] * count),
+        ncu_version=objects([report.ncu_version] * count),
         launch=np.arange(count),
-        function=text([launch.function_name for launch in launches]),
-        name=text([launch.name for launch in launches]),
-        kind=text([launch.kind for launch in launches]),
-        grid=text([_size(launch.grid) for launch in launches]),
-        block=text([_size(launch.block) for launch in launches]),
-        nvtx=text(["/".join(launch.nvtx) for launch in launches]),
-        device=text(devices),
+        function=objects([launch.function_name for launch in launches]),
+        name=objects([launch.name for launch in launches]),
+        kind=objects([launch.kind for launch in launches]),
+        grid=objects([_size(launch.grid) for launch in launches]),
+        block=objects([_size(launch.block) for launch in launches]),
+        nvtx=objects(["/".join(launch.nvtx) for launch in launches]),
+        device=objects(devices),
         capability=capability,
         seconds=nothing,
         clock=nothing,
@@ -210,12 +192,12 @@ def _headers(
         tensor_active=nothing,
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.ones(count, dtype=np.int64),
-        remarks=text([""] * count),
-        label=text([""] * count),
+        remarks=objects([""] * count),
+        label=objects([""] * count),
         step=np.full(count, -1),
         rates=np.zeros(count, dtype=bool),
-        charts=text([None] * count),
-        samples=text([None] * count),
+        charts=objects([None] * count),
+        samples=objects([None] * count),
     )
 
 

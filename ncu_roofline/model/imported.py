@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ncu_roofline.formats.inputs import ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.model.measurements import MEASURED, IntArray, Measurements, Origin, Quantity, TextArray
+from ncu_roofline.model.measurements import MEASURED, IntArray, Measurements, Origin, Quantity, objects
 
 IMPORTED = "imported"
 
@@ -20,17 +20,17 @@ def imported(table: PointTable, label: str) -> Measurements:
     work = numbers.quantities(lambda point: point.work)
     shares = numbers.quantities(lambda point: point.fma_share)
     return Measurements(
-        report=_texts([label] * count),
-        ncu_version=_texts([""] * count),
+        report=objects([label] * count),
+        ncu_version=objects([""] * count),
         launch=np.arange(count),
-        function=_texts([point.name for point in points]),
-        name=_texts([point.name for point in points]),
-        kind=_texts(["kernel"] * count),
-        grid=_texts([point.grid for point in points]),
-        block=_texts([point.block for point in points]),
-        nvtx=_texts([""] * count),
-        device=_texts([point.device for point in points]),
-        capability=_texts([point.compute_capability for point in points]),
+        function=objects([point.name for point in points]),
+        name=objects([point.name for point in points]),
+        kind=objects(["kernel"] * count),
+        grid=objects([point.grid for point in points]),
+        block=objects([point.block for point in points]),
+        nvtx=objects([""] * count),
+        device=objects([point.device for point in points]),
+        capability=objects([point.compute_capability for point in points]),
         seconds=np.array([point.seconds for point in points], dtype=np.float64),
         clock=np.full(count, np.nan),
         clock_max=np.full(count, np.nan),
@@ -38,8 +38,8 @@ def imported(table: PointTable, label: str) -> Measurements:
         tensor_active=np.full(count, np.nan),
         tensor_gaps=np.zeros(count, dtype=bool),
         invocations=np.array([point.launches for point in points], dtype=np.int64),
-        remarks=_texts([""] * count),
-        label=_texts([point.label for point in points]),
+        remarks=objects([""] * count),
+        label=objects([point.label for point in points]),
         step=np.full(count, -1),
         rates=np.array([point.rates for point in points], dtype=bool),
         work=work,
@@ -53,15 +53,9 @@ def imported(table: PointTable, label: str) -> Measurements:
         traffic=numbers.quantities(lambda point: point.traffic),
         compute=_roofs(table, "compute"),
         bandwidth=_roofs(table, "bandwidth"),
-        charts=_texts([()] * count),
-        samples=_texts([None] * count),
+        charts=objects([()] * count),
+        samples=objects([None] * count),
     )
-
-
-def _texts(values: Sequence[object]) -> TextArray:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result
 
 
 def _roofs(table: PointTable, kind: str) -> dict[str, Quantity]:
@@ -82,12 +76,9 @@ def _roof(of_point: Mapping[int, ImportedRoof], count: int) -> Quantity:
     origins: dict[Origin, int] = {}
     for index, roof in of_point.items():
         values[index] = roof.value
-        choice[index] = origins.setdefault(_origin(roof), len(origins))
+        origin = Origin(MEASURED if roof.measured else IMPORTED, roof.label, roof.note)
+        choice[index] = origins.setdefault(origin, len(origins))
     return Quantity(values, choice, tuple(origins))
-
-
-def _origin(roof: ImportedRoof) -> Origin:
-    return Origin(MEASURED if roof.measured else IMPORTED, roof.label, roof.note)
 
 
 class _Numbers:

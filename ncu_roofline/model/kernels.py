@@ -14,7 +14,7 @@ from ncu_roofline.model.above import above_bandwidths
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.halves import NO_ARITHMETIC
-from ncu_roofline.model.measurements import Measurements, precisions_of
+from ncu_roofline.model.measurements import Measurements, TextArray, objects, precisions_of
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import LOW_CLOCK
 from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
@@ -99,7 +99,7 @@ def kernels_table(
             remarks_of(m, grouping),
             _contradictions(m, grouping, spec),
             _above(judged, seconds / launches, (clock, m.clock_max[first])),
-            _clock_notes(ratio),
+            [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio],
             available.zero_so_far(),
             _tensor_notes(m, grouping, spec),
             available.caveats(),
@@ -132,21 +132,14 @@ def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
     for precision in precisions_of(m, spec):
         quantity = m.work.get(precision.id)
-        told = [_contradiction(origin.note, precision.label) for origin in quantity.origins] if quantity else []
+        told = []
+        for origin in quantity.origins if quantity else ():
+            said = next((one for one in origin.note.split("; ") if one.startswith(_CONTRADICT)), "")
+            told.append(f"{precision.label}: {said}" if said == NO_ARITHMETIC else said)
         if quantity and any(told):
             for launch in np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)):
                 found[grouping.index[launch]][told[quantity.choice[launch]]] = None
     return ["; ".join(filter(None, one)) for one in found]
-
-
-def _contradiction(note: str, label: str) -> str:
-    """The sentence of a note that says it, "" if none does."""
-    found = (f"{label}: {one}" if one == NO_ARITHMETIC else one for one in note.split("; ") if one.startswith(_CONTRADICT))
-    return next(found, "")
-
-
-def _clock_notes(ratio: Any) -> Any:
-    return [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio]
 
 
 def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
@@ -159,10 +152,8 @@ def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
     return [text.format(share) if row else "" for row, share in zip(rows, busy, strict=True)]
 
 
-def _joined(*columns: Any) -> Any:
-    result = np.empty(len(columns[0]), dtype=object)
-    result[:] = ["; ".join(text for text in texts if text) for texts in zip(*columns, strict=True)]
-    return result
+def _joined(*columns: Any) -> TextArray:
+    return objects(["; ".join(text for text in texts if text) for texts in zip(*columns, strict=True)])
 
 
 def kernel_traffic(m: Measurements, grouping: Grouping) -> dict[str, Any]:

@@ -18,6 +18,15 @@ from ncu_roofline.formats.inputs import ANY_PRECISION
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 TextArray = NDArray[np.object_]
+
+
+def objects(values: Sequence[object]) -> TextArray:
+    """Texts, tuples and the like as an array of one dimension."""
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
 MEASURED = "imported, measured"
 
 
@@ -163,9 +172,7 @@ class Measurements:
     @cached_property
     def capability_text(self) -> TextArray:
         """(9, 0) as "9.0", unknown ones as ''."""
-        result = np.empty(len(self), dtype=object)
-        result[:] = [capability_text(one) for one in self.capability]
-        return result
+        return objects([capability_text(one) for one in self.capability])
 
     def take(self, index: IntArray) -> Measurements:
         """The launches of ``index``, in its order."""
@@ -202,8 +209,11 @@ class Measurements:
 def precisions_of(m: Measurements, spec: Spec) -> list[Precision]:
     """The precisions of the spec, and after them those that only imported measurements know."""
     known = {precision.id for precision in spec.precisions}
-    extra = [name for name in m.work if name not in known]
-    return [*spec.precisions, *(Precision(name, _label(name), "core", "flop", 99, (), ("fma", "nofma")) for name in extra)]
+    extra = {name: "FP (any)" if name == ANY_PRECISION else name.upper() for name in m.work if name not in known}
+    return [
+        *spec.precisions,
+        *(Precision(name, label, "core", "flop", 99, (), ("fma", "nofma")) for name, label in extra.items()),
+    ]
 
 
 def levels_of(m: Measurements, spec: Spec) -> list[Level]:
@@ -211,7 +221,3 @@ def levels_of(m: Measurements, spec: Spec) -> list[Level]:
     known = {level.id for level in spec.levels}
     extra = dict.fromkeys(name for name in (*m.traffic, *m.bandwidth) if name not in known)
     return [*spec.levels, *(Level(name, name.upper(), 99, ()) for name in extra)]
-
-
-def _label(name: str) -> str:
-    return "FP (any)" if name == ANY_PRECISION else name.upper()

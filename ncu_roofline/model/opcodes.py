@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
-from ncu_roofline.chips.fields import LAST
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
@@ -22,7 +21,7 @@ from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
 THREADS, WARPS = OPCODE_THREADS, OPCODE_WARPS
 OPCODES = "opcodes"
 TOLD = "by opcodes"
-COUNTED = Binding(since=(0, 0), until=LAST, counters=WeightedSum.of({WARPS: 1.0}), source=OPCODES)
+COUNTED = Binding(WeightedSum.of({WARPS: 1.0}), source=OPCODES)
 """Stands for the opcodes where bindings are listed."""
 
 Instances = Sequence[tuple[object, object]]

@@ -70,7 +70,7 @@ class Roofs:
 
     def compute(self) -> dict[str, RoofValues]:
         """Compute roofs by roof id."""
-        measured = (name for file in self._files for name in file.by_id if _is_compute(file.by_id[name]))
+        measured = (name for file in self._files for name, one in file.by_id.items() if one.unit in ("FLOP/s", "OP/s"))
         return {name: self.values("compute", name) for name in dict.fromkeys([*self._m.compute, *measured])}
 
     def bandwidth(self) -> dict[str, RoofValues]:
@@ -230,10 +230,6 @@ def _published(device: str, capability: tuple[int, int]) -> float:
 def _ceiling_of(file: Ceilings, kind: str, name: str) -> Ceiling | None:
     """The ceiling of a roof in a file: of kind compute or bandwidth."""
     return file.compute(name) if kind == "compute" else file.bandwidth(name)
-
-
-def _is_compute(ceiling: Ceiling) -> bool:
-    return ceiling.unit in ("FLOP/s", "OP/s")
 
 
 def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) -> int:

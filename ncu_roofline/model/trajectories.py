@@ -16,7 +16,7 @@ import numpy as np
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import REPORT_SUFFIXES, natural_order
 from ncu_roofline.base.texts import expression, first_found
-from ncu_roofline.model.measurements import Measurements, TextArray
+from ncu_roofline.model.measurements import Measurements, objects
 
 NVTX = "nvtx"
 _WHAT = "Cannot draw a trajectory of"
@@ -31,12 +31,13 @@ def as_trajectory(measurements: Measurements, label: str = "") -> Measurements:
     group counts, else the whole match.  Labels that an imported file gives its points stay.
     Steps follow the order of the reports and of the launches in them; reports in the order in which a shell sorts them (nw1,
     nw10, nw2) are taken in natural order (nw1, nw2, nw10).  Launches in no matching range get step -1.
-    Raises RooflineError where nothing labels the steps or fewer than two are found, and for an expression that takes longer
-    than `patterns.SECONDS`; ValueError for a wrong one.
+    Raises RooflineError where nothing labels the steps or fewer than two are found; ValueError for a wrong expression.
     """
     m = measurements
-    pattern = _pattern(label)
-    labels = _own_or(m, _nvtx_labels(m, pattern) if _by_nvtx(label) else _report_labels(m, pattern))
+    text = label[len(NVTX) + 1 :] if _by_nvtx(label) else label
+    pattern = expression(text) if text else None
+    found = _nvtx_labels(m, pattern) if _by_nvtx(label) else _report_labels(m, pattern)
+    labels = objects([own or other for own, other in zip(m.label, found, strict=True)])  # its own are an imported file's
     steps: dict[str, int] = {}
     for i in np.argsort(_report_ranks(m), kind="stable"):
         if labels[i]:
@@ -48,18 +49,6 @@ def as_trajectory(measurements: Measurements, label: str = "") -> Measurements:
 
 def _by_nvtx(label: str) -> bool:
     return label == NVTX or label.startswith(f"{NVTX}:")
-
-
-def _pattern(label: str) -> re.Pattern[str] | None:
-    text = label[len(NVTX) + 1 :] if _by_nvtx(label) else label
-    return expression(text) if text else None
-
-
-def _own_or(m: Measurements, labels: Sequence[str]) -> TextArray:
-    """The labels that an imported file gave, else these."""
-    result = np.empty(len(m), dtype=object)
-    result[:] = [own or other for own, other in zip(m.label, labels, strict=True)]
-    return result
 
 
 def _nvtx_labels(m: Measurements, pattern: re.Pattern[str] | None) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ncu_roofline.chips import Gauge, Spec, TensorActivity, Units
-from ncu_roofline.chips.hardware import ACTIVE, ELAPSED, SHARES_ACTIVE, share_names
 from ncu_roofline.chips.thresholds import MOST
+from ncu_roofline.chips.units import ACTIVE, ELAPSED, SHARES_ACTIVE, share_names
 from ncu_roofline.chips.verdict import ABOVE, TENSOR_ACTIVE
 from ncu_roofline.model.counters import Counters, first_known
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
@@ -51,7 +51,8 @@ class Shares:
 
     def __init__(self, counters: Counters, wanted: Units, capability: tuple[int, int]) -> None:
         self._counters, self._wanted, self._capability = counters, wanted, capability
-        elapsed = first_known(*(_positive(counters.metric(name)) for name in ELAPSED), counters.elapsed_cycles())
+        cycles = [counters.metric(name) for name in ELAPSED]
+        elapsed = first_known(*(np.where(one > 0, one, np.nan) for one in cycles), counters.elapsed_cycles())
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = {how: counters.metric(f"{ACTIVE}.{how}") / elapsed for how in ("avg", "min", "max")}
         # Cycles of two passes differ by a few; a share that is clearly more than all is none.
@@ -131,10 +132,6 @@ def tensor_activity(shares: Shares, wanted: TensorActivity) -> Quantity:
     for names in wanted.whole:
         found = found.filled(shares.largest(names).scaled(np.where(np.isfinite(shares.of(names[0]).values), 1.0, np.nan)))
     return found.filled(shares.largest(wanted.parts))
-
-
-def _positive(values: FloatArray) -> FloatArray:
-    return np.where(values > 0, values, np.nan)
 
 
 def _share(percent: FloatArray) -> FloatArray:

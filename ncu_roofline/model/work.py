@@ -12,7 +12,16 @@ from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.halves import BRAIN, HALF
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, precisions_of
+from ncu_roofline.model.measurements import (
+    FloatArray,
+    IntArray,
+    Measurements,
+    Origin,
+    Quantity,
+    TextArray,
+    objects,
+    precisions_of,
+)
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
@@ -178,11 +187,12 @@ def _by_family(
 
 
 def _demand(m: Measurements, precision: Precision, work: FloatArray, compute: Mapping[str, RoofValues]) -> Demand:
+    pipes = {one: precision.pipe(one) for one in dict.fromkeys(m.capability)}
     roof_id = precision.roof_ids()[0]
     roof = compute.get(roof_id, RoofValues.missing(len(m)))
     return Demand(
         precision=precision,
-        pipe=_pipes(m, precision),
+        pipe=objects([pipes[one] for one in m.capability]),
         roof_id=roof_id,
         work=work,
         seconds=_seconds(work, roof.value),
@@ -212,13 +222,6 @@ def _half_rates(m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def _seconds(work: FloatArray, peak: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(work > 0, work / peak, 0.0)
-
-
-def _pipes(m: Measurements, precision: Precision) -> TextArray:
-    known = {one: precision.pipe(one) for one in dict.fromkeys(m.capability)}
-    result = np.empty(len(m), dtype=object)
-    result[:] = [known[one] for one in m.capability]
-    return result
 
 
 def by_pipe(found: list[Demand], count: int, what: str = "seconds") -> dict[str, FloatArray]:

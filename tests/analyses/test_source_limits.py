@@ -11,7 +11,7 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Code, CodeFunction, read_report
 from ncu_roofline.formats.sass.cubin import read_cubin
-from ncu_roofline.model.placed import placed
+from ncu_roofline.model.halves import placed
 from tests import factory
 from tests.analyses.source_made import BASE, device, made_report
 from tests.counted import steps

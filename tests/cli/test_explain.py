@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ncu_roofline.chips import Architecture, load_spec
-from ncu_roofline.chips.sets import LAST
+from ncu_roofline.chips.fields import LAST_RELEASE
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.formats.sectionfile.schema import messages
-from ncu_roofline.model.collecting import Wanted, tensor_metrics
+from ncu_roofline.model.explanations import Wanted, tensor_metrics
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.plugin.check.chips import OK, chip, passes
 from ncu_roofline.plugin.check.nvperf import libraries
@@ -144,7 +144,7 @@ class TestChips:
             own = [p for p in own if not p.id.startswith("tensor")]
         levels = [level for level in spec.levels if spec.bindings(level, architecture.compute_capability)]
         wanted = Wanted(((architecture, product),), tuple(own), tuple(levels))
-        names = [*wanted.metrics(LAST), *(n for n in tensor_metrics(wanted.gpus, LAST)[0] if n != WARPS)]
+        names = [*wanted.metrics(LAST_RELEASE), *(n for n in tensor_metrics(wanted.gpus, LAST_RELEASE)[0] if n != WARPS)]
         assert [one for one in names if found.verdict(one) != OK] == []
 
 
@@ -208,7 +208,7 @@ class TestTensor:
             pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
         spec = load_spec()
         core = spec.collect(architecture.compute_capability, spec.core, spec.chain, lacking=True)
-        everything = (*core, *tensor_metrics(((architecture, ""),), LAST)[0])
+        everything = (*core, *tensor_metrics(((architecture, ""),), LAST_RELEASE)[0])
         name = architecture.chips[0]
         before, after = passes(name, core), passes(name, everything)
         if before is None or after is None:

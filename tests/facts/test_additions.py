@@ -38,11 +38,11 @@ dram = { bytes = 0.25, per = "bus" }
 id = "X108"
 names = ["X108"]
 sm_count = 100
-core_mhz = 1000
-tensor_mhz = 1000
+core_clock = 1000e6
+tensor_clock = 1000e6
 bus_bits = 4096
-memory_mhz = 1000
-dram_gbs = 1024
+memory_clock = 1000e6
+dram = 1024e9
 source = "made up"
 """
 PRECISION = """

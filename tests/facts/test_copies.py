@@ -18,28 +18,32 @@ FACTS = LEVELS | PRECISIONS | KINDS | {*SPEC.sections.values()}
 # What names one on purpose, and why; whole files where they are such a table.
 ON_PURPOSE = {
     # Words of other programs, and what they mean.
-    "inputs/advisor.py": {"l1", "l2", "dram"},
-    "inputs/advisor_roofs.py": {"l1", "l2", "dram", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
-    "inputs/likwid.py": {"l2", "dram"},
-    "inputs/sde.py": {"l1", "fp32", "fp64"},
-    "inputs/vtune.py": {"dram"},
-    "inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
-    "inputs/ert.py": {"l1", "l2", "fp64"},  # what it calls L1 is L2 on a GPU; it runs in double precision unless told otherwise
-    "inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
+    "formats/inputs/advisor.py": {"l1", "l2", "dram"},
+    "formats/inputs/advisor_roofs.py": {"l1", "l2", "dram", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
+    "formats/inputs/likwid.py": {"l2", "dram"},
+    "formats/inputs/sde.py": {"l1", "fp32", "fp64"},
+    "formats/inputs/vtune.py": {"dram"},
+    "formats/inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
+    "formats/inputs/ert.py": {
+        "l1",
+        "l2",
+        "fp64",
+    },  # its L1 is L2 on a GPU; double precision unless told otherwise
+    "formats/inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
     "analyses/hierarchical/nersc.py": {"l1", "shared", "l2", "dram", "system"},
-    "sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
-    "sectionfile/stock_faults.py": {"fp16"},  # the precision that a stock chart gets wrong
-    "wire.py": {"int32"},  # a type of protobuf
-    "sectionfile/schema.py": {"int32"},
-    "generate/rules.py": {"shared", "fp64", "fp32"},  # what the rules share; kinds of instructions
+    "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
+    "formats/sectionfile/stock_faults.py": {"fp16"},  # the precision that a stock chart gets wrong
+    "formats/wire.py": {"int32"},  # a type of protobuf
+    "formats/sectionfile/schema.py": {"int32"},
+    "plugin/generate/rules.py": {"shared", "fp64", "fp32"},  # what the rules share
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
-    "generate/lower.py": {"dram"},
+    "plugin/generate/lower.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared"},  # wavefronts and asynchronous copies
     "model/opcodes.py": {"fp16", "fp32"},  # accumulators
     "model/halves.py": {"fp16", "bf16"},  # HFMA2 loads constants, HADD2 converts, and both counts BF16
-    "generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
+    "plugin/generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
     # What --help shows, which reads no data files.
     "cli/generate.py": {"fp16"},
     "cli/source.py": {"int32"},
@@ -75,7 +79,7 @@ def test_ids_stand_once() -> None:
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT)
-        named = FACTS.intersection(constants(path)) if place.parts[0] != "facts" else set()
+        named = FACTS.intersection(constants(path)) if place.parts[0] != "chips" else set()
         if named:
             found[place.as_posix()] = named
     assert found == ON_PURPOSE

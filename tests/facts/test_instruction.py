@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import SpecError, load_instructions, load_spec
+from ncu_roofline.chips.fields import DATA
 from ncu_roofline.chips.instruction import FILE, read_instructions
 
-DATA = resources.files("ncu_roofline") / "data"
 RULE = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules" / "access_pattern.py.j2"
 
 

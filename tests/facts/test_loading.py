@@ -139,7 +139,7 @@ def test_no_dense_work_against_a_sparse_peak() -> None:
             for name in binding.peak.counters() if binding.peak else ():
                 assert name.endswith("_sparsity_on") == (p.id.endswith(".sparse")), (p.id, name)
                 if (
-                    binding.since >= (8, 0)
+                    binding.capabilities[0][0] >= (8, 0)
                     and name.startswith("sm__ops_path")
                     and not p.id.endswith((".sparse", "int1", "fp64"))
                 ):
@@ -157,8 +157,8 @@ def test_fabric_traffic_is_a_last_resort() -> None:
 
 def test_summands_count_nothing_twice() -> None:
     spec = load_spec()
-    plain = Binding((7, 0), (99, 9), WeightedSum.of({"sm__a": 1}))
-    total = Binding((7, 0), (99, 9), WeightedSum.of({"sm__a": 1}), includes=("tensor.fp16.sparse",))
+    plain = Binding(WeightedSum.of({"sm__a": 1}))
+    total = Binding(WeightedSum.of({"sm__a": 1}), includes=("tensor.fp16.sparse",))
     names = ("fp32", "tensor.fp16", "tensor.fp16.mma", "tensor.fp16.sparse", "tensor.fp16.wgmma.sparse")
     assert spec.summands(dict.fromkeys(names, plain)) == ("fp32", "tensor.fp16", "tensor.fp16.sparse")
     assert spec.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import SpecError, kind_of, load_opcodes
-from ncu_roofline.chips.opcode_kinds import KINDS, OTHER, load_opcode_kinds, read_opcode_kinds
+from ncu_roofline.chips.opcodes import KINDS, OTHER, load_opcode_kinds, read_opcode_kinds
 
 COMPILED = json.loads((Path(__file__).parent / "opcodes.json").read_text(encoding="utf-8"))["opcodes"]
 
@@ -43,7 +43,7 @@ def test_work_is_of_the_kind_of_its_precision() -> None:
     """The two tables of opcodes agree wherever an opcode does work."""
     seen = set()
     for row in load_opcodes().rows:
-        for name, modifiers in row.patterns:
+        for name, modifiers in row.opcodes:
             kind = kind_of(".".join((name, *(modifier.rstrip("*") for modifier in modifiers))))
             expected = {"nothing": "move", "conversion": "conversion", "products": "tensor"}.get(row.does, row.precision)
             assert kind == {"int32": "integer"}.get(expected, expected), name

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import SpecError
-from ncu_roofline.chips.opcode_units import load_opcode_units, read_opcode_units
+from ncu_roofline.chips.opcodes import load_opcode_units, read_opcode_units
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model.opcodes import WARPS
 

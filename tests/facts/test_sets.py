@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import SpecError, load_spec
-from ncu_roofline.chips.sets import FILE, LAST, load_sets, read_sets
+from ncu_roofline.chips.fields import LAST_RELEASE
+from ncu_roofline.chips.sets import FILE, load_sets, read_sets
 
 BASIC = ("SpeedOfLight", "LaunchStats", "Occupancy")
 FULL = (*BASIC, "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Chart", "MemoryWorkloadAnalysis_Tables", "SourceCounters")
@@ -43,7 +44,7 @@ def test_ids_and_releases() -> None:
     for one in load_sets().sets:
         assert set(one.work) <= {"tensor", *(p.id for p in spec.precisions)}
         assert set(one.traffic) <= {level.id for level in spec.levels}
-    for release in ((2020, 1), (2021, 3), (2023, 1), (2024, 3), (2025, 4), (2026, 3), LAST):
+    for release in ((2020, 1), (2021, 3), (2023, 1), (2024, 3), (2025, 4), (2026, 3), LAST_RELEASE):
         names = [one.name for one in load_sets().of(release)]
         assert len(set(names)) == len(names)
         assert {"basic", "detailed", "full"} <= set(names)

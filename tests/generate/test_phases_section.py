@@ -53,7 +53,7 @@ def test_every_chip_samples_each_band_once(version: str) -> None:
         counters = [counter_of(name) for name in found]
         bands = [band for band in load_phases().bands if any(one.applies(chip) for one in band.collect)]
         for band in bands:
-            assert sum(name in counters for way in band.ways for name in way) == 1, (chip, band.id)
+            assert sum(name in counters for way in band.metrics for name in way) == 1, (chip, band.id)
         assert {"fma", "fp64", "tensor", "l2"} <= {band.id for band in bands}
         assert load_phases().collected_blocks in counters
         assert all(name.startswith("pmsampling:") or ".Triage" in name for name in found)

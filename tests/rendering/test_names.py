@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.base.texts import MAX_LENGTH, clean, shorten
-from ncu_roofline.model.demangled import matching_brackets, parse, split_arguments
-from ncu_roofline.model.names import short_names
+from ncu_roofline.model.names import matching_brackets, parse, short_names, split_arguments
 
 KOKKOS = (
     "void Kokkos::Impl::cuda_parallel_launch_constant_memory<Kokkos::Impl::ParallelFor<benchmark_collocation(Config)::"

@@ -16,8 +16,8 @@ import numpy as np
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Roofline
-from ncu_roofline.model.demangled import CxxName, parse
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
+from ncu_roofline.model.names import CxxName, parse
 
 CONFIGURATION, DEVICE_CHANGED, NAME_ONLY = "configuration", "device", "name"
 PARAMETERS, NUMBERS, TEMPLATE = "parameters", "numbers", "template"

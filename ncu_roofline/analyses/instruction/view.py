@@ -13,8 +13,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection
-from ncu_roofline.model.collecting import command_of
-from ncu_roofline.model.explanations import Explanation, availability, chip_notes, devices_of
+from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.foreign import disbelieved, told
 from ncu_roofline.model.plausible import left_out

@@ -202,7 +202,7 @@ def _bands(runs: Sequence[Run], edges: FloatArray, seconds: float, spec: PhaseSp
     """Each by the first of its ways all of whose metrics one run has."""
     series = [(run, {one.counter: one for one in run.group.series}) for run in runs]
     for band in spec.bands:
-        for way in band.ways:
+        for way in band.metrics:
             run, named = next(((run, named) for run, named in series if named.keys() >= set(way)), (None, {}))
             if run:
                 means = [run.averages(named[name], edges, seconds) for name in way]

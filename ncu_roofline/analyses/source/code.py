@@ -20,7 +20,7 @@ from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
 from ncu_roofline.formats.sass.lines import Place
 from ncu_roofline.model.displayed import several
-from ncu_roofline.model.placed import placed
+from ncu_roofline.model.halves import placed
 
 _MOST_TEXT = IMPORTED_BYTES >> 20
 _ROOM = 2**26  # bytes of cubins that are kept: those of large libraries have a hundred million

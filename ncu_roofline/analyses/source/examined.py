@@ -16,7 +16,7 @@ from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips import load_units
 from ncu_roofline.chips.circumstances import explained
 from ncu_roofline.chips.libraries import of_library
-from ncu_roofline.chips.opcode_units import load_opcode_units
+from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.stalls import ALL_HIT, BUSY, COUNTED, HIT_RATES
 from ncu_roofline.chips.thresholds import LEFT_OUT

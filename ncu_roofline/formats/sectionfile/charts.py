@@ -49,7 +49,7 @@ _MEASURED = re.compile(r"\bmeasured\b")
 
 @dataclass(frozen=True)
 class Roof:
-    """Peak work (horizontal line) and peak traffic (diagonal line); `model.drawn` makes NaN of a line that can't be.
+    """Peak work (horizontal line) and peak traffic (diagonal line); `model.plausible` makes NaN of a line that can't be.
 
     `computed` names derived metrics that the report lacks and that were computed here from the section's definitions;
     NVIDIA's viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks.

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.description import ROOF_NAMES
-from ncu_roofline.chips.own_metrics import subject
+from ncu_roofline.chips.metric_names import subject
+from ncu_roofline.chips.precisions import ROOF_NAMES
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof
 
 # First match wins.  Names are without "derived__"; clocks are no evidence: every level has one.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ncu_roofline.chips.own_metrics import PREFIX
+from ncu_roofline.chips.metric_names import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.empty import is_empty
 from ncu_roofline.formats.report.framing import Block, RawFile, frame, scan

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.metric_names import braced
-from ncu_roofline.chips.own_metrics import PREFIX, slug
+from ncu_roofline.chips.metric_names import PREFIX, braced, slug
 from ncu_roofline.model.measurements import Origin
 from ncu_roofline.model.opcodes import OPCODES
 

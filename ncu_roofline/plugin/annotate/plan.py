@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
-from ncu_roofline.chips.own_metrics import PEAK, TRAFFIC_RATE, WORK_RATE
+from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.roofs import SAME_CLOCK
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Value

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
-from ncu_roofline.chips.own_metrics import PEAK, TRAFFIC_RATE, WORK_RATE
+from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.palette import PLAIN, Color
+from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.sectionfile import Section, encode_section
 from ncu_roofline.formats.sectionfile.section import (
     Axis,

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ncu_roofline.chips import Binding, Level, Precision, Spec
-from ncu_roofline.chips.description import ROOF_FACTORS
 from ncu_roofline.chips.fields import Capability
 from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.precisions import ROOF_FACTORS
 from ncu_roofline.formats.sectionfile.section import (
     ArchFilter,
     ArchRange,

@@ -22,7 +22,6 @@ from ncu_roofline.chips import (
     arithmetic,
     circumstances,
     clocks,
-    hardware,
     libraries,
     load_opcodes,
     load_spec,
@@ -34,12 +33,12 @@ from ncu_roofline.chips import (
     thresholds,
     verdict,
 )
-from ncu_roofline.chips.description import INSTRUCTION_SECTION, TENSOR_SECTION
-from ncu_roofline.chips.description import OVERVIEW_SECTION as _OVERVIEW
+from ncu_roofline.chips import units as hardware
 from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.hardware import Gauge, Rate, Scale, Unit
-from ncu_roofline.chips.opcode_kinds import load_opcode_kinds
-from ncu_roofline.chips.opcode_units import load_opcode_units
+from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
+from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
+from ncu_roofline.chips.units import Gauge, Rate, Scale, Unit
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.formats.sass import instructions
 from ncu_roofline.plugin.generate.files import GENERATED, WIDTH, defaults_of, fields_of, python, render
@@ -300,7 +299,15 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "chips": {a.compute_capability: _chip(spec, a) for a in spec.architectures},
         "no_chip": _Chip(),
         "precisions": tuple(
-            _as(_Precision, p, roof=p.roof_ids()[0], roof_label=p.roof_label(), ways=_ways(p), adds=_adds(p))
+            _as(
+                _Precision,
+                p,
+                roof=p.roof_ids()[0],
+                roof_label=p.roof_label(),
+                ways=_ways(p),
+                adds=_adds(p),
+                pipes=tuple((*chips, name) for name, ranges in p.pipes.items() for chips in ranges),
+            )
             for p in spec.precisions
         ),
         "levels": tuple(_as(_Level, level, ways=_ways(level)) for level in spec.levels),
@@ -326,7 +333,9 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
             for name, one in load_stalls().items()
         },
         "issuing": tuple(reason for reason, stall in load_stalls().items() if stall.issue),
-        "opcode_units": tuple((ranges, tuple(sorted(names)), labels[unit]) for ranges, names, unit in load_opcode_units().rows),
+        "opcode_units": tuple(
+            (row.capabilities, tuple(sorted(row.names)), labels[row.unit]) for row in load_opcode_units().rows
+        ),
         **_opcodes(spec),
     }
 
@@ -345,10 +354,10 @@ def _opcodes(spec: Spec) -> dict[str, object]:
             name: (kind if (kind := kinds.of(name)) in ("fp64", "fp32") else "", int(row.weight))
             for row in table.rows
             if row.precision in core and row.does == "arithmetic"
-            for name, _ in row.patterns
+            for name, _ in row.opcodes
         },
         "converting": tuple(
-            ".".join((name, *words)) for row in table.rows if row.does == "conversion" for name, words in row.patterns
+            ".".join((name, *words)) for row in table.rows if row.does == "conversion" for name, words in row.opcodes
         ),
         "double": (
             *(name for name, kind in kinds.names.items() if kind == "fp64"),
@@ -400,9 +409,9 @@ def _as(record: Any, item: object, **own: object) -> Any:
 def _ways(item: Precision | Level) -> tuple[_Way, ...]:
     """The bindings in order; neighbours that differ in their chips only become one."""
     ways = []
-    for _, group in groupby(item.bindings, lambda binding: replace(binding, since=(0, 0), until=(0, 0))):
+    for _, group in groupby(item.bindings, lambda binding: replace(binding, capabilities=(), lacking=False)):
         one, *others = group
-        ranges = tuple((binding.since, binding.until) for binding in (one, *others))
+        ranges = tuple(chips for binding in (one, *others) for chips in binding.capabilities)
         terms = {name: _terms(getattr(one, name)) for name in ("counters", "peak", "fused", "writes")}
         ways.append(_as(_Way, one, ranges=ranges, lower=one.lower_bound, **terms))
     return tuple(ways)
@@ -422,7 +431,7 @@ def _chip(spec: Spec, one: Architecture) -> _Chip:
 
     return _Chip(
         peaks(one.peaks),
-        {name: value for name, value in one.bandwidth.items() if name in levels},
+        {name: (value.bytes, value.per) for name, value in one.bandwidth.items() if name in levels},
         tuple(_as(_Board, board, peaks=peaks(board.peaks)) for board in one.boards),
         dict(one.slices),
         tuple(one.launching.items()),

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.chips import Precision, Spec, load_spec
 from ncu_roofline.chips.clocks import BY_RELEASE
-from ncu_roofline.chips.description import (
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.chips.precisions import (
     INSTRUCTION_SECTION,
     LIGHT_TENSOR_SECTION,
     OVERVIEW_SECTION,
     PHASES_SECTION,
     TENSOR_SECTION,
 )
-from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.sectionfile.section import Section, SectionMetric
 from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured

@@ -20,8 +20,8 @@ from ncu_roofline.base.errors import RooflineError, Terminated
 from ncu_roofline.base.temporary import folder_in, temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
-from ncu_roofline.chips.description import LIGHT_TENSOR_SECTION
 from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION
 from ncu_roofline.plugin.machine.gpus import Gpu
 from ncu_roofline.plugin.machine.install import Pack
 from ncu_roofline.plugin.machine.machine import Machine

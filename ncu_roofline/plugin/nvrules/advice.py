@@ -15,7 +15,7 @@ from ncu_roofline.chips.fields import release_text
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.collecting import OPCODES_SINCE, counts_tensor_operations, release_of
+from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group

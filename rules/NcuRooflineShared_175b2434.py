@@ -39,13 +39,16 @@ Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, None, 'measured')
 # A hardware unit: the largest of its metrics (without suffix) says how full it was. kind is compute or memory, level the id of
 # the memory level it stands for or "". group: it holds named units. Where none of the metrics is there, each of parts gives
 # metrics that add up to its share; fewer of them a lower bound.
-Unit = namedtuple("Unit", "id label kind level metrics group parts")
+Unit = namedtuple("Unit", "id label kind metrics level parts group")
+Unit.__new__.__defaults__ = ('', (), False)
 # Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips.
-Rate = namedtuple("Rate", "metrics ranges level")
+Rate = namedtuple("Rate", "metrics level capabilities")
+Rate.__new__.__defaults__ = ((((7, 0), (99, 9)),),)
 # A number besides: the first of its metrics (full names) that is there, times scale; above most it is none.
-Gauge = namedtuple("Gauge", "id scale metrics most")
+Gauge = namedtuple("Gauge", "scale metrics most id")
+Gauge.__new__.__defaults__ = ('',)
 # Metrics (without suffix) of chips on which the unit's percentage, times factor, is the share of what it can do.
-Scale = namedtuple("Scale", "metrics ranges factor")
+Scale = namedtuple("Scale", "metrics capabilities factor")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -1868,7 +1871,7 @@ SCALES = (
             'l1tex__data_pipe_lsu_wavefronts', 'l1tex__data_pipe_lsu_wavefronts_mem_shared', 'l1tex__lsu_writeback_active',
             'l1tex__m_l1tex2xbar_req_cycles_active',
         ),
-        ranges=(((7, 5), (7, 5)),), factor=2.0,
+        capabilities=(((7, 5), (7, 5)),), factor=2.0,
     ),
 )
 # Activity of the tensor pipe: the largest of the first row whose first metric is there, else of the parts.
@@ -2863,7 +2866,7 @@ def active_cycles(kernel, how):
 
 def scaled(kernel, metric, value):
     for scale in SCALES:
-        if metric.split(".")[0] in scale.metrics and kernel.is_among(scale.ranges):
+        if metric.split(".")[0] in scale.metrics and kernel.is_among(scale.capabilities):
             value = times(value, scale.factor)
     return value
 
@@ -2903,168 +2906,140 @@ def tensor_active(kernel):
 
 UNITS = (
     Unit(
-        id='issue', label='issue slots', kind='compute', level='', metrics=('sm__issue_active', 'sm__inst_executed'),
-        group=False, parts=(('smsp__issue_active',), ('smsp__inst_executed',)),
+        id='issue', label='issue slots', kind='compute', metrics=('sm__issue_active', 'sm__inst_executed'),
+        parts=(('smsp__issue_active',), ('smsp__inst_executed',)),
+    ),
+    Unit(id='alu', label='ALU pipe', kind='compute', metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu')),
+    Unit(
+        id='fma', label='FMA pipe', kind='compute',
+        metrics=('sm__pipe_fma_cycles_active', 'sm__pipe_fmaheavy_cycles_active', 'sm__inst_executed_pipe_fma'),
+    ),
+    Unit(id='fp64', label='FP64 pipe', kind='compute', metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64')),
+    Unit(id='fp16', label='FP16 pipe', kind='compute', metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active')),
+    Unit(id='shared-pipe', label='FP64, FP16 and tensor port', kind='compute', metrics=('sm__pipe_shared_cycles_active',)),
+    Unit(
+        id='tensor', label='tensor pipe', kind='compute',
+        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'),
     ),
     Unit(
-        id='alu', label='ALU pipe', kind='compute', level='',
-        metrics=('sm__pipe_alu_cycles_active', 'sm__inst_executed_pipe_alu'), group=False, parts=(),
+        id='xu', label='special function pipe', kind='compute',
+        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'),
     ),
     Unit(
-        id='fma', label='FMA pipe', kind='compute', level='',
-        metrics=('sm__pipe_fma_cycles_active', 'sm__pipe_fmaheavy_cycles_active', 'sm__inst_executed_pipe_fma'), group=False,
-        parts=(),
-    ),
-    Unit(
-        id='fp64', label='FP64 pipe', kind='compute', level='',
-        metrics=('sm__pipe_fp64_cycles_active', 'sm__inst_executed_pipe_fp64'), group=False, parts=(),
-    ),
-    Unit(
-        id='fp16', label='FP16 pipe', kind='compute', level='',
-        metrics=('sm__inst_executed_pipe_fp16', 'sm__pipe_fp16_cycles_active'), group=False, parts=(),
-    ),
-    Unit(
-        id='shared-pipe', label='FP64, FP16 and tensor port', kind='compute', level='',
-        metrics=('sm__pipe_shared_cycles_active',), group=False, parts=(),
-    ),
-    Unit(
-        id='tensor', label='tensor pipe', kind='compute', level='',
-        metrics=('sm__pipe_tensor_cycles_active', 'sm__inst_executed_pipe_tensor'), group=False, parts=(),
-    ),
-    Unit(
-        id='xu', label='special function pipe', kind='compute', level='',
-        metrics=('sm__inst_executed_pipe_xu', 'sm__pipe_xu_cycles_active'), group=False, parts=(),
-    ),
-    Unit(
-        id='branch', label='branch and address unit', kind='compute', level='',
+        id='branch', label='branch and address unit', kind='compute',
         metrics=(
             'sm__inst_executed_pipe_cbu_pred_on_any', 'sm__inst_executed_pipe_cbu', 'sm__inst_executed_pipe_adu',
             'sm__inst_executed_pipe_uniform', 'sm__inst_executed_pipe_ipa',
         ),
-        group=False, parts=(),
     ),
+    Unit(id='lsu', label='load/store unit', kind='memory', metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests')),
     Unit(
-        id='lsu', label='load/store unit', kind='memory', level='',
-        metrics=('sm__inst_executed_pipe_lsu', 'l1tex__lsuin_requests'), group=False, parts=(),
-    ),
-    Unit(
-        id='mio', label='memory instruction queue', kind='memory', level='',
+        id='mio', label='memory instruction queue', kind='memory',
         metrics=(
             'sm__mio_inst_issued', 'sm__mio_pq_read_cycles_active', 'sm__mio_pq_write_cycles_active',
             'sm__mio2rf_writeback_active',
         ),
-        group=False, parts=(),
     ),
     Unit(
-        id='tex', label='texture unit', kind='memory', level='',
+        id='tex', label='texture unit', kind='memory',
         metrics=(
             'sm__inst_executed_pipe_tex', 'l1tex__texin_sm2tex_req_cycles_active', 'l1tex__data_pipe_tex_wavefronts',
             'l1tex__tex_writeback_active', 'l1tex__f_wavefronts',
         ),
-        group=False, parts=(),
     ),
+    Unit(id='constant', label='constant cache', kind='memory', metrics=('idc__request_cycles_active',)),
     Unit(
-        id='constant', label='constant cache', kind='memory', level='', metrics=('idc__request_cycles_active',), group=False,
-        parts=(),
-    ),
-    Unit(
-        id='l1', label='L1/TEX data pipe', kind='memory', level='l1',
+        id='l1', label='L1/TEX data pipe', kind='memory',
         metrics=(
             'l1tex__data_pipe_lsu_wavefronts', 'l1tex__lsu_writeback_active', 'l1tex__data_bank_reads',
             'l1tex__data_bank_writes',
         ),
-        group=False, parts=(),
+        level='l1',
     ),
     Unit(
-        id='shared', label='shared memory data pipe', kind='memory', level='shared',
-        metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',), group=False, parts=(),
+        id='shared', label='shared memory data pipe', kind='memory', metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared',),
+        level='shared',
     ),
     Unit(
-        id='l1-l2', label='path between L1 and L2', kind='memory', level='',
-        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'), group=False, parts=(),
+        id='l1-l2', label='path between L1 and L2', kind='memory',
+        metrics=('l1tex__m_xbar2l1tex_read_sectors', 'l1tex__m_l1tex2xbar_req_cycles_active'),
     ),
     Unit(
-        id='l2', label='L2', kind='memory', level='l2',
+        id='l2', label='L2', kind='memory',
         metrics=(
             'lts__throughput', 'lts__t_sectors', 'lts__t_tag_requests', 'lts__d_sectors', 'lts__lts2xbar_cycles_active',
             'lts__xbar2lts_cycles_active', 'lts__d_sectors_fill_device', 'lts__d_atomic_input_cycles_active',
         ),
-        group=False, parts=(),
+        level='l2',
     ),
     Unit(
-        id='dram', label='DRAM', kind='memory', level='dram',
+        id='dram', label='DRAM', kind='memory',
         metrics=(
             'dram__cycles_active', 'gpu__dram_throughput', 'dram__throughput', 'dram__bytes', 'fbpa__dram_sectors',
             'mcc__dram_throughput',
         ),
-        group=False, parts=(('dram__bytes_read', 'dram__bytes_write'), ('dram__bytes_op_read', 'dram__bytes_op_write')),
+        level='dram', parts=(('dram__bytes_read', 'dram__bytes_write'), ('dram__bytes_op_read', 'dram__bytes_op_write')),
     ),
-    Unit(id='sm', label='SM', kind='compute', level='', metrics=('sm__throughput',), group=True, parts=()),
-    Unit(id='l1tex', label='L1/TEX', kind='memory', level='l1', metrics=('l1tex__throughput',), group=True, parts=()),
-    Unit(
-        id='sm-memory', label='memory units of the SM', kind='memory', level='', metrics=('sm__memory_throughput',), group=True,
-        parts=(),
-    ),
-    Unit(
-        id='memory', label='memory system', kind='memory', level='', metrics=('gpu__compute_memory_throughput',), group=True,
-        parts=(),
-    ),
+    Unit(id='sm', label='SM', kind='compute', metrics=('sm__throughput',), group=True),
+    Unit(id='l1tex', label='L1/TEX', kind='memory', metrics=('l1tex__throughput',), level='l1', group=True),
+    Unit(id='sm-memory', label='memory units of the SM', kind='memory', metrics=('sm__memory_throughput',), group=True),
+    Unit(id='memory', label='memory system', kind='memory', metrics=('gpu__compute_memory_throughput',), group=True),
 )
 RATES = (
-    Rate(metrics=('dram__cycles_active.avg.pct_of_peak_sustained_elapsed',), ranges=(((7, 0), (99, 9)),), level='dram'),
-    Rate(metrics=('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed',), ranges=(((7, 0), (99, 9)),), level='dram'),
+    Rate(metrics=('dram__cycles_active.avg.pct_of_peak_sustained_elapsed',), level='dram'),
+    Rate(metrics=('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed',), level='dram'),
     Rate(
         metrics=('dram__bytes_read.sum.pct_of_peak_sustained_elapsed', 'dram__bytes_write.sum.pct_of_peak_sustained_elapsed'),
-        ranges=(((7, 0), (99, 9)),), level='dram',
+        level='dram',
     ),
     Rate(
         metrics=(
             'dram__bytes_op_read.sum.pct_of_peak_sustained_elapsed', 'dram__bytes_op_write.sum.pct_of_peak_sustained_elapsed',
         ),
-        ranges=(((7, 0), (99, 9)),), level='dram',
+        level='dram',
     ),
     Rate(
-        metrics=('lts__t_sectors.avg.pct_of_peak_sustained_elapsed',),
-        ranges=(((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))), level='l2',
+        metrics=('lts__t_sectors.avg.pct_of_peak_sustained_elapsed',), level='l2',
+        capabilities=(((7, 0), (7, 5)), ((8, 6), (8, 9)), ((11, 0), (99, 9))),
     ),
 )
 GAUGES = {
-    'occupancy': Gauge(id='occupancy', scale=0.01, metrics=('sm__warps_active.avg.pct_of_peak_sustained_active',), most=1.05),
+    'occupancy': Gauge(scale=0.01, metrics=('sm__warps_active.avg.pct_of_peak_sustained_active',), most=1.05, id='occupancy'),
     'occupancy_theoretical': Gauge(
-        id='occupancy_theoretical', scale=0.01, metrics=('sm__maximum_warps_per_active_cycle_pct',), most=1.05,
+        scale=0.01, metrics=('sm__maximum_warps_per_active_cycle_pct',), most=1.05, id='occupancy_theoretical',
     ),
-    'eligible_warps': Gauge(id='eligible_warps', scale=1.0, metrics=('smsp__warps_eligible.avg.per_cycle_active',), most=64.0),
-    'waves': Gauge(id='waves', scale=1.0, metrics=('launch__waves_per_multiprocessor',), most=1000000000.0),
+    'eligible_warps': Gauge(scale=1.0, metrics=('smsp__warps_eligible.avg.per_cycle_active',), most=64.0, id='eligible_warps'),
+    'waves': Gauge(scale=1.0, metrics=('launch__waves_per_multiprocessor',), most=1000000000.0, id='waves'),
     'data_pipe': Gauge(
-        id='data_pipe', scale=0.01,
+        scale=0.01,
         metrics=(
             'l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed',
             'l1tex__data_pipe_lsu_wavefronts.sum.pct_of_peak_sustained_elapsed',
             'l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed',
         ),
-        most=1.5,
+        most=1.5, id='data_pipe',
     ),
     'writeback': Gauge(
-        id='writeback', scale=0.01, metrics=('l1tex__lsu_writeback_active.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+        scale=0.01, metrics=('l1tex__lsu_writeback_active.avg.pct_of_peak_sustained_elapsed',), most=1.5, id='writeback',
     ),
     'bank_reads': Gauge(
-        id='bank_reads', scale=0.01, metrics=('l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+        scale=0.01, metrics=('l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed',), most=1.5, id='bank_reads',
     ),
     'bank_writes': Gauge(
-        id='bank_writes', scale=0.01, metrics=('l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+        scale=0.01, metrics=('l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed',), most=1.5, id='bank_writes',
     ),
     'requests': Gauge(
-        id='requests', scale=0.01, metrics=('l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed',), most=1.5,
+        scale=0.01, metrics=('l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed',), most=1.5, id='requests',
     ),
-    'lanes': Gauge(id='lanes', scale=0.03125, metrics=('smsp__thread_inst_executed_per_inst_executed.ratio',), most=1.05),
+    'lanes': Gauge(scale=0.03125, metrics=('smsp__thread_inst_executed_per_inst_executed.ratio',), most=1.05, id='lanes'),
 }
 COUNTS = (
-    Gauge(id='local_loads', scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum',), most=1e+18),
-    Gauge(id='local_stores', scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum',), most=1e+18),
-    Gauge(id='requested', scale=32.0, metrics=('memory_l2_theoretical_sectors_global',), most=1e+18),
-    Gauge(id='ideal', scale=32.0, metrics=('memory_l2_theoretical_sectors_global_ideal',), most=1e+18),
-    Gauge(id='shared', scale=1.0, metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared.sum',), most=1e+18),
-    Gauge(id='conflicts', scale=1.0, metrics=('l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum',), most=1e+18),
+    Gauge(scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum',), most=1e+18, id='local_loads'),
+    Gauge(scale=32.0, metrics=('l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum',), most=1e+18, id='local_stores'),
+    Gauge(scale=32.0, metrics=('memory_l2_theoretical_sectors_global',), most=1e+18, id='requested'),
+    Gauge(scale=32.0, metrics=('memory_l2_theoretical_sectors_global_ideal',), most=1e+18, id='ideal'),
+    Gauge(scale=1.0, metrics=('l1tex__data_pipe_lsu_wavefronts_mem_shared.sum',), most=1e+18, id='shared'),
+    Gauge(scale=1.0, metrics=('l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum',), most=1e+18, id='conflicts'),
 )
 ROOFLESS_SHARE = 0.01  # work without a roof below this share says nothing against the verdict
 GROUP_LESS = 1e-06  # a named part that is as busy as its group has the better name
@@ -3167,7 +3142,7 @@ def share_of_roof(kernel, level):
 @once
 def rate_share(kernel, level):
     for rate in RATES:
-        if rate.level == level.id and kernel.is_among(rate.ranges):
+        if rate.level == level.id and kernel.is_among(rate.capabilities):
             shares = [as_share(kernel.value(name)) for name in rate.metrics]
             if None not in shares:
                 return sum(shares)
@@ -3245,14 +3220,6 @@ SECTOR = 32  # bytes
 # What counts all that is asked of L1, as bytes, best first.
 L1_BYTES = (
     (('l1tex__t_bytes', 1),), (('l1tex__t_sectors', 32),),
-    (
-        ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
-        ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
-        ('l1tex__t_sectors_pipe_lsu_mem_local_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_local_op_st', 32),
-        ('l1tex__t_sectors_pipe_tex_mem_texture', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_ld', 32),
-        ('l1tex__t_sectors_pipe_tex_mem_surface_op_st', 32), ('l1tex__t_sectors_pipe_tex_mem_surface_op_atom', 32),
-        ('l1tex__t_sectors_pipe_tex_mem_surface_op_red', 32),
-    ),
     (
         ('l1tex__t_sectors_pipe_lsu_mem_global_op_ld', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_st', 32),
         ('l1tex__t_sectors_pipe_lsu_mem_global_op_atom', 32), ('l1tex__t_sectors_pipe_lsu_mem_global_op_red', 32),
