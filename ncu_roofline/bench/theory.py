@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_roofline.base.forms import inside, known
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.chips import Architecture, Gpu, load_spec
@@ -145,29 +147,21 @@ def _compute(kind: CeilingKind, units: Units) -> Theory | None:
 def _tensor(ceiling: str, units: Units) -> Theory | None:
     _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
     architecture = units.architecture
-    if architecture is None or not name:
-        return None
-    best = architecture.tensor
-    if family not in ("mma", best):
+    if architecture is None or not name or family not in ("mma", architecture.tensor):
         return None
     # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
-    ids = [f"tensor.{name.partition('_')[0]}.{family}", *_roof_ids(name)]
+    bare = name.partition("_")[0]
+    own = f"tensor.{bare}.{family}"
+    accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
+    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *(["tensor.fp8fp6fp4"] if name == "fp8" else [])]
     found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
     if found is None:
         return None
     slow = ""
-    if family != best and name != "fp64" and not found[0].endswith(f".{family}"):
-        slow = f"{family} is not the full-rate instruction of this architecture, {best} is"
+    if family != architecture.tensor and name != "fp64" and found[0] != own:
+        slow = f"{family} is not the full-rate instruction of this architecture, {architecture.tensor} is"
     # The vendors' FP64 tensor figures stand at the clock of the CUDA cores (H100 SXM: 66.9 = 132 x 256 x 1980 MHz).
     return _per_sm(found[1], units, units.core_clock if name == "fp64" else units.tensor_clock, False, slow)
-
-
-def _roof_ids(name: str) -> tuple[str, ...]:
-    if name == "fp16":
-        return "tensor.fp16.acc32", "tensor.fp16"
-    if name == "fp16_acc16":
-        return "tensor.fp16.acc16", "tensor.fp16"
-    return (f"tensor.{name}", "tensor.fp8fp6fp4") if name == "fp8" else (f"tensor.{name}",)
 
 
 def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str) -> Theory:
@@ -178,6 +172,13 @@ def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str)
 def measured_clock(kind: CeilingKind, sm_clock: float | None, memory_clock: float | None) -> float | None:
     """The measured clock in Hz that a ceiling runs at; None for latencies, the host link and where it was not measured."""
     return {"sm": sm_clock, "memory": memory_clock}.get(kind.domain)
+
+
+def clock_of(entry: Mapping[str, Any], kind: CeilingKind) -> float | None:
+    """The same of an entry of a ceilings file."""
+    sm_clock, memory_clock = (known(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
+    megahertz = measured_clock(kind, sm_clock, memory_clock)
+    return megahertz * 1e6 if megahertz and megahertz > 0 else None
 
 
 def share_of(found: Theory | None, value: float, clock: float | None, per_cycle: float | None) -> float | None:

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ncu_roofline.bench import nvml
-from ncu_roofline.bench.attached import AttachedGpu, gpus
-from ncu_roofline.bench.nvml import NvmlError
+from ncu_roofline.bench.nvml import AttachedGpu, NvmlError, gpus
 from tests.bench.fakes import fake_nvml
 
 
