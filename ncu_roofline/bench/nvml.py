@@ -59,12 +59,10 @@ class Nvml:
 
     def fields(self, device: Any, numbers: Sequence[int]) -> list[float | None]:
         """Values of fields, None for those that this GPU or driver does not have."""
-        return [
-            getattr(field.value, _VALUE_TYPES[field.valueType])
-            if not field.nvmlReturn and field.valueType < len(_VALUE_TYPES)
-            else None
-            for field in self.ask("nvmlDeviceGetFieldValues", device, list(numbers))
-        ]
+        fields = self.ask("nvmlDeviceGetFieldValues", device, list(numbers))
+        known = [not field.nvmlReturn and field.valueType < len(_VALUE_TYPES) for field in fields]
+        values = zip(fields, known, strict=True)
+        return [getattr(field.value, _VALUE_TYPES[field.valueType]) if good else None for field, good in values]
 
     def processes(self, device: Any) -> list[int]:
         """Numbers of the processes that compute on a device, as the host counts them (also inside a container)."""

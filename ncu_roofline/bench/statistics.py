@@ -31,8 +31,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -155,18 +154,17 @@ def growth(samples: Sequence[Sample], since: float, until: float) -> float | Non
     """
     # The first sample is no tick: nobody knows since when the counter stood there.
     ticks = [now for before, now in pairwise(samples) if now[1] != before[1]]
-    if any(after[1] < before[1] for before, after in pairwise([*samples[:1], *ticks])):
-        return None
-    if sum(since <= time <= until for time, _ in ticks) < 2:
+    fell = any(after[1] < before[1] for before, after in pairwise([*samples[:1], *ticks]))
+    if fell or sum(since <= time <= until for time, _ in ticks) < 2:
         return None
     # Beyond the outermost ticks the line of the outermost two goes on, and by two ticks at most: a counter that stands still
     # has nothing to say.
     reach = 2 * max(after[0] - before[0] for before, after in pairwise(ticks))
     if since < ticks[0][0] - reach or until > ticks[-1][0] + reach:
         return None
-    return _at(ticks, until) - _at(ticks, since)
 
+    def at(time: float) -> float:
+        (left, low), (right, high) = next((pair for pair in pairwise(ticks) if time <= pair[1][0]), (ticks[-2], ticks[-1]))
+        return low + (high - low) * (time - left) / (right - left)
 
-def _at(ticks: Sequence[Sample], time: float) -> float:
-    (left, low), (right, high) = next((pair for pair in pairwise(ticks) if time <= pair[1][0]), (ticks[-2], ticks[-1]))
-    return low + (high - low) * (time - left) / (right - left)
+    return at(until) - at(since)
