@@ -49,40 +49,26 @@ class Units:
     core_clock: float
     tensor_clock: float
     memory_clock: float
-    l2_slices: int = 0
+    l2_slices: int
     is_mig: bool = False
     link: tuple[int, int] | None = None
 
 
 def units_of_device(device: Device, link: tuple[int, int] | None = None) -> Units:
     """Of a device at hand; ``link``: PCI Express generation and lanes."""
-    gpu = device.gpu
-    return Units(
-        architecture=load_spec().architecture(device.compute_capability),
-        name=device.name,
-        sm_count=device.sm_count,
-        bus_bits=device.bus_bits,
-        core_clock=gpu.core_clock if gpu else device.sm_clock_max,
-        tensor_clock=gpu.tensor_clock if gpu else device.sm_clock_max,
-        memory_clock=device.memory_clock_max,
-        l2_slices=gpu.l2_slices if gpu else 0,
-        is_mig=device.is_mig,
-        link=link,
-    )
+    gpu, clock = device.gpu, device.sm_clock_max
+    architecture = load_spec().architecture(device.compute_capability)
+    clocks = (gpu.core_clock, gpu.tensor_clock) if gpu else (clock, clock)
+    slices = gpu.l2_slices if gpu else 0
+    units = (architecture, device.name, device.sm_count, device.bus_bits, *clocks, device.memory_clock_max, slices)
+    return Units(*units, is_mig=device.is_mig, link=link)
 
 
 def units_of_gpu(gpu: Gpu) -> Units:
     """Of a row of the table of GPUs."""
-    return Units(
-        architecture=load_spec().architecture(gpu.compute_capability),
-        name=gpu.names[0],
-        sm_count=gpu.sm_count,
-        bus_bits=gpu.bus_bits,
-        core_clock=gpu.core_clock,
-        tensor_clock=gpu.tensor_clock,
-        memory_clock=gpu.memory_clock,
-        l2_slices=gpu.l2_slices,
-    )
+    architecture = load_spec().architecture(gpu.compute_capability)
+    clocks = gpu.core_clock, gpu.tensor_clock, gpu.memory_clock
+    return Units(architecture, gpu.names[0], gpu.sm_count, gpu.bus_bits, *clocks, gpu.l2_slices)
 
 
 def theory(kind: CeilingKind, units: Units) -> Theory | None:
