@@ -19,7 +19,7 @@ from ncu_roofline.base.files import matching, pack_folder
 from ncu_roofline.base.temporary import temporary_folder
 from ncu_roofline.bench.build import Built, Compiler, Task, ask, build_once, read_recipe
 from ncu_roofline.bench.statistics import median
-from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, Telemetry
+from ncu_roofline.bench.telemetry import NoTelemetry, Reading, Telemetry
 
 _COMPILERS = ("c++", "g++", "clang++")
 _PROBE = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"
@@ -86,14 +86,13 @@ class Zone:
 
 
 @dataclass
-class CpuTelemetry:
-    """The packages' energy and the cores' clocks; either may be missing.  Nothing raises."""
+class CpuTelemetry(Telemetry):
+    """The packages' energy and the cores' clocks; either may be missing.  Linux does not tell how long it held a CPU back."""
 
     zones: list[Zone]
     clocks: list[Path]
     facts: dict[str, Any]
     clock: Callable[[], float] = time.monotonic
-    available: bool = True
     _before: tuple[float, float] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -116,10 +115,6 @@ class CpuTelemetry:
         """J since this was opened."""
         with self._lock:  # a thread reads while trials run
             return sum(zone.read() for zone in self.zones) * 1e-6 if self.zones else None
-
-    def counters(self) -> Counters:
-        """Nothing: Linux does not tell how long a CPU was held back."""
-        return Counters()
 
 
 def open_cpu_telemetry(sysfs: Path = Path("/sys")) -> Telemetry:

@@ -174,13 +174,11 @@ def open_telemetry(device: Device) -> Telemetry:
     return NvmlTelemetry(nvml, handle, INSTANT if device.compute_capability <= (8, 0) else AVERAGE)
 
 
-class NvmlTelemetry:
+class NvmlTelemetry(Telemetry):
     """One GPU seen through NVML; a MIG instance is seen as the GPU it is part of.
 
     ``usage`` says what ``nvmlDeviceGetPowerUsage`` means on it; it is asked where the driver lacks the field of instant power.
     """
-
-    available = True
 
     def __init__(self, nvml: Nvml, handle: Any, usage: str = AVERAGE) -> None:
         self._nvml, self._handle = nvml, handle

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ncu_roofline.bench.statistics import Sample, Window, duty, growth, mean, median, within
 
@@ -54,44 +54,34 @@ class Counters:
     thermal_violation: float | None = None
 
 
-class Telemetry(Protocol):
-    """The driver's view of one GPU.  No method raises: what can't be read is None."""
+class Telemetry:
+    """The view of one device, blind unless something sees more.  No method raises: what can't be read is None."""
 
-    @property
-    def available(self) -> bool:
-        """Whether there is anything to read at all."""
+    available = True
 
     def identity(self) -> dict[str, Any]:
         """What stays the same: driver, VBIOS, ECC, MIG, limits, other processes; keys as in a ceilings file."""
+        return {}
 
-    def read(self, thorough: bool = True) -> Reading:
+    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         """Now; temperatures and the link, which change slowly, only where ``thorough``."""
+        return Reading()
 
     def energy(self) -> float | None:
-        """What the GPU has taken since some time past, in J."""
+        """What the device has taken since some time past, in J."""
+        return None
 
     def counters(self) -> Counters:
         """Now."""
+        return Counters()
 
 
 @dataclass(frozen=True)
-class NoTelemetry:
+class NoTelemetry(Telemetry):
     """Where there is nothing to read, and why."""
 
     reason: str = ""
     available = False
-
-    def identity(self) -> dict[str, Any]:
-        return {}
-
-    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
-        return Reading()
-
-    def energy(self) -> float | None:
-        return None
-
-    def counters(self) -> Counters:
-        return Counters()
 
 
 @dataclass(frozen=True)
