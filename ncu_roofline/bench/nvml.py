@@ -100,8 +100,6 @@ class AttachedGpu:
 
     index: int
     name: str | None
-    uuid: str | None
-    pci_bus_id: str | None
     mig: bool | None
     compute_mode: str | None
     other_processes: int | None
@@ -117,21 +115,9 @@ def gpus() -> list[AttachedGpu]:
     nvml, found = load(), []
     for index in range(nvml.ask("nvmlDeviceGetCount")):
         handle = or_none(nvml.ask, "nvmlDeviceGetHandleByIndex", index)
-        if handle is None:
-            continue
-        pci = or_none(nvml.ask, "nvmlDeviceGetPciInfo", handle)
-        bus = getattr(pci, "busId", None)
-        found.append(
-            AttachedGpu(
-                index=index,
-                name=or_none(nvml.ask, "nvmlDeviceGetName", handle),
-                uuid=or_none(nvml.ask, "nvmlDeviceGetUUID", handle),
-                pci_bus_id=bus.decode("ascii", "replace") if isinstance(bus, bytes) else bus,
-                mig=_mig(nvml, handle),
-                compute_mode=_compute_mode(nvml, handle),
-                other_processes=_other_processes(nvml, handle),
-            )
-        )
+        if handle is not None:
+            name, mig = or_none(nvml.ask, "nvmlDeviceGetName", handle), _mig(nvml, handle)
+            found.append(AttachedGpu(index, name, mig, _compute_mode(nvml, handle), _other_processes(nvml, handle)))
     return found
 
 

@@ -45,8 +45,6 @@ CALLS = (
     "DeviceGetHandleByPciBusId",
     "DeviceGetHandleByUUID",
     "DeviceGetName",
-    "DeviceGetUUID",
-    "DeviceGetPciInfo",
     "DeviceGetVbiosVersion",
     "DeviceGetEccMode",
     "DeviceGetMigMode",
@@ -118,8 +116,6 @@ def package(**changes: Any) -> SimpleNamespace:
         "nvmlDeviceGetHandleByIndex": "handle",
         "nvmlDeviceGetHandleByPciBusId": "handle",
         "nvmlDeviceGetName": "NVIDIA H200",
-        "nvmlDeviceGetUUID": "GPU-1",
-        "nvmlDeviceGetPciInfo": SimpleNamespace(busId=b"00000000:1B:00.0"),
         "nvmlDeviceGetVbiosVersion": "96.00",
         "nvmlDeviceGetEccMode": [1, 0],
         "nvmlDeviceGetMigMode": [0, 0],
@@ -172,7 +168,7 @@ def test_telemetry_of_a_package(installed: Any) -> None:
     assert seen.read() == Reading(0.0, 1.98e9, 1.98e9, 612.5, 58.0, -3.0, 0x100000004, (4, 8))
     assert seen.counters() == Counters(power_violation=5.0, thermal_violation=5.0)
     assert seen.energy() == pytest.approx(2**40 / 1e3)
-    assert gpus() == [AttachedGpu(0, "NVIDIA H200", "GPU-1", "00000000:1B:00.0", False, "exclusive process", 3)]
+    assert gpus() == [AttachedGpu(0, "NVIDIA H200", False, "exclusive process", 3)]
 
 
 def test_an_old_driver(installed: Any) -> None:
@@ -223,16 +219,14 @@ def test_two_gpus_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
         "nvmlDeviceGetCount": 3,
         "nvmlDeviceGetHandleByIndex": handle,
         "nvmlDeviceGetName": lambda gpu: f"NVIDIA {gpu}",
-        "nvmlDeviceGetUUID": lambda gpu: f"GPU-{gpu[-1]}",
-        "nvmlDeviceGetPciInfo": lambda gpu: SimpleNamespace(busId=f"00000000:{gpu[-1]}B:00.0".encode()),
         "nvmlDeviceGetMigMode": lambda gpu: (int(gpu == "gpu 2"), 0),
         "nvmlDeviceGetComputeMode": 3,
         "nvmlDeviceGetComputeRunningProcesses": [1, 2],
     }
     monkeypatch.setattr(nvml, "load", lambda: fake_nvml(**answers))
     assert gpus() == [
-        AttachedGpu(0, "NVIDIA gpu 0", "GPU-0", "00000000:0B:00.0", False, "exclusive process", 2),
-        AttachedGpu(2, "NVIDIA gpu 2", "GPU-2", "00000000:2B:00.0", True, "exclusive process", 2),
+        AttachedGpu(0, "NVIDIA gpu 0", False, "exclusive process", 2),
+        AttachedGpu(2, "NVIDIA gpu 2", True, "exclusive process", 2),
     ]
 
 
@@ -241,18 +235,18 @@ def test_what_a_gpu_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("MigMode", "ComputeMode", "ComputeRunningProcesses"):
         silent.answers[f"nvmlDeviceGet{name}"] = NvmlError("Not Supported")
     monkeypatch.setattr(nvml, "load", lambda: silent)
-    assert gpus() == [AttachedGpu(0, None, None, None, None, None, None)]
+    assert gpus() == [AttachedGpu(0, None, None, None, None)]
 
 
 @pytest.mark.parametrize(
     ("gpu", "text"),
     [
         (
-            AttachedGpu(0, "NVIDIA H200", "GPU-0", "", True, "exclusive process", 1),
+            AttachedGpu(0, "NVIDIA H200", True, "exclusive process", 1),
             "GPU 0 NVIDIA H200 (MIG enabled, compute mode exclusive process, 1 other process)",
         ),
-        (AttachedGpu(2, "T4", "GPU-0", "", False, "default", 0), "GPU 2 T4 (compute mode default, 0 other processes)"),
-        (AttachedGpu(1, None, None, None, None, None, None), "GPU 1"),
+        (AttachedGpu(2, "T4", False, "default", 0), "GPU 2 T4 (compute mode default, 0 other processes)"),
+        (AttachedGpu(1, None, None, None, None), "GPU 1"),
     ],
 )
 def test_what_people_are_told(gpu: AttachedGpu, text: str) -> None:
