@@ -12,7 +12,7 @@ from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.base.forms import inside, number
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.bench.picture import MachineRoof, MachineRoofs, device_name, machine_roofs
+from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text
 from ncu_roofline.chips.palette import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED

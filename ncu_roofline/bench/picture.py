@@ -1,4 +1,4 @@
-"""The picture of a machine: of each memory level and each kind of arithmetic the best ceiling, as png, svg or pdf.
+"""The picture of a machine: a ceilings file's roofs as png, svg or pdf.
 
 Output is deterministic: the same content and matplotlib give the same bytes.  Measuring goes without matplotlib and numpy, so
 that they are imported where something is drawn.
@@ -6,172 +6,17 @@ that they are imported where something is drawn.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.base.forms import inside, number
-from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.bench.tables import value_text
-from ncu_roofline.chips import load_spec
+from ncu_roofline.bench.roofs import device_name, machine_roofs
 from ncu_roofline.rendering.style import THEMES
 
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"
-_MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
-_LONGEST = 28  # characters of a name
-_LEVEL = 12  # characters of a level's name
-_MOST = 40  # roofs of a kind
-_VALUES = (1.0, 1e24)  # operations or bytes per second that a machine may reach; what lies outside would leave no picture
-_AS_EXPECTED = ("emulated", "unsupported")  # verdicts on what a chip does not have
-_NAN = math.nan
-
-
-@dataclass(frozen=True)
-class MachineRoof:
-    """A roof in B/s, FLOP/s or OP/s; ``level`` is "" for arithmetic, NaN stands for what the file does not say.
-
-    ``value`` is what the machine sustains, ``burst`` what it reaches for a moment, ``peak`` the theory at the vendor's clock.
-    ``at_clock``: share of the theory at the ``clock`` (Hz) measured with it.  ``power`` in W.  ``flaw`` is the verdict on a
-    ceiling that was not accepted, "" of others.
-    """
-
-    id: str
-    label: str
-    level: str
-    value: float
-    unit: str
-    peak: float = _NAN
-    at_clock: float = _NAN
-    clock: float = _NAN
-    burst: float = _NAN
-    power: float = _NAN
-    flaw: str = ""
-
-    @property
-    def of_peak(self) -> float:
-        """Share of the theory at the vendor's clock."""
-        return self.value / self.peak
-
-    @property
-    def energy(self) -> float:
-        """Joules per operation or byte: the power of the whole board over the rate."""
-        return self.power / self.value
-
-    @property
-    def is_tensor(self) -> bool:
-        """Whether tensor cores give it."""
-        return self.id.startswith("tensor.")
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is reached without multiply-adds."""
-        return self.id.endswith(".nofma")
-
-    @property
-    def text(self) -> str:
-        """The value with its unit."""
-        return value_text(self.value, self.unit, 3)
-
-
-@dataclass(frozen=True)
-class MachineRoofs:
-    """``bandwidth`` and ``compute`` roofs, highest first; beside them lines on ceilings that are none of them."""
-
-    bandwidth: tuple[MachineRoof, ...]
-    compute: tuple[MachineRoof, ...]
-    others: tuple[str, ...]
-    refused: tuple[str, ...]
-    unmeasured: tuple[str, ...]
-
-    @property
-    def standing(self) -> tuple[MachineRoof, ...]:
-        """Those that were accepted."""
-        return tuple(roof for roof in (*self.bandwidth, *self.compute) if not roof.flaw)
-
-
-def device_name(content: Mapping[str, Any]) -> str:
-    """What a ceilings file calls its machine, for people."""
-    return shorten(clean(str(content["device"].get("name") or "")), 60) or "a machine without a name"
-
-
-def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
-    """The roofs that the content of a ceilings file has."""
-    found = [_roof(entry) for entry in content["ceilings"]]
-    groups: dict[str, list[MachineRoof]] = {}
-    for roof in found:
-        if (name := _group(roof)) and _VALUES[0] <= roof.value <= _VALUES[1]:
-            groups.setdefault(name, []).append(roof)
-    best = sorted(map(_best, groups.values()), key=lambda roof: -roof.value)
-    bandwidth, compute = [roof for roof in best if roof.level][:_MOST], [roof for roof in best if not roof.level][:_MOST]
-    chosen = {id(roof) for roof in (*bandwidth, *compute)}
-    left = [roof for roof in found if id(roof) not in chosen]
-    unmeasured = [(roof.id, roof.flaw) for roof in left if math.isnan(roof.value) and roof.flaw not in _AS_EXPECTED]
-    return MachineRoofs(
-        bandwidth=tuple(bandwidth),
-        compute=tuple(compute),
-        others=tuple(f"{_name(roof.id)} {roof.text}" for roof in left if roof.value > 0 and not roof.flaw),
-        refused=tuple(
-            f"{_name(roof.id)} {roof.text} ({roof.flaw})" for roof in left if roof.flaw and not math.isnan(roof.value)
-        ),
-        unmeasured=tuple(f"{_name(name)} ({flaw or 'no value'})" for name, flaw in unmeasured),
-    )
-
-
-def _group(roof: MachineRoof) -> str:
-    """The roof that a ceiling is a candidate for; "" for latencies, the host link and divisions."""
-    if roof.level:
-        known = {level.id: level for level in load_spec().levels}
-        return "" if roof.level in known and known[roof.level].domain == "link" else roof.level
-    if roof.unit not in ("FLOP/s", "OP/s") or roof.id.endswith(".div"):
-        return ""
-    return ".".join(roof.id.split(".")[:2])
-
-
-def _best(roofs: list[MachineRoof]) -> MachineRoof:
-    """An accepted one, one that the model takes for this level, the highest."""
-    names = next((level.ceilings for level in load_spec().levels if level.id == roofs[0].level), ())
-    return max(roofs, key=lambda roof: (not roof.flaw, roof.id in names, roof.value))
-
-
-def _roof(entry: Mapping[str, Any]) -> MachineRoof:
-    name, unit, spec = entry["id"], str(entry.get("unit")), load_spec()
-    level = (spec.level_of_ceiling(name) or name.partition(".")[0]) if unit == "B/s" else ""
-    head, _, mix = name.partition(".")
-    if level:
-        known = any(one.id == level for one in spec.levels)
-        label = level_style(level).label if known else shorten(clean(level.upper()), _LEVEL)
-    else:
-        label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
-    verdict = clean(str(entry.get("verdict") or "not accepted"))
-    return MachineRoof(
-        id=name,
-        label=_name(label),
-        level=level,
-        value=number(entry.get("value")),
-        unit=unit,
-        peak=_positive(inside(entry, "theory", "value")),
-        at_clock=_positive(inside(entry, "theory", "fraction")),
-        clock=_positive(inside(entry, "clock", "sm_mhz_mean")) * 1e6,
-        burst=_positive(inside(entry, "burst", "value")),
-        power=_positive(entry.get("power_w")),
-        flaw=shorten(verdict, _LONGEST) if entry.get("accepted") is False else "",
-    )
-
-
-def _positive(value: object) -> float:
-    """A number of the document as a drawing can take it, else NaN."""
-    found = number(value)
-    return found if 0 < found <= _VALUES[1] else _NAN
-
-
-def _name(text: str) -> str:
-    return shorten(clean(text), _LONGEST)
 
 
 def draw(content: Mapping[str, Any], path: str | os.PathLike[str], theme: str = "light", *, overwrite: bool = False) -> str:
