@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,29 +70,22 @@ def code_for(target: str) -> list[str]:
 
 def find_compiler(wanted: str = "") -> Compiler:
     """The nvcc named, else of NVCC, the PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda.  Raises RooflineError."""
-    path = _find(wanted)
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    others = [os.environ.get("NVCC"), "nvcc", *(str(Path(home) / "bin" / "nvcc") for home in homes if home)]
+    path = next((Path(found) for name in ([wanted] if wanted else others) if name and (found := shutil.which(name))), None)
+    oldest = f"{OLDEST[0]}.{OLDEST[1]}"
     if path is None:
         reason = "there is no such program" if wanted else "it is not on the PATH, nor below CUDA_HOME or /usr/local/cuda"
-        next_step = f"Install the CUDA toolkit {_dotted(OLDEST)} or newer, or name its compiler with --nvcc. {_NO_BENCH}"
+        next_step = f"Install the CUDA toolkit {oldest} or newer, or name its compiler with --nvcc. {_NO_BENCH}"
         raise RooflineError("Cannot find", wanted or "nvcc", reason, next_step)
-    text = ask([str(path), "--version"])
-    match = re.search(r"release (\d+)\.(\d+), V([\d.]+)", text or "")
+    match = re.search(r"release (\d+)\.(\d+), V([\d.]+)", ask([str(path), "--version"]) or "")
     if not match:
         raise RooflineError("Cannot use", path, "it does not tell a version of nvcc", f"Name another with --nvcc. {_NO_BENCH}")
     version = int(match[1]), int(match[2])
     if version < OLDEST:
-        reason = f"it is release {_dotted(version)}, and {_dotted(OLDEST)} is the oldest that will do"
+        reason = f"it is release {version[0]}.{version[1]}, and {oldest} is the oldest that will do"
         raise RooflineError("Cannot use", path, reason, f"Name a newer one with --nvcc. {_NO_BENCH}")
     return Compiler(path, version, f"nvcc {match[3]}")
-
-
-def _find(wanted: str) -> Path | None:
-    if wanted:
-        found = shutil.which(wanted)
-        return Path(found) if found else None
-    folders = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda"]
-    places = [os.environ.get("NVCC", ""), "nvcc", *(str(Path(folder) / "bin" / "nvcc") for folder in folders if folder)]
-    return next((Path(found) for place in places if place and (found := shutil.which(place))), None)
 
 
 def native_capabilities() -> tuple[str, ...]:
@@ -110,44 +103,24 @@ def native_capabilities() -> tuple[str, ...]:
 
 def ask(command: Sequence[str], seconds: float = 60.0, *, place: Path | None = None) -> str | None:
     """What a program prints, None if it is not there, fails or hangs; ``place`` is for its temporary files."""
+    options: Any = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace", "check": False}
+    environment = {**os.environ, **({"TMPDIR": str(place)} if place else {})}
     try:
-        done = subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            text=True,
-            errors="replace",
-            env={**os.environ, **({"TMPDIR": str(place)} if place else {})},
-        )
+        done = subprocess.run(list(command), timeout=seconds, env=environment, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
 
 
-def _dotted(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What build.json says: sources and flags; ``strict_flags`` make warnings errors, ``apps`` are programs of one source."""
-
-    folder: Path
-    output: str
-    sources: tuple[str, ...]
-    flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
-    strict_flags: tuple[str, ...] = ()
-    apps: Mapping[str, str] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Task:
-    """A recipe with its compiler: ``words`` tell it the ``target``; ``next_step`` is for whoever sees it fail."""
+    """What build.json in a folder says (sources, flags), and a compiler for it: ``words`` tell it the ``target``.
 
-    recipe: Recipe
+    ``next_step`` is for whoever sees it fail.
+    """
+
+    folder: Path
+    recipe: Mapping[str, Any]
     compiler: Compiler
     target: str
     words: tuple[str, ...]
@@ -170,23 +143,10 @@ class Built:
         return {"compiler": self.compiler, "target": self.target, "flags": self.flags, "sha256": self.sha256}
 
 
-def read_recipe(folder: Path) -> Recipe:
-    """The recipe of a bench folder.  Raises RooflineError."""
-    path = folder / "build.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return Recipe(
-            folder=folder,
-            output=str(content["output"]),
-            sources=tuple(map(str, content["sources"])),
-            flags=tuple(map(str, content["flags"])),
-            link_flags=tuple(map(str, content.get("link_flags", []))),
-            strict_flags=tuple(map(str, content.get("strict_flags", []))),
-            apps={str(name): str(source) for name, source in content.get("apps", {}).items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = str(getattr(error, "strerror", None) or error)
-        raise RooflineError("Cannot read", path, reason, "Install ncu-roofline again.") from error
+def read_recipe(folder: Path) -> dict[str, Any]:
+    """What build.json in a bench folder says."""
+    recipe: dict[str, Any] = json.loads((folder / "build.json").read_text(encoding="utf-8"))
+    return recipe
 
 
 def build(
@@ -205,8 +165,7 @@ def build(
     sources.  ``say`` is told what takes long.  Raises RooflineError where there is no nvcc, no GPU for "native", or the
     sources do not compile.
     """
-    task = _task(arch, nvcc, folder, strict)
-    return build_once(task, cache, force=force, say=say)
+    return build_once(_task(arch, nvcc, folder, strict), cache, force=force, say=say)
 
 
 def build_apps(
@@ -220,20 +179,20 @@ def build_apps(
 ) -> tuple[Built, ...]:
     """The applications to try a roofline on, each a program of one source; otherwise as `build`."""
     task = _task(arch, nvcc, None, strict)
-    recipes = [replace(task.recipe, output=name, sources=(source,)) for name, source in task.recipe.apps.items()]
+    recipes = [{**task.recipe, "output": name, "sources": [source]} for name, source in task.recipe["apps"].items()]
     return tuple(build_once(replace(task, recipe=recipe), cache, force=force, say=say) for recipe in recipes)
 
 
 def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> Task:
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
-    compiler = find_compiler(nvcc)
-    recipe = read_recipe(folder or pack_folder("bench"))
+    compiler, folder = find_compiler(nvcc), folder or pack_folder("bench")
+    recipe = read_recipe(folder)
     if strict:
-        recipe = replace(recipe, flags=(*recipe.flags, *recipe.strict_flags))
+        recipe["flags"] += recipe["strict_flags"]
     targets = [choose_target(compiler, capability) for capability in wanted]
     code = tuple(word for target in targets for word in code_for(target))
     next_step = "Try another compiler with --nvcc; its host compiler must be one that this CUDA supports."
-    return Task(recipe, compiler, ",".join(f"sm_{target}" for target in targets), code, next_step)
+    return Task(folder, recipe, compiler, ",".join(f"sm_{target}" for target in targets), code, next_step)
 
 
 def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[str], None]) -> Built:
@@ -241,20 +200,8 @@ def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[st
 
     Raises RooflineError, also where another user could have put a program there.
     """
-    shelf = _own_shelf(cache or cache_folder())
-    place = shelf / _hash(task)
-    for path in (place, place / _INFO, place / task.recipe.output):
-        _check_own(path)
-    found = None if force else _kept(place, task.recipe.output)
-    if found is not None:
-        return found
-    say(f"compiling {task.recipe.output} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
-    return _make(place, task)
-
-
-def _own_shelf(cache: Path) -> Path:
-    """Where programs are kept below the cache folder, for this user alone."""
-    shelf = cache / "bench"
+    cache = cache or cache_folder()
+    shelf, recipe = cache / "bench", task.recipe
     for folder in (cache, shelf):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -262,7 +209,24 @@ def _own_shelf(cache: Path) -> Path:
         except OSError as error:
             raise _not_written(folder, error) from error
         _check_own(folder)
-    return shelf
+    words = (task.compiler.path.resolve(), task.compiler.text, task.target, recipe["output"], *recipe["flags"])
+    digest = hashlib.sha256(" ".join(map(str, words)).encode())
+    for path in sorted(task.folder.rglob("*")):
+        if path.is_file() and path.suffix in _SOURCES:
+            digest.update(path.relative_to(task.folder).as_posix().encode())
+            digest.update(path.read_bytes())
+    place = shelf / digest.hexdigest()[:20]
+    for path in (place, place / _INFO, place / recipe["output"]):
+        _check_own(path)
+    found = None if force else _kept(place, recipe["output"])
+    if found is not None:
+        return found
+    say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
+    try:
+        with tempfile.TemporaryDirectory(dir=shelf, prefix="building-") as name:
+            return _make(Path(name), place, task)
+    except OSError as error:
+        raise _not_written(place, error) from error
 
 
 def _not_written(place: Path, error: OSError) -> RooflineError:
@@ -313,17 +277,6 @@ def choose_target(compiler: Compiler, capability: str) -> str:
     raise RooflineError("Cannot build", "the benchmark", reason, next_step)
 
 
-def _hash(task: Task) -> str:
-    recipe, compiler = task.recipe, task.compiler
-    words = (compiler.path.resolve(), compiler.text, task.target, recipe.output, *recipe.flags)
-    digest = hashlib.sha256(" ".join(map(str, words)).encode())
-    for path in sorted(recipe.folder.rglob("*")):
-        if path.is_file() and path.suffix in _SOURCES:
-            digest.update(path.relative_to(recipe.folder).as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:20]
-
-
 def _kept(place: Path, name: str) -> Built | None:
     try:
         content: Any = json.loads((place / _INFO).read_text(encoding="utf-8"))
@@ -341,57 +294,37 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _make(place: Path, task: Task) -> Built:
-    try:
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as name:
-            return _make_in(Path(name), place, task)
-    except OSError as error:
-        raise _not_written(place, error) from error
-
-
-def _make_in(folder: Path, place: Path, task: Task) -> Built:
+def _make(folder: Path, place: Path, task: Task) -> Built:
+    """Compile in a folder for the time being; what declares the program whole is moved last."""
     recipe, compiler = task.recipe, str(task.compiler.path)
-    objects = [folder / f"{number}.o" for number in range(len(recipe.sources))]
+    objects = [folder / f"{number}.o" for number in range(len(recipe["sources"]))]
     commands = [
-        [compiler, "-c", *recipe.flags, *task.words, "-I", str(recipe.folder), "-o", str(out), str(recipe.folder / source)]
-        for source, out in zip(recipe.sources, objects, strict=True)
+        [compiler, "-c", *recipe["flags"], *task.words, "-I", str(task.folder), "-o", str(out), str(task.folder / source)]
+        for source, out in zip(recipe["sources"], objects, strict=True)
     ]
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
-        for source, output in zip(recipe.sources, pool.map(partial(_run, folder), commands), strict=True):
+        for source, output in zip(recipe["sources"], pool.map(partial(_run, folder), commands), strict=True):
             _check(source, output, task.next_step)
-    target = folder / recipe.output
-    link = [compiler, *recipe.link_flags, *task.words, "-o", str(target), *map(str, objects)]
-    _check(recipe.output, _run(folder, link), task.next_step)
+    target = folder / recipe["output"]
+    link = [compiler, *recipe.get("link_flags", []), *task.words, "-o", str(target), *map(str, objects)]
+    _check(recipe["output"], _run(folder, link), task.next_step)
     if not target.is_file():
-        raise RooflineError("Cannot build", recipe.output, f"{task.compiler.path.name} wrote no program", task.next_step)
-    built = Built(place / recipe.output, task.compiler.text, task.target, " ".join(recipe.flags), _digest(target))
-    (folder / _INFO).write_text(json.dumps(asdict(built), default=str, indent=1), encoding="utf-8")
-    for path in objects:
-        path.unlink(missing_ok=True)
-    _move(folder, place)
-    return built
-
-
-def _move(folder: Path, place: Path) -> None:
+        raise RooflineError("Cannot build", recipe["output"], f"{task.compiler.path.name} wrote no program", task.next_step)
+    built = Built(place / recipe["output"], task.compiler.text, task.target, " ".join(recipe["flags"]), _digest(target))
     if place.exists():  # an older or broken build of the same hash, or one that another process has just finished
         shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700, exist_ok=True)
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == _INFO):  # what declares it whole comes last
-        os.replace(path, place / path.name)
+    os.replace(target, place / recipe["output"])
+    (folder / _INFO).write_text(json.dumps(asdict(built), default=str, indent=1), encoding="utf-8")
+    os.replace(folder / _INFO, place / _INFO)
+    return built
 
 
-def _run(folder: Path, command: Sequence[str]) -> tuple[int, str]:
-    done = subprocess.run(
-        list(command),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=1800,
-        env={**os.environ, "TMPDIR": str(folder)},
-    )
-    return done.returncode, done.stdout + done.stderr
+def _run(folder: Path, command: list[str]) -> tuple[int, str]:
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, **pipes, text=True, errors="replace", check=False, timeout=1800, env=environment)
+    return done.returncode, done.stdout
 
 
 def _check(what: str, output: tuple[int, str], next_step: str) -> None:

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.measuring import Bench, Record, throttled, worth_retrying
 from ncu_roofline.bench.runner import Variant
-from ncu_roofline.bench.telemetry import Observed
 
-_VERSION = 2
-_FIELDS = {field.name for field in fields(Record)}
-_OBSERVED = {field.name for field in fields(Observed)}
+_VERSION = 3
 
 OUT_OF_TIME = "not measured: out of time"
-
-RunKey = tuple[str, str, str, int]
 
 
 class Journal:
     """The finished runs of one output file; ``path`` None keeps them in memory only.
 
-    Those that failed are not on disk: who calls again wants them tried again.  Raises RooflineError where ``path`` is
-    something else than a file of its own.
+    Those that failed are not on disk: who calls again wants them tried again.  Each line begins with the hash of the rest, so
+    that what is torn or damaged is left out.  Raises RooflineError where ``path`` is something else than a file of its own.
     """
 
     def __init__(self, path: Path | None, key: Mapping[str, Any]) -> None:
         self.path = path
-        self._head = {"journal": _VERSION, "key": dict(key)}
-        self._records: dict[RunKey, Record] = {}
-        if path is not None:
-            self._records = _read(path, self._head)
-            self._start()
+        self._records: dict[tuple[str, str, str, int], Record] = {}
+        if path is None:
+            return
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            next_step = "Remove it, or choose another name with --output."
+            raise RooflineError("Cannot use", path, "it is no ordinary file, and finished runs are kept there", next_step)
+        head = _line({"journal": _VERSION, "key": dict(key)})
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        first, *lines = text.split("\n")
+        whole = [line for line in lines if line[:_HASHED] == _hash(line[_HASHED:])] if first == head else []
+        self._write("w", [head, *whole])
+        self._records = {_run_of(record): record for record in (Record(**json.loads(line[_HASHED:])) for line in whole)}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -55,9 +56,9 @@ class Journal:
 
     def add(self, record: Record) -> None:
         """Keep a finished run, also on disk unless it failed.  Raises RooflineError."""
-        self._records[(record.ceiling, record.variant, record.role, record.session)] = record
-        if self.path is not None and not record.failure:
-            self._write("a", [record.as_json()])
+        self._records[_run_of(record)] = record
+        if not record.failure:
+            self._write("a", [_line(asdict(record))])
 
     def remove(self) -> None:
         """Everything is in the output file now."""
@@ -65,14 +66,12 @@ class Journal:
             with suppress(OSError):
                 self.path.unlink()
 
-    def _start(self) -> None:
-        self._write("w", [self._head, *(record.as_json() for record in self._records.values())])
-
-    def _write(self, mode: str, lines: list[dict[str, Any]]) -> None:
-        assert self.path is not None
+    def _write(self, mode: str, lines: Sequence[str]) -> None:
+        if self.path is None:
+            return
         try:
-            with open(self.path, mode, encoding="utf-8", opener=_without_links) as stream:
-                stream.writelines(json.dumps(line) + "\n" for line in lines)
+            with open(self.path, mode, encoding="utf-8") as stream:
+                stream.writelines(f"{line}\n" for line in lines)
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -80,67 +79,20 @@ class Journal:
             raise RooflineError("Cannot write", self.path, error.strerror or str(error), next_step) from error
 
 
-def _without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+_HASHED = 32
 
 
-def _read(path: Path, head: Mapping[str, Any]) -> dict[RunKey, Record]:
-    """The records of a journal with this head; lines that are torn or damaged are left out."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            next_step = "Remove it, or choose another name with --output."
-            raise RooflineError("Cannot use", path, "it is no ordinary file, and finished runs are kept there", next_step)
-        first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
-    except (OSError, ValueError):
-        return {}
-    if _parsed(first) != json.loads(json.dumps(head)):
-        return {}
-    records = [Record(**row) for line in lines if _is_record(row := _parsed(line))]
-    return {(one.ceiling, one.variant, one.role, one.session): one for one in records}
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASHED]
 
 
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+def _line(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content)
+    return _hash(text) + text
 
 
-def _is_record(row: Any) -> bool:
-    """Whether a line is a run with values as `Record` has them."""
-    if not isinstance(row, dict) or row.keys() != _FIELDS or row["failure"] != "":
-        return False
-    numbers = [row[key] for key in ("values", "seconds", "clocks")]
-    texts = [row[key] for key in ("rejections", "notes")]
-    launch, observed = row["launch"], row["observed"]
-    return (
-        all(isinstance(row[key], str) for key in ("ceiling", "variant", "unit"))
-        and row["role"] in ("session", "burst")
-        and all(type(row[key]) is int and 0 <= row[key] < 1_000_000 for key in ("session", "discarded", "attempts"))
-        and all(isinstance(each, list) and all(map(_is_measured, each)) for each in numbers)
-        and 0 < len(row["values"]) == len(row["seconds"])
-        and _is_measured(row["work"])
-        and (row["verified"] is None or isinstance(row["verified"], bool))
-        and all(isinstance(each, list) and all(isinstance(one, str) for one in each) for each in texts)
-        and isinstance(launch, dict)
-        and not any(isinstance(value, (dict, list)) for value in launch.values())
-        and isinstance(observed, dict)
-        and observed.keys() <= _OBSERVED
-        and all(_is_observed(key, value) for key, value in observed.items())
-    )
-
-
-def _is_observed(key: str, value: Any) -> bool:
-    if key == "link" and value is not None:
-        return isinstance(value, list) and len(value) == 2 and all(type(one) is int and one > 0 for one in value)
-    if key in ("reasons", "samples"):
-        return type(value) is int and value >= 0
-    return value is None or value == 0 or _is_measured(value)
-
-
-def _is_measured(value: Any) -> bool:
-    """Whether it is a number of a size that sums and quotients of many stay numbers."""
-    return 1e-60 < number(value) < 1e60
+def _run_of(record: Record) -> tuple[str, str, str, int]:
+    return record.ceiling, record.variant, record.role, record.session
 
 
 class Progress(Protocol):
@@ -162,17 +114,10 @@ class Progress(Protocol):
 class Silent:
     """Says nothing."""
 
-    def start(self, steps: int) -> None:
-        """Nothing."""
+    def start(self, *_words: object) -> None:
+        pass
 
-    def begin(self, ceiling: str) -> None:
-        """Nothing."""
-
-    def step(self, ceiling: str, record: Record | None) -> None:
-        """Nothing."""
-
-    def found(self, entry: Mapping[str, Any]) -> None:
-        """Nothing."""
+    begin = step = found = start
 
 
 @dataclass(frozen=True)
@@ -194,7 +139,7 @@ class Outcome:
     others: tuple[Record, ...] = ()
     burst: Record | None = None
     absent: str = ""
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...] = ()
 
 
 def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
@@ -231,23 +176,15 @@ class Campaign:
         """One outcome per candidate, in their order."""
         # What a quick run measures comes first: if time runs out, the others are missing.
         usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not candidate.kind.quick)
-        more = 0 if self._settings.quick else sum(len(c.variants) - 1 for c in usable)
-        self._progress.start(len(usable) * self._settings.sessions + more)
-        if usable and not self._finished(usable):
-            self._warm_clock = self._bench.warm_up(*_warmer(usable))
-        self._first(usable)
-        for session in range(1, self._settings.sessions):
-            self._bench.source.renew()
-            # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
-            for candidate in usable if session % 2 == 0 else reversed(usable):
-                self._again(candidate, session)
-        self._retry(usable)
-        self._fill(usable)
-        return [self._outcome(candidate) for candidate in wanted]
-
-    def _first(self, usable: Sequence[Candidate]) -> None:
-        """Every ceiling by its preferred variant, then what makes the numbers better: other variants, retries, bursts."""
-        for place in range(1 if self._settings.quick else max((len(c.variants) for c in usable), default=0)):
+        quick, sessions = self._settings.quick, self._settings.sessions
+        more = 0 if quick else sum(len(c.variants) - 1 for c in usable)
+        self._progress.start(len(usable) * sessions + more)
+        if any(self._find(candidate, session) is None for candidate in usable for session in range(sessions)):
+            # Plain arithmetic warms the GPU up: its clock is the highest there is.
+            warmer = min(usable, key=lambda candidate: (candidate.kind.id != "fp32.fma", candidate.kind.domain != "sm"))
+            self._warm_clock = self._bench.warm_up(warmer.kind.id, warmer.variants[0])
+        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions, retries.
+        for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
                     self._measure(candidate.kind, candidate.variants[place], 0)
@@ -255,14 +192,18 @@ class Campaign:
                     self._told(self._outcome(candidate))
         for candidate in usable:
             self._burst(candidate)
-
-    def _again(self, candidate: Candidate, session: int) -> None:
-        variant = self._best(candidate)
-        first = self._journal.find(candidate.kind.id, variant, "session", 0)
-        if first is None or first.failure:  # what crashes or is refused once is not run again in each session
-            self._progress.step(candidate.kind.id, None)
-        else:
-            self._measure(candidate.kind, variant, session)
+        for session in range(1, sessions):
+            self._bench.source.renew()
+            # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
+            for candidate in usable if session % 2 == 0 else reversed(usable):
+                first = self._find(candidate)
+                if first is None or first.failure:  # what crashes or is refused once is not run again in each session
+                    self._progress.step(candidate.kind.id, None)
+                else:
+                    self._measure(candidate.kind, first.variant, session)
+        self._retry(usable)
+        self._fill(usable)
+        return [self._outcome(candidate) for candidate in wanted]
 
     def _measure(self, kind: CeilingKind, variant: str, session: int, before: Record | None = None) -> None:
         record = None if before else self._journal.find(kind.id, variant, "session", session)
@@ -275,6 +216,15 @@ class Campaign:
         if before is None:
             self._progress.step(kind.id, record)
 
+    def _burst(self, candidate: Candidate) -> None:
+        """The short trials of a ceiling that was measured below the clock it can have: under the power limit."""
+        kind, record = candidate.kind, self._find(candidate)
+        if kind.kind != "compute" or record is None or not record.held_back or not self._settings.bursts:
+            return
+        if self._time_left() and self._find(candidate, role="burst") is None:
+            self._progress.begin(kind.id)
+            self._journal.add(self._bench.burst(kind, record.variant, self._warm_clock))
+
     def _retry(self, usable: Sequence[Candidate]) -> None:
         """Rounds over what did not stand, with longer trials; a GPU that was held back rests before each."""
         for attempt in range(1, self._settings.retries + 1):
@@ -286,86 +236,52 @@ class Campaign:
             for kind, record in bad:
                 self._measure(kind, record.variant, record.session, record)
 
-    def _fill(self, usable: Sequence[Candidate]) -> None:
-        """The sessions of variants that are the best ones only since a retry changed the value of another."""
-        for session in range(1, self._settings.sessions):
-            missing = [candidate for candidate in usable if self._lacks(candidate, session)]
-            if missing and self._time_left():
-                self._bench.source.renew()
-            for candidate in missing:
-                if self._time_left():
-                    self._journal.add(self._bench.measure(candidate.kind, self._best(candidate), session, self._warm_clock))
-
-    def _lacks(self, candidate: Candidate, session: int) -> bool:
-        variant = self._best(candidate)
-        first = self._journal.find(candidate.kind.id, variant, "session", 0)
-        other = self._journal.find(candidate.kind.id, variant, "session", session)
-        return first is not None and not first.failure and other is None
-
     def _bad(self, candidate: Candidate) -> list[Record]:
         """The sessions of a ceiling that another attempt may save; none where most of them stand."""
-        sessions = self._sessions(candidate)
+        sessions, _ = self._sessions(candidate)
         if 2 * sum(not record.rejections and not record.failure for record in sessions) > len(sessions):
             return []
         return [r for r in sessions if worth_retrying(r) and r.attempts <= self._settings.retries]
 
-    def _sessions(self, candidate: Candidate) -> list[Record]:
-        """The records of a ceiling's best variant."""
-        variant = self._best(candidate)
-        records = self._journal.records(candidate.kind.id)
-        return [record for record in records if record.role == "session" and record.variant == variant]
-
-    def _burst(self, candidate: Candidate) -> None:
-        """The short trials of a ceiling that was measured below the clock it can have: under the power limit."""
-        variant = self._best(candidate)
-        record = self._journal.find(candidate.kind.id, variant, "session", 0)
-        if candidate.kind.kind != "compute" or record is None or not record.held_back:
-            return
-        if not self._settings.bursts or not self._time_left():
-            return
-        if self._journal.find(candidate.kind.id, variant, "burst", 0) is None:
-            self._progress.begin(candidate.kind.id)
-            self._journal.add(self._bench.burst(candidate.kind, variant, self._warm_clock))
+    def _fill(self, usable: Sequence[Candidate]) -> None:
+        """The sessions of variants that are the best ones only since a retry changed the value of another."""
+        for session in range(1, self._settings.sessions):
+            firsts = [(c, first) for c in usable if (first := self._find(c)) and not first.failure]
+            missing = [(candidate, first) for candidate, first in firsts if self._find(candidate, session) is None]
+            if missing and self._time_left():
+                self._bench.source.renew()
+            for candidate, first in missing:
+                if self._time_left():
+                    self._journal.add(self._bench.measure(candidate.kind, first.variant, session, self._warm_clock))
 
     def _time_left(self) -> bool:
         return self._bench.timing.now() <= self._bench.deadline
 
     def _best(self, candidate: Candidate) -> str:
-        found = [
-            record
-            for variant in candidate.variants
-            if (record := self._journal.find(candidate.kind.id, variant, "session", 0)) is not None
-            and record.values
-            and record.verified is not False
-        ]
-        if not found:
-            return candidate.variants[0]
+        firsts = (self._journal.find(candidate.kind.id, variant, "session", 0) for variant in candidate.variants)
+        found = [record for record in firsts if record and record.values and record.verified is not False]
         choose = max if candidate.kind.higher_is_better else min
-        return choose(found, key=lambda record: record.value).variant
+        return choose(found, key=lambda record: record.value).variant if found else candidate.variants[0]
+
+    def _find(self, candidate: Candidate, session: int = 0, role: str = "session") -> Record | None:
+        """A run of a ceiling's best variant."""
+        return self._journal.find(candidate.kind.id, self._best(candidate), role, session)
+
+    def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+        """The sessions of a ceiling's best variant, and of the others."""
+        variant = self._best(candidate)
+        records = [record for record in self._journal.records(candidate.kind.id) if record.role == "session"]
+        own = tuple(record for record in records if record.variant == variant)
+        return own, tuple(record for record in records if record.variant != variant)
 
     def _outcome(self, candidate: Candidate) -> Outcome:
         if candidate.absent:
             return Outcome(candidate.kind, absent=candidate.absent)
-        variant = self._best(candidate)
-        records = [record for record in self._journal.records(candidate.kind.id) if record.role == "session"]
-        sessions, others = tuple(self._sessions(candidate)), tuple(r for r in records if r.variant != variant)
-        burst = self._journal.find(candidate.kind.id, variant, "burst", 0)
+        sessions, others = self._sessions(candidate)
         if not sessions:
             return Outcome(candidate.kind, absent=OUT_OF_TIME)
         planned = self._settings.sessions
         short = len(sessions) < planned and not any(record.failure for record in sessions)
         notes = (f"out of time: {len(sessions)} of {planned} sessions",) if short else ()
-        return Outcome(candidate.kind, variant, sessions, others, burst, "", notes)
-
-    def _finished(self, usable: Sequence[Candidate]) -> bool:
-        sessions = range(self._settings.sessions)
-        return all(
-            self._journal.find(c.kind.id, self._best(c), "session", session) is not None for c in usable for session in sessions
-        )
-
-
-def _warmer(usable: Sequence[Candidate]) -> tuple[str, str]:
-    """What warms the GPU up: plain arithmetic, whose clock is the highest there is."""
-    preferred = [c for c in usable if c.kind.id == "fp32.fma"] or [c for c in usable if c.kind.domain == "sm"]
-    first = (preferred or list(usable))[0]
-    return first.kind.id, first.variants[0]
+        burst = self._find(candidate, role="burst")
+        return Outcome(candidate.kind, sessions[0].variant, sessions, others, burst, "", notes)

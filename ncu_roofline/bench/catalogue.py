@@ -95,9 +95,8 @@ def select(kinds: Sequence[CeilingKind], only: Sequence[str] = (), skip: Sequenc
         for word in words:
             if not any(_matches(kind.id, word) for kind in kinds):
                 heads = ", ".join(dict.fromkeys(kind.id.partition(".")[0] for kind in kinds))
-                raise UsageError(
-                    f"Cannot use {option}", word, "there is no such ceiling", f"There are: {heads}; see `bench list`."
-                )
+                next_step = f"There are: {heads}; see `bench list`."
+                raise UsageError(f"Cannot use {option}", word, "there is no such ceiling", next_step)
     chosen = [kind for kind in kinds if not only or any(_matches(kind.id, word) for word in only)]
     chosen = [kind for kind in chosen if not any(_matches(kind.id, word) for word in skip)]
     if not chosen:
@@ -111,26 +110,26 @@ def _matches(ceiling: str, word: str) -> bool:
 
 def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[Row]:
     """One row per ceiling; ``capabilities``: of the GPUs that are meant, all if empty; what none of them has is left out."""
-    found = [_row(kind, [v for v in variants if v.ceiling == kind.id], capabilities) for kind in kinds_of(variants)]
-    return [row for row in found if not capabilities or row["applies to"] or row["emulated on"]]
-
-
-def _row(kind: CeilingKind, own: Sequence[Variant], capabilities: Sequence[str]) -> Row:
-    return {
-        "ceiling": kind.id,
-        "unit": kind.unit,
-        "measures": kind.about,
-        "quick": "yes" if kind.quick else "no",
-        "variants": list(dict.fromkeys(v.name for v in own if not v.reason and _on_any(v, capabilities))),
-        "applies to": _where(own, "", capabilities),
-        "emulated on": _where(own, "emulated", capabilities),
-        # What a CPU was measured with is no news: it measures itself.
-        "status": _status(kind.id, capabilities) if any(variant.capabilities for variant in own) else "",
-    }
-
-
-def _on_any(variant: Variant, capabilities: Sequence[str]) -> bool:
-    return not capabilities or any(variant.on(text) for text in capabilities)
+    tried, found = proven(), []
+    for kind in kinds_of(variants):
+        own = [variant for variant in variants if variant.ceiling == kind.id]
+        names = [v.name for v in own if not v.reason and (not capabilities or any(map(v.on, capabilities)))]
+        where = sorted(text for text, ids in tried.items() if kind.id in ids and (not capabilities or text in capabilities))
+        row: Row = {
+            "ceiling": kind.id,
+            "unit": kind.unit,
+            "measures": kind.about,
+            "quick": "yes" if kind.quick else "no",
+            "variants": list(dict.fromkeys(names)),
+            "applies to": _where(own, "", capabilities),
+            "emulated on": _where(own, "emulated", capabilities),
+            "status": f"run on {', '.join(where)}" if where else UNPROVEN,
+        }
+        if not any(variant.capabilities for variant in own):  # what a CPU was measured with is no news: it measures itself
+            row["status"] = ""
+        if not capabilities or row["applies to"] or row["emulated on"]:
+            found.append(row)
+    return found
 
 
 def _where(variants: Sequence[Variant], reason: str, capabilities: Sequence[str]) -> list[str]:
@@ -141,8 +140,3 @@ def _where(variants: Sequence[Variant], reason: str, capabilities: Sequence[str]
         return ["all"]
     found = {text for variant in chosen for text in variant.capabilities}
     return sorted(found, key=lambda text: parse_capability(text) or (0, 0))
-
-
-def _status(ceiling: str, capabilities: Sequence[str]) -> str:
-    where = [text for text, ids in proven().items() if ceiling in ids and (not capabilities or text in capabilities)]
-    return f"run on {', '.join(sorted(where))}" if where else UNPROVEN

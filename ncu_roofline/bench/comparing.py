@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from ncu_roofline.base.forms import inside, known, number
+from ncu_roofline.base.forms import known, number
 from ncu_roofline.base.texts import printable
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.merging import CONDITIONS, valued_at
 from ncu_roofline.bench.statistics import kept, variation
 from ncu_roofline.bench.tables import value_text
+from ncu_roofline.bench.theory import clock_of
 from ncu_roofline.formats.ceilings import PUBLISHED, Ceilings, ceilings_of, energy_per_unit, read_document
 from ncu_roofline.rendering.table import listing
 
@@ -39,18 +40,16 @@ class Side:
     @property
     def about(self) -> str:
         """Which GPU, driver and day, for people."""
-        gpus, driver = self.content["device"].get("gpus"), self.ceilings.driver
+        gpus, ceilings = self.content["device"].get("gpus"), self.ceilings
         parts = (
             printable(self.path),
-            self.ceilings.device,
+            ceilings.device,
             f"{len(gpus)} GPUs" if gpus else "",
-            f"driver {driver}" if driver else "",
+            f"driver {ceilings.driver}" if ceilings.driver else "",
+            ceilings.date,
+            PUBLISHED if ceilings.status == PUBLISHED else "",
         )
-        return ", ".join(part for part in (*parts, self.ceilings.date, _of_status(self)) if part)
-
-
-def _of_status(side: Side) -> str:
-    return PUBLISHED if side.ceilings.status == PUBLISHED else ""
+        return ", ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -116,24 +115,34 @@ def read_side(path: str) -> Side:
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """Every ceiling that either side has a value of."""
+    """Every ceiling that either side has a value of, and conditions in which they differ or which one does not say."""
     ids = dict.fromkeys(entry["id"] for side in (a, b) for entry in side.content["ceilings"])
     rows = tuple(row for name in ids if (row := _row(name, a, b)) is not None)
-    return Comparison(a, b, rows, tuple(_differences(a, b)))
+    differences = (
+        [] if a.ceilings.device == b.ceilings.device else [f"GPUs differ: A {a.ceilings.device}, B {b.ceilings.device}"]
+    )
+    for label, keys in CONDITIONS.items():
+        values = [valued_at(side.content, keys) for side in (a, b)]
+        if values[0] != values[1]:
+            said = [f"{where} {'unknown' if value is None else value}" for where, value in zip("AB", values, strict=True)]
+            differences.append(f"{label} differ: {', '.join(said)}")
+    return Comparison(a, b, rows, tuple(differences))
 
 
 def _row(name: str, a: Side, b: Side) -> Row | None:
     of_a, of_b = _reading(name, a), _reading(name, b)
     unit = str((a.entries.get(name) or b.entries[name]).get("unit"))
+    if of_a is None and of_b is None:
+        return None
     if of_a is None or of_b is None:
         lacking, where = (b, "A") if of_a else (a, "B")
-        outcome = f"only in {where}{_why(lacking.entries.get(name))}"
-        return Row(name, unit, of_a, of_b, None, None, None, outcome) if of_a or of_b else None
+        entry = lacking.entries.get(name) or {}
+        why = "; ".join(reason for reason in entry.get("reasons") or [entry.get("verdict")] if reason)
+        return Row(name, unit, of_a, of_b, None, None, None, f"only in {where}{f' ({why})' if why else ''}")
     ratio = of_b.value / of_a.value
     slowdown = 1 - ratio if CeilingKind(name, unit).higher_is_better else ratio - 1
-    known = of_a.spread is not None and of_b.spread is not None
-    spread = math.hypot(of_a.spread or 0, of_b.spread or 0) if known else None
-    refused = [where for where, one in (("A", of_a), ("B", of_b)) if not one.accepted]
+    spread = None if of_a.spread is None or of_b.spread is None else math.hypot(of_a.spread, of_b.spread)
+    refused = [where for where, reading in (("A", of_a), ("B", of_b)) if not reading.accepted]
     if refused:
         outcome = f"not accepted in {' and '.join(refused)}"
     elif PUBLISHED in (a.ceilings.status, b.ceilings.status):
@@ -145,19 +154,15 @@ def _row(name: str, a: Side, b: Side) -> Row | None:
     return Row(name, unit, of_a, of_b, ratio, spread, slowdown, outcome)
 
 
-def _why(entry: Mapping[str, Any] | None) -> str:
-    """Why a file has no value of a ceiling, if it says."""
-    said = entry.get("reasons") or [entry.get("verdict")] if entry else []
-    text = "; ".join(reason for reason in said if reason)
-    return f" ({text})" if text else ""
-
-
 def _reading(name: str, side: Side) -> Reading | None:
-    entry = side.entries.get(name)
+    entry, device = side.entries.get(name), side.content["device"]
     if entry is None or entry.get("value") is None:
         return None
-    value = number(entry["value"])
-    clock, per_cycle = _per_cycle(entry, value, side)
+    value, kind = number(entry["value"]), CeilingKind(name, str(entry.get("unit")))
+    clock, per_cycle = clock_of(entry, kind), None
+    if clock:
+        units = known(device.get("sm_count") or device.get("cores")) if kind.domain == "sm" else 1.0
+        per_cycle = known(entry.get("per_sm_and_cycle")) or (value / (clock * units) if units else None)
     return Reading(
         value=value,
         accepted=name in side.ceilings.by_id,
@@ -167,18 +172,6 @@ def _reading(name: str, side: Side) -> Reading | None:
         power=known(entry.get("power_w")),
         energy_per_unit=energy_per_unit(entry),
     )
-
-
-def _per_cycle(entry: Mapping[str, Any], value: float, side: Side) -> tuple[float | None, float | None]:
-    """The clock in Hz that a ceiling runs at, and its value per cycle."""
-    domain = CeilingKind(entry["id"], str(entry.get("unit"))).domain
-    megahertz = number(inside(entry, "clock", {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(domain, "")))
-    if not megahertz > 0:
-        return None, None
-    device = side.content["device"]
-    units = known(device.get("sm_count") or device.get("cores")) if domain == "sm" else 1.0
-    stated = known(entry.get("per_sm_and_cycle"))
-    return megahertz * 1e6, stated or (value / (megahertz * 1e6 * units) if units else None)
 
 
 def _spread(entry: Mapping[str, Any], value: float) -> float | None:
@@ -191,17 +184,6 @@ def _spread(entry: Mapping[str, Any], value: float) -> float | None:
     ends = [number(end) for end in entry.get("ci95") or []]
     spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
     return max((one for one in spreads if not math.isnan(one)), default=None)
-
-
-def _differences(a: Side, b: Side) -> list[str]:
-    """Conditions in which the files differ, or which one of them does not say."""
-    found = [] if a.ceilings.device == b.ceilings.device else [f"GPUs differ: A {a.ceilings.device}, B {b.ceilings.device}"]
-    for label, keys in CONDITIONS.items():
-        values = [valued_at(side.content, keys) for side in (a, b)]
-        if values[0] != values[1]:
-            said = [f"{where} {'unknown' if value is None else value}" for where, value in zip("AB", values, strict=True)]
-            found.append(f"{label} differ: {', '.join(said)}")
-    return found
 
 
 def as_text(one: Comparison, threshold: float | None = None) -> str:
@@ -219,26 +201,22 @@ def as_text(one: Comparison, threshold: float | None = None) -> str:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    a, b = row.a, row.b
-    per = {"B/s": "pJ/B", "FLOP/s": "pJ/FLOP", "OP/s": "pJ/OP"}.get(row.unit, "")
-    energies = _pair(a, b, "energy_per_unit", 1e12, ".3g")
+    def pair(name: str, factor: float, form: str) -> str:
+        """Both values of something, "-" where neither side has it."""
+        values = [getattr(side, name) if side else None for side in (row.a, row.b)]
+        texts = ["-" if value is None else f"{value * factor:{form}}" for value in values]
+        return "-" if texts == ["-", "-"] else " / ".join(texts)
+
+    energies = pair("energy_per_unit", 1e12, ".3g")
     return {
         "ceiling": row.ceiling,
-        "A": value_text(a.value if a else None, row.unit),
-        "B": value_text(b.value if b else None, row.unit),
+        "A": value_text(row.a.value if row.a else None, row.unit),
+        "B": value_text(row.b.value if row.b else None, row.unit),
         "B/A": "-" if row.ratio is None else f"{row.ratio:.3f}",
         "spread": "-" if row.spread is None else f"{row.spread:.2%}",
         "outcome": row.outcome,
-        "MHz": _pair(a, b, "clock", 1e-6, ".0f"),
-        "per cycle": _pair(a, b, "per_cycle", 1.0, ".4g"),
-        "W": _pair(a, b, "power", 1.0, ".0f"),
-        "energy": f"{energies} {per}" if energies != "-" else "-",
+        "MHz": pair("clock", 1e-6, ".0f"),
+        "per cycle": pair("per_cycle", 1.0, ".4g"),
+        "W": pair("power", 1.0, ".0f"),
+        "energy": f"{energies} pJ/{row.unit.removesuffix('/s')}" if energies != "-" else "-",
     }
-
-
-def _pair(a: Reading | None, b: Reading | None, name: str, factor: float, form: str) -> str:
-    """Both values of something, "-" where neither side has it."""
-    values = [getattr(side, name) if side else None for side in (a, b)]
-    if values == [None, None]:
-        return "-"
-    return " / ".join("-" if value is None else f"{value * factor:{form}}" for value in values)

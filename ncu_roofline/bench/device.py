@@ -24,9 +24,7 @@ LOCAL_RANKS = (
 )
 """Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
 
-_LONGEST_NAME = 200
 _LARGEST_COUNT = 1e15
-
 RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
 
 
@@ -67,33 +65,31 @@ class Device:
 
 
 def parse_device(facts: Mapping[str, Any]) -> Device:
-    """The device that a line of the runner describes.  ValueError if it lacks what is needed."""
-    uuid, name = facts.get("uuid"), facts.get("name")
+    """The device that a line of the runner, or a ceilings file, describes.  ValueError if it lacks what is needed."""
+    uuid, name, index = facts.get("uuid"), facts.get("name"), number(facts.get("index", 0))
     if not isinstance(uuid, str) or not isinstance(name, str) or not uuid:
         raise ValueError("a device has no name or uuid")
-    if max(len(uuid), len(name)) > _LONGEST_NAME:
-        raise ValueError(f"a device has a name or uuid of more than {_LONGEST_NAME} characters")
-    index = number(facts.get("index", 0))
     if not 0 <= index < _LARGEST_COUNT:
         raise ValueError("a device has no index")
+
+    def count(key: str) -> int:
+        value = number(facts.get(key))
+        return int(value) if 0 < value < _LARGEST_COUNT else 0
+
+    kind = CPU if facts.get("kind") == CPU else GPU
     return Device(
         index=int(index),
         name=name,
         uuid=uuid,
-        compute_capability=UNKNOWN_CAPABILITY if facts.get("kind") == CPU else capability(str(facts.get("cc"))),
-        sm_count=_count(facts, "sm_count"),
-        bus_bits=_count(facts, "bus_bits"),
-        sm_clock_max=_count(facts, "sm_clock_max_mhz") * 1e6,
-        memory_clock_max=_count(facts, "mem_clock_max_mhz") * 1e6,
+        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else capability(str(facts.get("cc"))),
+        sm_count=count("sm_count"),
+        bus_bits=count("bus_bits"),
+        sm_clock_max=count("sm_clock_max_mhz") * 1e6,
+        memory_clock_max=count("mem_clock_max_mhz") * 1e6,
         pci_bus_id=str(facts.get("pci_bus_id", "")),
-        kind=CPU if facts.get("kind") == CPU else GPU,
+        kind=kind,
         facts=facts,
     )
-
-
-def _count(facts: Mapping[str, Any], key: str) -> int:
-    value = number(facts.get(key))
-    return int(value) if 0 < value < _LARGEST_COUNT else 0
 
 
 @dataclass(frozen=True)
@@ -109,9 +105,7 @@ def local_rank(environment: Mapping[str, str] | None = None) -> Rank | None:
     values = os.environ if environment is None else environment
     local = next((int(values[name]) for name in LOCAL_RANKS if values.get(name, "").isdecimal()), None)
     total = next((int(values[name]) for name in RANK_COUNTS if values.get(name, "").isdecimal()), 0)
-    if local is None or total == 1:
-        return None
-    return Rank(local, total)
+    return None if local is None or total == 1 else Rank(local, total)
 
 
 def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[Device, ...]:
@@ -123,32 +117,26 @@ def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[D
     if wanted == "all":
         return tuple(devices)
     if wanted == "auto":
-        return (devices[0],) if rank is None else (_of_rank(devices, rank),)
+        # Of one, the launcher bound the rank to its GPU (--gpus-per-task); a lock tells if it did not.
+        place = 0 if rank is None or len(devices) == 1 else rank.local
+        if place >= len(devices):
+            reason = f"rank {place} of this node has no GPU of its own, there are {len(devices)}"
+            raise RooflineError("Cannot measure on", "this node", reason, f"Start {len(devices)} ranks per node.")
+        return (devices[place],)
     chosen = [_one(devices, word.strip()) for word in wanted.split(",") if word.strip()]
     if not chosen:
         raise UsageError("Cannot use --device", wanted, "it names no GPU", "Give an index, a UUID or all.")
     return tuple(dict.fromkeys(chosen))
 
 
-def _of_rank(devices: Sequence[Device], rank: Rank) -> Device:
-    if len(devices) == 1:  # the launcher bound the rank to its GPU (--gpus-per-task); a lock tells if it did not
-        return devices[0]
-    if rank.local >= len(devices):
-        reason = f"rank {rank.local} of this node has no GPU of its own, there are {len(devices)}"
-        raise RooflineError("Cannot measure on", "this node", reason, f"Start {len(devices)} ranks per node.")
-    return devices[rank.local]
-
-
 def _one(devices: Sequence[Device], word: str) -> Device:
     bare = word.lower()
     found = [device for device in devices if bare in (str(device.index), device.uuid.lower(), device.pci_bus_id.lower())]
-    found = found or [device for device in devices if _starts(device.uuid.lower(), bare)]
+    if not found and len(bare) >= 4:
+        uuids = [(device, device.uuid.lower()) for device in devices]
+        found = [device for device, uuid in uuids if uuid.startswith(bare) or uuid.partition("-")[2].startswith(bare)]
     if len(found) == 1:
         return found[0]
     known = "; ".join(f"{device.index} {device.name} {device.uuid}" for device in devices)
     reason = "several GPUs begin like that" if found else "there is no such GPU"
     raise UsageError("Cannot use --device", word, reason, f"There are: {known}.")
-
-
-def _starts(uuid: str, text: str) -> bool:
-    return len(text) >= 4 and (uuid.startswith(text) or uuid.partition("-")[2].startswith(text))

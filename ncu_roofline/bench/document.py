@@ -6,24 +6,22 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.forms import known
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import Record
-from ncu_roofline.bench.settings import Settings, spread_of
-from ncu_roofline.bench.statistics import Summary, kept, largest_variation, median, summarise, variation
-from ncu_roofline.bench.telemetry import names
-from ncu_roofline.bench.theory import as_json, measured_clock, share_of, theory, units_of_device
-from ncu_roofline.bench.verdict import Verdict, judge_value, machine_balance, standing, without_value
-from ncu_roofline.formats.ceilings import CPU, GPU, MEASURED, SCHEMA, SCHEMA_VERSION
+from ncu_roofline.bench.measuring import NOT_HERE, Record
+from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
+from ncu_roofline.bench.statistics import kept, largest_variation, median, summarise, variation
+from ncu_roofline.bench.telemetry import names, scaled
+from ncu_roofline.bench.theory import Theory, as_json, measured_clock, share_of, theory, units_of_device
+from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
 # How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
@@ -32,7 +30,7 @@ _CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
 
 @dataclass(frozen=True)
 class Origin:
-    """Where measurements come from: the program's build, the driver's facts, whether the driver could be asked."""
+    """Where measurements come from: the program's build, the driver's facts, why the driver could not be asked ("": it was)."""
 
     build: Mapping[str, Any]
     identity: Mapping[str, Any]
@@ -48,8 +46,8 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "ncu-roofline", "version": __version__, "build": dict(origin.build)},
-        "host": host(),
-        "device": describe(device, origin.identity),
+        "host": _host(),
+        "device": _describe(device, origin.identity),
         "settings": settings.key(),
         "ceilings": ceilings,
         "derived": {"machine_balance": machine_balance(accepted)},
@@ -59,67 +57,97 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
 
 def as_text(content: Mapping[str, Any]) -> str:
     """The file's text; not-a-number never gets into it."""
-    return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
 
+    def finite(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {str(key): finite(inner) for key, inner in value.items()}
+        return [finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return value
+    return json.dumps(finite(content), indent=1, allow_nan=False) + "\n"
 
 
 def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
     """One entry of "ceilings"."""
-    kind, used = outcome.kind, standing(outcome)
+    kind, used = outcome.kind, _standing(outcome)
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
     if not used:
-        verdict = without_value(outcome)
-        empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": verdict.word, "reasons": list(verdict.reasons)}
+        word, reason = _without_value(outcome)
+        empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
         peak = theory(kind, units_of_device(device, link))
         return {**head, **empty, "theory": as_json(peak, None, None, None), "variants": _variants(outcome)}
-    summary = summarise([record.values for record in used])
+    numbers = summarise([record.values for record in used])
     clocks = [clock for record in used for clock in record.clocks]
     observed_link = max((tuple(r.observed["link"]) for r in used if r.observed.get("link")), default=None)
     peak = theory(kind, units_of_device(device, observed_link or link))
     memory = _observed(used, "memory_clock", median)
     clock = measured_clock(kind, median(clocks) if clocks else None, memory)
-    per_cycle = _per_cycle(used, device) if kind.domain == "sm" else None
-    share = share_of(peak, summary.value, clock, per_cycle and per_cycle * device.sm_count)
-    verdict = judge_value(outcome, share, peak)
+    on_sm = used if kind.domain == "sm" else []
+    per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
+    share = share_of(peak, numbers["value"], clock, per_cycle and per_cycle * device.sm_count)
+    word, accepted, reasons = _judged(outcome, share, peak)
     return {
         **head,
-        **_numbers(summary),
-        "accepted": verdict.accepted,
-        "verdict": verdict.word,
-        "reasons": list(verdict.reasons),
+        **numbers,
+        "accepted": accepted,
+        "verdict": word,
+        "reasons": reasons,
         **_circumstances(used, clocks, memory, device),
         "per_sm_and_cycle": per_cycle,
-        **_spread_per_cycle(used if kind.domain == "sm" else []),
+        # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
+        "cv_per_cycle": known(largest_variation(cycles)),
+        "between_session_cv_per_cycle": known(variation([median(each) for each in cycles])),
         "burst": _burst(outcome, device),
-        "theory": as_json(peak, clock, summary.value, share),
+        "theory": as_json(peak, clock, numbers["value"], share),
         "data": settings.data,
         "variants": _variants(outcome),
     }
 
 
-def _numbers(summary: Summary) -> dict[str, Any]:
-    return {
-        "value": summary.value,
-        "ci95": list(summary.interval),
-        "min": summary.lowest,
-        "max": summary.highest,
-        "p05": summary.p05,
-        "p95": summary.p95,
-        "cv": known(summary.cv),
-        "trials": summary.trials,
-        "sessions": summary.sessions,
-        "between_session_cv": known(summary.between),
-        "outliers": summary.outliers,
-    }
+def _standing(outcome: Outcome) -> list[Record]:
+    """The sessions that the value is made of: those not rejected if they are more than half, else all with values."""
+    measured = [record for record in outcome.sessions if record.values]
+    good = [record for record in measured if not record.rejections]
+    return good if 2 * len(good) > len(outcome.sessions) else measured
+
+
+def _without_value(outcome: Outcome) -> tuple[str, str]:
+    """The verdict on a ceiling that was not measured, and why."""
+    reason = outcome.absent or next((r.failure for r in outcome.sessions if r.failure), "not measured")
+    if reason in NOT_HERE:
+        return reason, reason
+    return ("not measured", reason) if reason.startswith("not measured") else ("failed", f"the benchmark failed: {reason}")
+
+
+def _judged(outcome: Outcome, share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
+    """The verdict on a value by its runs and its ``share`` of the theory at the measured clock, whether it stands, and why.
+
+    ok, low, high, impossible, unstable, throttled or wrong.
+    """
+    used = _standing(outcome)
+    rejections = list(dict.fromkeys(reason for record in used for reason in record.rejections))
+    reasons = [*rejections, *outcome.notes, *dict.fromkeys(note for record in used for note in record.notes)]
+    dropped = sum(bool(record.values) for record in outcome.sessions) - len(used)
+    if dropped:
+        causes = dict.fromkeys(reason for record in outcome.sessions for reason in record.rejections)
+        reasons.append(f"{dropped} of {len(outcome.sessions)} sessions left out: {'; '.join(causes)}")
+    failures = [record.failure for record in outcome.sessions if record.failure]
+    if failures:
+        reasons.append(f"{len(failures)} of {len(outcome.sessions)} sessions failed: {'; '.join(dict.fromkeys(failures))}")
+    word = rejections[0].partition(":")[0].partition(" ")[0] if rejections else "ok"
+    if peak is None or share is None:
+        return word, not rejections, reasons
+    told = f"{share:.1%} of theory at the measured clock"
+    if share > LIMITS.impossible and not peak.uncertain:
+        return "impossible", False, [*reasons, f"{told}: the work is miscounted or the peak is wrong"]
+    if share > LIMITS.impossible:
+        against, why = "high", "the peak is not a published figure, and this disproves it"
+    elif share < LIMITS.low:
+        against, why = "low", peak.slow or "no reason is known"
+    else:
+        return word, not rejections, reasons
+    return against if word == "ok" else word, not rejections, [*reasons, f"{told}: {why}"]
 
 
 def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: float | None, device: Device) -> dict[str, Any]:
@@ -148,11 +176,22 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
         "temp_c": {"gpu": _observed(used, "temperature", max), "mem": _observed(used, "memory_temperature", max)},
         "throttle": {
             "reasons": names(reasons),
-            "power_us": _scaled(_observed(used, "power_violation", sum), 1e6),
-            "thermal_us": _scaled(_observed(used, "thermal_violation", sum), 1e6),
+            "power_us": scaled(_observed(used, "power_violation", sum), 1e6),
+            "thermal_us": scaled(_observed(used, "thermal_violation", sum), 1e6),
         },
         "verified": {"checksum": all(verified) if verified else None},
     }
+
+
+def _observed(used: Sequence[Record], key: str, combine: Callable[[list[float]], float]) -> float | None:
+    values = [record.observed[key] for record in used if record.observed.get(key) is not None]
+    return float(combine(values)) if values else None
+
+
+def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
+    """Work per SM and cycle: the median over the trials, each by its own clock."""
+    ratios = [ratio for record in used for ratio in record.per_cycle]
+    return median(ratios) / device.sm_count if ratios and device.sm_count else None
 
 
 def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
@@ -170,30 +209,6 @@ def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
         "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
         "per_sm_and_cycle": _per_cycle([record], device),
         "power_w": record.observed.get("power"),
-    }
-
-
-def _observed(used: Sequence[Record], key: str, combine: Any) -> float | None:
-    values = [record.observed[key] for record in used if record.observed.get(key) is not None]
-    return float(combine(values)) if values else None
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
-    """Work per SM and cycle: the median over the trials, each by its own clock."""
-    ratios = [ratio for record in used for ratio in record.per_cycle]
-    return median(ratios) / device.sm_count if ratios and device.sm_count else None
-
-
-def _spread_per_cycle(used: Sequence[Record]) -> dict[str, float | None]:
-    """Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it."""
-    ratios = [record.per_cycle for record in used if record.per_cycle]
-    return {
-        "cv_per_cycle": known(largest_variation(ratios)),
-        "between_session_cv_per_cycle": known(variation([median(each) for each in ratios])),
     }
 
 
@@ -215,46 +230,39 @@ def _variants(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
     """The "device" of a file: the runner's facts, the driver's beside them; a CPU has no "cc" and no "mig"."""
     facts = {key: value for key, value in device.facts.items() if key not in ("error", "mig")}
     if device.kind == CPU:
         return {**facts, **identity}
-    enabled = bool(identity.get("mig_enabled")) or device.is_mig
     own = {key: value for key, value in identity.items() if key != "mig_enabled" and (value is not None or key not in facts)}
     mig = {
-        "enabled": enabled,
+        "enabled": bool(identity.get("mig_enabled")) or device.is_mig,
         "profile": device.name.partition(" MIG ")[2] or None if device.is_mig else None,
         "sm_fraction": None if device.is_mig else 1.0,
     }
     return {**facts, **own, "cc": device.capability_text, "mig": mig}
 
 
-def host() -> dict[str, Any]:
+def _host() -> dict[str, Any]:
     """The "host" of a file."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    if os.environ.get("APPTAINER_NAME") or os.environ.get("SINGULARITY_NAME"):
+        container: str | None = "apptainer"
+    else:
+        marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
+        container = next((name for path, name in marks.items() if os.path.exists(path)), None)
     return {
         "name": platform.node(),
-        "cpu": _processor(),
+        "cpu": next(models, platform.processor()),
         "kernel": platform.release(),
-        "container": _container(),
+        "container": container,
         "time_utc": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
-
-
-def _processor() -> str:
-    try:
-        lines: Iterable[str] = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    found = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(found, platform.processor())
-
-
-def _container() -> str | None:
-    if os.environ.get("APPTAINER_NAME") or os.environ.get("SINGULARITY_NAME"):
-        return "apptainer"
-    marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
-    return next((name for path, name in marks.items() if os.path.exists(path)), None)
 
 
 def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -262,6 +270,13 @@ def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
     link = identity.get("pcie") or {}
     generation, lanes = link.get("gen_max"), link.get("width_max")
     return (generation, lanes) if generation and lanes else None
+
+
+def machine_balance(values: Mapping[str, float]) -> dict[str, float]:
+    """FLOP per byte of device memory for each multiply-add and tensor ceiling (values by id, accepted ones only)."""
+    memory = max((values[name] for name in ("dram.read", "dram.copy", "dram.write") if name in values), default=0.0)
+    compute = [name for name in values if name.endswith(".fma") or name.startswith("tensor.")]
+    return {f"{name}/dram": values[name] / memory for name in compute} if memory else {}
 
 
 def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
@@ -300,50 +315,3 @@ def summary_line(content: Mapping[str, Any]) -> str:
         if ids:
             parts.append(f"{label}: {', '.join(ids)}")
     return "; ".join(parts)
-
-
-__all__ = ["Origin", "Verdict", "as_text", "ceiling", "describe", "document", "host", "link_of", "summary_line"]
-
-
-# Of the machine that a GPU sits in, what its numbers depend on.
-_HOST = ("cpu", "container", "time_utc")
-# Names of one GPU, machine or file among others; of merged files also the lists of them.
-_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
-
-
-def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The same document of `bench run` or `bench merge` without names of hosts, GPUs and files, with "status" measured.
-
-    Raises RooflineError if a name that was taken out stands elsewhere, in a warning for instance.
-    """
-    host = content.get("host") or {}
-    result = {key: content[key] for key in ("schema", "schema_version")}
-    result |= {"status": MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
-    result["host"] = {key: host[key] for key in _HOST if key in host}
-    result["device"]["uuid"] = ""
-    text = as_text(result)
-    for name in sorted(set(_names(content))):
-        if name in text:
-            reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
-            raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
-    return result
-
-
-def _without(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        # A variant's "values" are its trials; a merged ceiling's are GPUs by name.
-        return {key: _without(inner) for key, inner in value.items() if key not in _TELLING or _is_trials(key, inner)}
-    return [_without(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _is_trials(key: str, value: Any) -> bool:
-    return key == "values" and isinstance(value, list) and not any(isinstance(one, Mapping) for one in value)
-
-
-def _names(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names of hosts and GPUs that a document holds."""
-    host, device = content.get("host") or {}, content.get("device") or {}
-    places = [device, *(device.get("gpus") or [])]
-    found = [host.get("name"), *(host.get("names") or []), *(place.get("host") for place in places)]
-    found += [place.get(key) for place in places for key in ("uuid", "serial", "pci_bus_id")]
-    yield from (name for name in found if isinstance(name, str) and name)

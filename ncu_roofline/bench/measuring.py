@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.runner import HANGS, Job, Launch, RunnerFailed, Trial
+from ncu_roofline.bench.runner import HANGS, Job, RunnerFailed, Trial
 from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
 from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
@@ -22,8 +22,8 @@ POWER_CAP_NOTE = "power cap"
 class TrialSource(Protocol):
     """What runs jobs: a session of the program, or a fake."""
 
-    def run(self, job: Job, launch: Launch, timeout: float = ...) -> Iterator[Trial]:
-        """Trials as they are measured."""
+    def run(self, job: Job, timeout: float = ...) -> tuple[list[Trial], dict[str, Any]]:
+        """The trials, and what is said of the launch."""
 
     def renew(self) -> None:
         """The next job gets a fresh context."""
@@ -80,10 +80,6 @@ class Record:
         """Whether the power limit lowered its clock."""
         return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
 
-    def as_json(self) -> dict[str, Any]:
-        """As the journal writes it."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Bench:
@@ -104,7 +100,7 @@ class Bench:
         rounds = max(int(self.settings.warm_up / self.settings.min_time), 1)
         job = self._job(ceiling, variant, rounds, self.settings.min_time)
         try:
-            trials = list(self.source.run(job, Launch(), self.settings.silence))
+            trials, _ = self.source.run(job, self.settings.silence)
         except RunnerFailed:  # the ceiling itself will tell
             return None
         return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
@@ -126,23 +122,23 @@ class Bench:
         return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, settings.bursts, warm_clock)
 
     def _record(self, kind: CeilingKind, empty: Record, job: Job, count: int, warm_clock: float | None) -> Record:
-        launch, trials, failure = Launch(), [], ""
         with Watch(self.telemetry) as watch:
             try:
-                trials = list(self.source.run(job, launch, self.settings.silence))
+                trials, launch = self.source.run(job, self.settings.silence)
             except RunnerFailed as error:
-                failure = next((word for word in NOT_HERE if word in str(error)), str(error))
+                return replace(empty, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
             agreed = [trial for trial in trials if timers_agree(trial)]
             used, discarded = after_warm_up(agreed, count)
-            if trials and not used and not failure:
-                failure = "the clocks of GPU and host disagree about how long its trials lasted"
-            if failure or not used:
-                return replace(empty, failure=failure or "it measured nothing")
+            if not used:
+                why = (
+                    "the clocks of GPU and host disagree about how long its trials lasted" if trials else "it measured nothing"
+                )
+                return replace(empty, failure=why)
             observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
         values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
         clocks = [trial.sm_clock for trial in used if trial.sm_clock]
         rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available, self.device)
-        taken = number(launch.facts.get("disturbed")) if self.device == CPU else 0.0
+        taken = number(launch.get("disturbed")) if self.device == CPU else 0.0
         if taken > LIMITS.disturbed:
             notes.append(f"other programs took {taken:.0%} of the CPU")
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
@@ -158,7 +154,7 @@ class Bench:
             verified=all(checks) if checks else None,
             rejections=rejections,
             notes=notes,
-            launch=launch.facts,
+            launch=launch,
             observed=asdict(observed),
         )
 

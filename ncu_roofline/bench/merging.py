@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.forms import inside
 from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.document import machine_balance
 from ncu_roofline.bench.settings import LIMITS
 from ncu_roofline.bench.statistics import median
-from ncu_roofline.bench.verdict import machine_balance
 from ncu_roofline.formats.ceilings import CPU, MEASURED, PUBLISHED, SCHEMA, SCHEMA_VERSION, ceilings_of, read_document
 from ncu_roofline.version import __version__
 
@@ -46,32 +45,15 @@ class Source:
         return {key: device[key] for key in _MODEL if key in device}
 
     @property
-    def uuid(self) -> str:
-        """Of the GPU; the file's name where it has none."""
-        return self.content["device"].get("uuid") or self.path
-
-    @property
-    def measured_on(self) -> tuple[str, Any]:
-        """What only one file of counts: the GPU, or the CPU with this number of threads."""
-        return self.uuid, self.content["device"].get("threads")
-
-    @property
     def time(self) -> str:
         """When it was measured, ISO 8601."""
         return inside(self.content, "host", "time_utc") or ""
 
-    @cached_property
-    def entries(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Its ceilings by id."""
-        found: dict[str, list[Mapping[str, Any]]] = {}
-        for entry in self.content["ceilings"]:
-            found.setdefault(entry["id"], []).append(entry)
-        return found
-
     def place(self) -> dict[str, Any]:
-        """Which GPU it is."""
-        host, index = inside(self.content, "host", "name") or "", self.content["device"].get("index")
-        return {"host": host, "index": index, "uuid": self.uuid, "file": Path(self.path).name}
+        """Which GPU it is; where it has no UUID, the file's name stands for it."""
+        host, device = inside(self.content, "host", "name") or "", self.content["device"]
+        uuid = device.get("uuid") or self.path
+        return {"host": host, "index": device.get("index"), "uuid": uuid, "file": Path(self.path).name}
 
 
 def read_source(path: str) -> Source:
@@ -98,9 +80,11 @@ def merge(sources: Sequence[Source]) -> dict[str, Any]:
         if other.model != first.model:
             reason = f"{_model(other)} is not {_model(first)} of {first.path}"
             raise RooflineError("Cannot merge", other.path, reason, _NEXT)
-    warnings += _differences(newest)
-    ids = dict.fromkeys(entry["id"] for source in newest for entry in source.content["ceilings"])
-    ceilings = [_ceiling(name, newest) for name in ids]
+    rows: dict[str, list[tuple[Source, Mapping[str, Any]]]] = {}
+    for source in newest:
+        for entry in source.content["ceilings"]:
+            rows.setdefault(entry["id"], []).append((source, entry))
+    ceilings = [_ceiling(name, entries, len(newest)) for name, entries in rows.items()]
     accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
     slow: dict[str, list[str]] = {}
     for entry in ceilings:
@@ -117,33 +101,30 @@ def merge(sources: Sequence[Source]) -> dict[str, Any]:
         "derived": {"machine_balance": machine_balance(accepted), "slow_gpus": slow},
         "warnings": warnings,
     }
-    for keys in CONDITIONS.values():
+    for label, keys in CONDITIONS.items():
         values = {valued_at(source.content, keys) for source in newest}
-        if len(values) == 1 and values != {None}:
-            _set(content, keys, values.pop())
+        if len(values - {None}) > 1:
+            warnings.append(f"{label} differ: {', '.join(sorted(map(str, values - {None})))}")
+        elif len(values) == 1 and values != {None}:
+            place: Any = content
+            for key in keys[:-1]:
+                place = place.setdefault(key, {})
+            place[keys[-1]] = values.pop()
     return content
 
 
 def _newest(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """Of each GPU, or CPU with a number of threads, the latest file; and what is left out."""
     by_gpu: dict[tuple[str, Any], Source] = {}
     warnings = []
     for source in sources:
-        other = by_gpu.get(source.measured_on)
-        if other is not None:
-            late, early = (source, other) if source.time >= other.time else (other, source)
+        gpu = source.place()["uuid"], source.content["device"].get("threads")
+        late, early = source, by_gpu.get(gpu)
+        if early is not None:
+            late, early = (source, early) if source.time >= early.time else (early, source)
             warnings.append(f"{early.path} left out: {late.path} is a later file of the same GPU")
-            source = late
-        by_gpu[source.measured_on] = source
+        by_gpu[gpu] = late
     return list(by_gpu.values()), warnings
-
-
-def _differences(sources: Sequence[Source]) -> list[str]:
-    found = []
-    for label, keys in CONDITIONS.items():
-        values = {valued_at(source.content, keys) for source in sources} - {None}
-        if len(values) > 1:
-            found.append(f"{label} differ: {', '.join(sorted(map(str, values)))}")
-    return found
 
 
 def valued_at(content: Any, keys: Sequence[str]) -> Any:
@@ -153,14 +134,7 @@ def valued_at(content: Any, keys: Sequence[str]) -> Any:
     return content
 
 
-def _set(content: dict[str, Any], keys: Sequence[str], value: Any) -> None:
-    for key in keys[:-1]:
-        content = content.setdefault(key, {})
-    content[keys[-1]] = value
-
-
-def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
-    entries = [(source, entry) for source in sources for entry in source.entries.get(name, [])]
+def _ceiling(name: str, entries: Sequence[tuple[Source, Mapping[str, Any]]], count: int) -> dict[str, Any]:
     stand = [
         (source, entry) for source, entry in entries if entry.get("value") is not None and entry.get("accepted") is not False
     ]
@@ -170,8 +144,11 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
         reasons = list(dict.fromkeys(reason for _, entry in entries for reason in entry.get("reasons") or []))
         return {**head, "value": None, "accepted": False, "verdict": sample.get("verdict"), "reasons": reasons, "gpus": 0}
     values = [float(entry["value"]) for _, entry in stand]
-    middle = median(values)
-    reasons = [f"{len(stand)} of {len(sources)} GPUs"] if len(stand) < len(sources) else []
+    middle, least, most = median(values), min(values), max(values)
+    higher = CeilingKind(name, str(head["unit"])).higher_is_better
+    places = [{**source.place(), "value": entry["value"]} for source, entry in stand]
+    behind = [1 - place["value"] / middle if higher else place["value"] / middle - 1 for place in places]
+    slow = [{**place, "behind": share} for place, share in zip(places, behind, strict=True) if share > LIMITS.slow_gpu]
 
     def middle_of(*keys: str) -> float | None:
         found = [float(value) for _, entry in stand if (value := valued_at(entry, keys))]
@@ -180,14 +157,14 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
     return {
         **head,
         "value": middle,
-        "min": min(values),
+        "min": least,
         "median": middle,
-        "max": max(values),
-        "spread": (max(values) - min(values)) / middle,
+        "max": most,
+        "spread": (most - least) / middle,
         "gpus": len(stand),
         "accepted": True,
         "verdict": sample.get("verdict", "ok"),
-        "reasons": reasons,
+        "reasons": [f"{len(stand)} of {count} GPUs"] if len(stand) < count else [],
         "clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")},
         "per_sm_and_cycle": middle_of("per_sm_and_cycle"),
         "theory": {
@@ -196,19 +173,9 @@ def _ceiling(name: str, sources: Sequence[Source]) -> dict[str, Any]:
             "uncertain": inside(sample, "theory", "uncertain"),
         },
         "variant": sample.get("variant"),
-        "slow": _slow(stand, middle, CeilingKind(name, str(head["unit"])).higher_is_better),
-        "values": [{**source.place(), "value": entry["value"]} for source, entry in stand],
+        "slow": sorted(slow, key=lambda gpu: -gpu["behind"]),
+        "values": places,
     }
-
-
-def _slow(stand: Sequence[tuple[Source, Mapping[str, Any]]], middle: float, higher: bool) -> list[dict[str, Any]]:
-    """GPUs more than 3 % on the wrong side of the median, slowest first."""
-    found = []
-    for source, entry in stand:
-        behind = 1 - entry["value"] / middle if higher else entry["value"] / middle - 1
-        if behind > LIMITS.slow_gpu:
-            found.append({**source.place(), "value": entry["value"], "behind": behind})
-    return sorted(found, key=lambda gpu: -gpu["behind"])
 
 
 def _model(source: Source) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
     for roof in found:
         if (name := _group(roof)) and _VALUES[0] <= roof.value <= _VALUES[1]:
             groups.setdefault(name, []).append(roof)
-    best = _sorted(map(_best, groups.values()))
+    best = sorted(map(_best, groups.values()), key=lambda roof: -roof.value)
     bandwidth, compute = [roof for roof in best if roof.level][:_MOST], [roof for roof in best if not roof.level][:_MOST]
     chosen = {id(roof) for roof in (*bandwidth, *compute)}
     left = [roof for roof in found if id(roof) not in chosen]
@@ -106,17 +106,11 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
         bandwidth=tuple(bandwidth),
         compute=tuple(compute),
         others=tuple(f"{_name(roof.id)} {roof.text}" for roof in left if roof.value > 0 and not roof.flaw),
-        refused=tuple(f"{_name(roof.id)} {roof.text} ({roof.flaw})" for roof in left if _refused(roof)),
+        refused=tuple(
+            f"{_name(roof.id)} {roof.text} ({roof.flaw})" for roof in left if roof.flaw and not math.isnan(roof.value)
+        ),
         unmeasured=tuple(f"{_name(name)} ({flaw or 'no value'})" for name, flaw in unmeasured),
     )
-
-
-def _refused(roof: MachineRoof) -> bool:
-    return bool(roof.flaw) and not math.isnan(roof.value)
-
-
-def _sorted(roofs: Iterable[MachineRoof]) -> list[MachineRoof]:
-    return sorted(roofs, key=lambda roof: -roof.value)
 
 
 def _group(roof: MachineRoof) -> str:
@@ -136,12 +130,18 @@ def _best(roofs: list[MachineRoof]) -> MachineRoof:
 
 
 def _roof(entry: Mapping[str, Any]) -> MachineRoof:
-    name, unit = entry["id"], str(entry.get("unit"))
-    level = (load_spec().level_of_ceiling(name) or name.partition(".")[0]) if unit == "B/s" else ""
+    name, unit, spec = entry["id"], str(entry.get("unit")), load_spec()
+    level = (spec.level_of_ceiling(name) or name.partition(".")[0]) if unit == "B/s" else ""
+    head, _, mix = name.partition(".")
+    if level:
+        known = any(one.id == level for one in spec.levels)
+        label = level_style(level).label if known else shorten(clean(level.upper()), _LEVEL)
+    else:
+        label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
     verdict = clean(str(entry.get("verdict") or "not accepted"))
     return MachineRoof(
         id=name,
-        label=_name(_level_label(level) if level else _compute_label(name)),
+        label=_name(label),
         level=level,
         value=number(entry.get("value")),
         unit=unit,
@@ -158,16 +158,6 @@ def _positive(value: object) -> float:
     """A number of the document as a drawing can take it, else NaN."""
     found = number(value)
     return found if 0 < found <= _VALUES[1] else _NAN
-
-
-def _level_label(level: str) -> str:
-    known = any(one.id == level for one in load_spec().levels)
-    return level_style(level).label if known else shorten(clean(level.upper()), _LEVEL)
-
-
-def _compute_label(name: str) -> str:
-    head, _, mix = name.partition(".")
-    return f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
 
 
 def _name(text: str) -> str:

@@ -1,8 +1,4 @@
-"""The benchmark program as a child process that takes jobs: it prints JSON lines, we read them with a deadline.
-
-Whatever it does, waiting for it ends and memory stays bounded: lines have a longest length, lists and jobs a largest number
-of them, and what it started is killed with it.
-"""
+"""The benchmark program as a child process that takes jobs: it prints JSON lines, we read them with a deadline."""
 
 from __future__ import annotations
 
@@ -13,9 +9,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,14 +23,9 @@ from ncu_roofline.chips.fields import capability
 from ncu_roofline.formats.ceilings import GPU
 
 TOLD = 200
-"""How many characters of a text of the program are told, and how long a name may be."""
+"""How many characters of a text of the program are told."""
 _QUICK_CALL = 60.0
-_LONGEST_LINE = 1_000_000
-_MOST_ROWS = 20_000
-_MOST_TRIALS = 4  # times those that were asked for
-_WAITING = 64  # lines that nobody has taken yet
-# What is read after the program has ended: more only comes where something that it started, and that left its group, lives on.
-_GRACE = 2.0
+_GRACE = 2.0  # s that threads get to read what is left of a program that has ended
 # Numbers beyond are no measurements, and their quotients and sums no numbers.
 _LARGEST = 1e30
 SLOW_START = 20.0
@@ -42,7 +34,14 @@ HANGS = "it said nothing for"
 
 
 class RunnerFailed(Exception):  # noqa: N818 - it is caught and told as a ceiling's reason, users never see the class
-    """The program refused, crashed, hung or spoke nonsense; the text is one sentence without full stop."""
+    """The program refused, crashed, hung or spoke nonsense; the text is one sentence without full stop.
+
+    Where it is not ``fatal`` only a job failed, and the process goes on.
+    """
+
+    def __init__(self, text: str, fatal: bool = True) -> None:
+        super().__init__(text)
+        self.fatal = fatal
 
 
 @dataclass(frozen=True)
@@ -90,16 +89,9 @@ class Job:
     @property
     def line(self) -> str:
         """As the program reads it."""
-        words = ["--ceiling", self.ceiling, "--variant", self.variant, "--trials", str(self.trials)]
-        words += ["--min-time-ms", f"{self.min_time * 1e3:g}", "--data", self.data, "--seed", str(self.seed)]
-        return " ".join([*words, "--pause-ms", f"{self.pause * 1e3:g}"])
-
-
-@dataclass
-class Launch:
-    """What the last line of a run says: grid, block and what else there is."""
-
-    facts: dict[str, Any] = field(default_factory=dict)
+        words = f"--ceiling {self.ceiling} --variant {self.variant} --trials {self.trials}"
+        times = f"--min-time-ms {self.min_time * 1e3:g} --data {self.data} --seed {self.seed} --pause-ms {self.pause * 1e3:g}"
+        return f"{words} {times}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ class Runner:
         known = (10 * major + minor for major, minor in (a.compute_capability for a in load_spec().architectures))
         rows = self._ask(["list", "--capabilities", ",".join(map(str, known))])
         try:
-            return tuple(_variant(row) for row in rows)
+            return tuple(map(_variant, rows))
         except (KeyError, TypeError, ValueError) as error:
             raise RunnerFailed(f"its list of ceilings can't be read ({shorten(str(error), TOLD)})") from error
 
@@ -128,11 +120,19 @@ class Runner:
         try:
             while (row := process.line(deadline - time.monotonic())) is not None:
                 rows.append(row)
-                if len(rows) > _MOST_ROWS:
-                    raise RunnerFailed(f"its answer to `{words[0]}` has more than {_MOST_ROWS} lines")
             return rows
         finally:
             process.end()
+
+
+def _variant(row: Mapping[str, Any]) -> Variant:
+    capabilities = row.get("capabilities") or []
+    if not isinstance(capabilities, list) or row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
+        raise ValueError(f"row of {row['ceiling']}")
+    for text in capabilities:
+        capability(str(text))
+    reason = str(row.get("reason") or "")
+    return Variant(str(row["ceiling"]), str(row["variant"]), row["unit"], tuple(map(str, capabilities)), reason)
 
 
 class Session:
@@ -145,36 +145,30 @@ class Session:
         self._runner, self._device, self._start = runner, device, start
         self._process: _Process | None = None
 
-    def run(self, job: Job, launch: Launch, timeout: float = 60.0) -> Iterator[Trial]:
-        """Trials as they are measured; ``launch`` is filled at the end.
+    def run(self, job: Job, timeout: float = 60.0) -> tuple[list[Trial], dict[str, Any]]:
+        """The trials of a job, and what its last line says: grid, block and what else there is.
 
-        Raises RunnerFailed, also where the program ends before its last line, says nothing for ``timeout`` seconds or more
-        than was asked for.
+        Raises RunnerFailed, also where the program ends before its last line or says nothing for ``timeout`` seconds.
         """
         patience = timeout if self._process else timeout + self._start
         process = self._process or _Process(self._runner.path, ["serve", "--device", str(self._device)])
         self._process = None  # until this job has ended well, nobody knows in what state it is
-        alive, lines = False, 0
+        trials: list[Trial] = []
         try:
             process.send(job.line)
             while (line := process.line(patience)) is not None:
-                patience, lines = timeout, lines + 1
+                patience = timeout
                 if line.get("done"):
-                    launch.facts = {key: value for key, value in line.items() if key != "done"}
-                    alive = True
-                    return
-                if lines > _MOST_TRIALS * job.trials:
-                    raise RunnerFailed(f"it printed more than {_MOST_TRIALS} times the trials that were asked for")
+                    self._process = process
+                    return trials, {key: value for key, value in line.items() if key != "done"}
                 if "trial" in line:
-                    yield _trial(line)
+                    trials.append(_trial(line))
             raise RunnerFailed("it ended before its last trial")
-        except _JobFailed:
-            alive = True
+        except RunnerFailed as error:
+            self._process = None if error.fatal else process
             raise
         finally:
-            if alive:
-                self._process = process
-            else:
+            if self._process is None:
                 process.end()
 
     def renew(self) -> None:
@@ -184,8 +178,16 @@ class Session:
             self._process = None
 
 
-class _JobFailed(RunnerFailed):
-    """A job failed and the process goes on."""
+def _trial(line: Mapping[str, Any]) -> Trial:
+    found = [number(line.get(key)) for key in ("seconds", "work", "sm_mhz", "begin", "end")]
+    seconds, work, megahertz, begin, end = (each if 1 / _LARGEST < each < _LARGEST else None for each in found)
+    if not seconds or not work:
+        raise RunnerFailed("a trial has no time or no work")
+    if begin is None or end is None or end < begin:
+        raise RunnerFailed("a trial does not say when it was")
+    checksum = line.get("checksum_ok")
+    sm_clock = megahertz * 1e6 if megahertz else None
+    return Trial(seconds, work, sm_clock, checksum if isinstance(checksum, bool) else None, begin, end)
 
 
 class _Process:
@@ -197,16 +199,12 @@ class _Process:
             self._process = subprocess.Popen([str(path), *words], stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except OSError as error:
             raise RunnerFailed(f"it can't be started ({error.strerror or error})") from error
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._lines: queue.Queue[bytes | None] = queue.Queue(_WAITING)
-        self._complaints: list[bytes] = []
-        self._over = threading.Event()
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._complaints: deque[bytes] = deque(maxlen=20)
         self._readers = [
-            _thread(self._hand_on, self._process.stdout),
-            _thread(self._keep, self._process.stderr),
+            _reader(self._process.stdout, self._lines.put, lambda: self._lines.put(None)),
+            _reader(self._process.stderr, self._complaints.append, lambda: None),
         ]
-        self._watcher = _thread(self._watch, self._readers[0])
 
     def send(self, line: str) -> None:
         """Give it a line of input; one that has died will tell when it is read."""
@@ -217,94 +215,56 @@ class _Process:
 
     def line(self, timeout: float) -> dict[str, Any] | None:
         """The next object it prints, None at its end.  Raises RunnerFailed for silence, nonsense, an error and a bad end."""
-        deadline = time.monotonic() + timeout
-        while True:
-            try:
-                text = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
-            except queue.Empty:
-                raise RunnerFailed(f"{HANGS} {max(timeout, 0.0):.3g} s") from None
-            if text is None:
-                self._check_end()
-                return None
-            if text.strip():
-                return _parsed(text)
-            if time.monotonic() > deadline:
-                raise RunnerFailed(f"{HANGS} {max(timeout, 0.0):.3g} s")
-
-    def _check_end(self) -> None:
-        if self._process.returncode:
-            self._readers[1].join(_GRACE)
-            raise RunnerFailed(_death(self._process.returncode, self._complaints))
+        seconds = max(timeout, 0.0)
+        try:
+            text = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            raise RunnerFailed(f"{HANGS} {seconds:.3g} s") from None
+        if text is not None:
+            return _parsed(text)
+        with suppress(subprocess.TimeoutExpired):  # it has closed its output, and may go on
+            self._process.wait(_GRACE)
+        code = self._process.returncode
+        if not code:
+            return None
+        self._readers[1].join(_GRACE)
+        last = self._complaints[-1].decode("utf-8", "replace").strip() if self._complaints else ""
+        how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
+        raise RunnerFailed(f"{how} ({shorten(last, TOLD)})" if last else how)
 
     def end(self) -> None:
         """Kill it and what it started, and give back what it held."""
-        self._over.set()
-        if self._process.poll() is None:
-            self._kill()
-        self._watcher.join(2 * _GRACE)  # one that hangs in its driver can't be killed
-        self._readers[1].join(_GRACE)
-        if self._process.stdin is not None:
-            with suppress(OSError):
-                self._process.stdin.close()
-
-    def _kill(self) -> None:
-        with suppress(OSError):  # it has ended meanwhile, with all that it started
+        with suppress(OSError):  # it has ended meanwhile
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
-
-    def _watch(self, reader: threading.Thread) -> None:
-        """At its end: end what it started, which may hold its pipes open, and tell who waits for a line."""
-        self._process.wait()
-        self._kill()
-        reader.join(_GRACE)
-        self._hand(None)
-
-    def _hand_on(self, stream: IO[bytes]) -> None:
-        for line in _lines(stream):
-            if not self._hand(line):
-                return
-
-    def _hand(self, line: bytes | None) -> bool:
-        """Hand a line to who waits for it; whether anybody still does."""
-        while not self._over.is_set():
-            with suppress(queue.Full):
-                self._lines.put(line, timeout=0.05)
-                return True
-        return False
-
-    def _keep(self, stream: IO[bytes]) -> None:
-        for line in _lines(stream):
-            self._complaints.append(line[: 4 * TOLD])
-            del self._complaints[:-20]
+        with suppress(subprocess.TimeoutExpired):  # one that hangs in its driver can't be killed
+            self._process.wait(_GRACE)
+        for reader in self._readers:
+            reader.join(_GRACE)
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
 
 
-def _thread(work: Callable[..., None], of: object) -> threading.Thread:
-    thread = threading.Thread(target=work, args=(of,), daemon=True)
+def _reader(stream: IO[bytes] | None, take: Callable[[bytes], None], at_end: Callable[[], None]) -> threading.Thread:
+    """A thread that hands on the lines of a stream, without empty ones."""
+
+    def read() -> None:
+        assert stream is not None
+        with stream:
+            for line in stream:
+                if line.strip():
+                    take(line)
+        at_end()
+
+    thread = threading.Thread(target=read, daemon=True)
     thread.start()
     return thread
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines of a stream as they come, those beyond the longest in pieces; closes it, which nobody else can while it is read."""
-    rest = bytearray()
-    with stream, suppress(OSError):
-        while piece := os.read(stream.fileno(), 65536):
-            rest += piece
-            if b"\n" in piece:
-                *whole, rest = rest.split(b"\n")
-                yield from map(bytes, whole)
-            if len(rest) > _LONGEST_LINE:
-                yield bytes(rest)
-                rest.clear()
-        if rest:
-            yield bytes(rest)
-
-
 def _parsed(line: bytes) -> dict[str, Any]:
-    if len(line) > _LONGEST_LINE:
-        raise RunnerFailed(f"it printed a line of more than {_LONGEST_LINE / 1e6:g} MB")
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -313,57 +273,5 @@ def _parsed(line: bytes) -> dict[str, Any]:
         raise RunnerFailed(f"it printed no JSON: {line.decode('utf-8', 'replace').strip()[:80]!r}")
     if "error" in value:
         reason = shorten(str(value["error"]).strip().rstrip("."), TOLD) or "it failed without a reason"
-        raise RunnerFailed(reason) if value.get("fatal") else _JobFailed(reason)
-    if not all(map(_plain, value.values())):
-        raise RunnerFailed(f"it printed objects within objects: {line.decode('utf-8', 'replace').strip()[:80]!r}")
+        raise RunnerFailed(reason, fatal=bool(value.get("fatal")))
     return value
-
-
-def _plain(value: object) -> bool:
-    """Whether a value is a text, a number or a list of such."""
-    return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
-
-
-def _death(code: int, complaints: list[bytes]) -> str:
-    last = next((text for line in reversed(complaints) if (text := line.decode("utf-8", "replace").strip())), "")
-    how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-    return f"{how} ({shorten(last, TOLD)})" if last else how
-
-
-def _variant(row: Mapping[str, Any]) -> Variant:
-    capabilities = row.get("capabilities") or []
-    if not isinstance(capabilities, list) or row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
-        raise ValueError(f"row of {row['ceiling']}")
-    if max(len(str(row["ceiling"])), len(str(row["variant"]))) > TOLD:
-        raise ValueError(f"a name of more than {TOLD} characters")
-    for text in capabilities:
-        capability(str(text))
-    return Variant(
-        ceiling=str(row["ceiling"]),
-        name=str(row["variant"]),
-        unit=str(row["unit"]),
-        capabilities=tuple(map(str, capabilities)),
-        reason=str(row.get("reason") or ""),
-    )
-
-
-def _trial(line: Mapping[str, Any]) -> Trial:
-    seconds, work, megahertz, begin, end = (_positive(line.get(key)) for key in ("seconds", "work", "sm_mhz", "begin", "end"))
-    if not seconds or not work:
-        raise RunnerFailed("a trial has no time or no work")
-    if begin is None or end is None or end < begin:
-        raise RunnerFailed("a trial does not say when it was")
-    checksum = line.get("checksum_ok")
-    return Trial(
-        seconds=seconds,
-        work=work,
-        sm_clock=megahertz * 1e6 if megahertz else None,
-        checksum_ok=checksum if isinstance(checksum, bool) else None,
-        begin=begin,
-        end=end,
-    )
-
-
-def _positive(value: object) -> float | None:
-    found = number(value)
-    return found if 1 / _LARGEST < found < _LARGEST else None

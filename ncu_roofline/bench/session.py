@@ -7,7 +7,7 @@ import platform
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.texts import shorten
-from ncu_roofline.bench.attached import AttachedGpu, gpus, state
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.campaign import OUT_OF_TIME, Campaign, Journal, Outcome, Progress, Silent, candidates
 from ncu_roofline.bench.catalogue import kinds_of, select
@@ -24,10 +23,10 @@ from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.host import open_cpu_telemetry
 from ncu_roofline.bench.measuring import Bench, Timing
-from ncu_roofline.bench.nvml import NvmlError
+from ncu_roofline.bench.nvml import NvmlError, gpus, open_telemetry, state
 from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.settings import FULL, Settings
-from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry, open_telemetry
+from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU
 from ncu_roofline.version import __version__
 
@@ -75,13 +74,10 @@ def _no_device(runner: Runner, reason: str) -> RooflineError:
     except NvmlError:  # the program's reason is all there is
         attached = []
     seen = f"; the driver sees {', '.join(map(str, attached))}" if attached else ""
-    return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", _advice(reason, attached))
-
-
-def _advice(reason: str, attached: Sequence[AttachedGpu]) -> str:
     lower = reason.lower()
     if "insufficient" in lower:
-        return "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
+        next_step = "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
+        return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", next_step)
     if any(gpu.compute_mode == "prohibited" for gpu in attached):
         advice = "Have computing allowed with `nvidia-smi -c DEFAULT`"
     elif any(gpu.mig for gpu in attached):
@@ -92,7 +88,8 @@ def _advice(reason: str, attached: Sequence[AttachedGpu]) -> str:
         advice = "Check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES; with MIG enabled, create an instance"
     else:
         advice = "Check that `nvidia-smi` works here"
-    return f"{advice}; `ncu-roofline bench theory` needs no GPU."
+    next_step = f"{advice}; `ncu-roofline bench theory` needs no GPU."
+    return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", next_step)
 
 
 def _broken(runner: Runner, reason: str) -> RooflineError:
@@ -182,23 +179,21 @@ def _alone(device: Device) -> Iterator[None]:
     """Nobody else measures this GPU now: two ranks on one GPU would both see half of it."""
     try:
         import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    user = os.getuid()
-    try:
-        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{user}-{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.lock"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:  # a full, read-only or missing folder is no reason not to measure
+
+        name = f"ncu-roofline-{os.getuid()}-{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.lock"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(Path(tempfile.gettempdir()) / name, flags, 0o600)
+    except (ImportError, OSError):  # Windows; a full, read-only or missing folder is no reason not to measure
         yield
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        os.close(handle)
         reason = "another `ncu-roofline bench run` is measuring it"
         next_step = "Wait for it; under MPI start as many ranks per node as there are GPUs."
         raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step) from error
-    else:
+    try:
         yield
     finally:
         os.close(handle)

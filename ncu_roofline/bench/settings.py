@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ncu_roofline.formats.ceilings import CPU, GPU
 
@@ -36,14 +37,7 @@ class Settings:
 
     def key(self) -> dict[str, object]:
         """What must be the same for measurements to go together."""
-        return {
-            "trials": self.trials,
-            "sessions": self.sessions,
-            "min_time": self.min_time,
-            "data": self.data,
-            "seed": self.seed,
-            "quick": self.quick,
-        }
+        return {name: getattr(self, name) for name in ("trials", "sessions", "min_time", "data", "seed", "quick")}
 
 
 FULL = Settings()
@@ -62,16 +56,11 @@ QUICK = Settings(
 )
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """How far trials ``within`` a session and medians ``between`` sessions may differ (coefficients of variation)."""
 
     within: float
     between: float
-
-
-_SPREADS = {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}
-_OF_HOST = Spread(0.10, 0.10)
 
 
 def spread_of(domain: str, device: str) -> Spread:
@@ -79,7 +68,9 @@ def spread_of(domain: str, device: str) -> Spread:
 
     On a GPU trials agree to a thousandth; a CPU runs other programs, too; links and launches depend on the host.
     """
-    return _SPREADS[device] if domain in ("sm", "memory") else _OF_HOST
+    if domain not in ("sm", "memory"):
+        return Spread(0.10, 0.10)
+    return {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}[device]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
+
+from ncu_roofline.base.forms import known
 
 _MAD_TO_SIGMA = 1.4826
 # Least sigma, as a share of the median: trials of an H100 vary by 0.1 % as a rule, and what is 1 % off does no harm.
@@ -29,8 +31,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -83,49 +84,32 @@ def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int =
     return None
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a ceiling's sessions give: the median of the session medians, and how far all of it spreads.
+def summarise(sessions: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """What a ceiling's sessions give, as its entry in a ceilings file says it; sessions without values are left out.
 
-    ``interval`` reaches from the lowest to the highest end of the sessions' own intervals, so that it holds what differs
-    between sessions, too.  ``cv`` is the largest within a session, outliers left out; ``between`` that of the medians, NaN
-    where there is one session only.
+    "value" is the median of the session medians; "ci95" reaches from the lowest to the highest end of the sessions' own
+    intervals, so that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
+    "between_session_cv" that of the medians; None where too few tell it.  ValueError if no session has values.
     """
-
-    value: float
-    interval: tuple[float, float]
-    lowest: float
-    highest: float
-    p05: float
-    p95: float
-    cv: float
-    between: float
-    outliers: int
-    trials: int
-    sessions: int
-
-
-def summarise(sessions: Sequence[Sequence[float]]) -> Summary:
-    """Summary of the values of each session; sessions without values are left out.  ValueError if none is left."""
     used = [list(values) for values in sessions if values]
     if not used:
         raise ValueError("no values")
     everything = [value for values in used for value in values]
     intervals = [median_interval(values) for values in used]
     medians = [median(values) for values in used]
-    return Summary(
-        value=median(medians),
-        interval=(min(low for low, _ in intervals), max(high for _, high in intervals)),
-        lowest=min(everything),
-        highest=max(everything),
-        p05=quantile(everything, 0.05),
-        p95=quantile(everything, 0.95),
-        cv=largest_variation(used),
-        between=variation(medians),
-        outliers=sum(sum(outliers(values)) for values in used),
-        trials=len(everything),
-        sessions=len(used),
-    )
+    return {
+        "value": median(medians),
+        "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
+        "min": min(everything),
+        "max": max(everything),
+        "p05": quantile(everything, 0.05),
+        "p95": quantile(everything, 0.95),
+        "cv": known(largest_variation(used)),
+        "trials": len(everything),
+        "sessions": len(used),
+        "between_session_cv": known(variation(medians)),
+        "outliers": sum(sum(outliers(values)) for values in used),
+    }
 
 
 def kept(values: Sequence[float]) -> list[float]:
@@ -170,18 +154,17 @@ def growth(samples: Sequence[Sample], since: float, until: float) -> float | Non
     """
     # The first sample is no tick: nobody knows since when the counter stood there.
     ticks = [now for before, now in pairwise(samples) if now[1] != before[1]]
-    if any(after[1] < before[1] for before, after in pairwise([*samples[:1], *ticks])):
-        return None
-    if sum(since <= time <= until for time, _ in ticks) < 2:
+    fell = any(after[1] < before[1] for before, after in pairwise([*samples[:1], *ticks]))
+    if fell or sum(since <= time <= until for time, _ in ticks) < 2:
         return None
     # Beyond the outermost ticks the line of the outermost two goes on, and by two ticks at most: a counter that stands still
     # has nothing to say.
     reach = 2 * max(after[0] - before[0] for before, after in pairwise(ticks))
     if since < ticks[0][0] - reach or until > ticks[-1][0] + reach:
         return None
-    return _at(ticks, until) - _at(ticks, since)
 
+    def at(time: float) -> float:
+        (left, low), (right, high) = next((pair for pair in pairwise(ticks) if time <= pair[1][0]), (ticks[-2], ticks[-1]))
+        return low + (high - low) * (time - left) / (right - left)
 
-def _at(ticks: Sequence[Sample], time: float) -> float:
-    (left, low), (right, high) = next((pair for pair in pairwise(ticks) if time <= pair[1][0]), (ticks[-2], ticks[-1]))
-    return low + (high - low) * (time - left) / (right - left)
+    return at(until) - at(since)

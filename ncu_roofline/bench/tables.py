@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.base.forms import cleaned
+from ncu_roofline.base.forms import cleaned, inside
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.bench.theory import data_sheet
@@ -28,7 +28,10 @@ def measured(content: Mapping[str, Any]) -> str:
     merged = bool(content["device"].get("gpus"))
     rows = [_merged_row(entry) if merged else _row(entry) for entry in content["ceilings"]]
     lines = [_head(content), "", *listing(rows)]
-    notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in content["ceilings"] if _worth_saying(entry)]
+    said = [
+        e for e in content["ceilings"] if e["reasons"] and e.get("verdict") not in ("unsupported", "emulated", "not measured")
+    ]
+    notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in said]
     slow = [
         f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
         for entry in content["ceilings"]
@@ -42,7 +45,7 @@ def measured(content: Mapping[str, Any]) -> str:
 
 def live_header() -> str:
     """What stands over the lines of `live_line`."""
-    return _live(("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict"))
+    return _live("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
 
 
 def live_line(entry: Mapping[str, Any]) -> str:
@@ -50,29 +53,22 @@ def live_line(entry: Mapping[str, Any]) -> str:
 
     ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials.
     """
-    value, clock, theory = entry["value"], entry.get("clock") or {}, entry.get("theory") or {}
+    value = entry["value"]
     return _live(
-        (
-            entry["id"],
-            value_text(value, entry["unit"]),
-            _percent(theory.get("fraction"), 1),
-            _percent(entry.get("cv") if value is not None else None, 2),
-            _plain(clock.get("sm_mhz_mean")),
-            _plain(entry.get("power_w")),
-            str(entry.get("verdict") or ""),  # its reasons stand below the table at the end
-        )
+        entry["id"],
+        value_text(value, entry["unit"]),
+        _percent(inside(entry, "theory", "fraction"), 1),
+        _percent(entry.get("cv") if value is not None else None, 2),
+        _whole(inside(entry, "clock", "sm_mhz_mean")),
+        _whole(entry.get("power_w")),
+        str(entry.get("verdict") or ""),  # its reasons stand below the table at the end
     )
 
 
-def _live(cells: Sequence[str]) -> str:
-    texts = [shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True)]
-    first, *numbers, last = zip(texts, _LIVE, strict=True)
-    padded = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), last[0]]
-    return " ".join(padded).rstrip()
-
-
-def _worth_saying(entry: Mapping[str, Any]) -> bool:
-    return bool(entry["reasons"]) and entry.get("verdict") not in ("unsupported", "emulated", "not measured")
+def _live(*cells: str) -> str:
+    first, *numbers, last = (shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True))
+    padded = (f"{text:>{width}}" for text, width in zip(numbers, _LIVE[1:-1], strict=True))
+    return " ".join([f"{first:<{_LIVE[0]}}", *padded, last]).rstrip()
 
 
 def _head(content: Mapping[str, Any]) -> str:
@@ -87,18 +83,17 @@ def _head(content: Mapping[str, Any]) -> str:
 
 
 def _row(entry: Mapping[str, Any]) -> dict[str, str]:
-    value, unit = entry["value"], entry["unit"]
-    clock, theory = entry.get("clock") or {}, entry.get("theory") or {}
+    value, (low, high) = entry["value"], entry.get("ci95") or (None, None)
     return {
         "ceiling": entry["id"],
-        "value": value_text(value, unit),
-        "+-": _half_width(entry),
+        "value": value_text(value, entry["unit"]),
+        "+-": _percent((high - low) / 2 / value if value and low is not None and high is not None else None, 2),
         "sessions": _percent(entry.get("between_session_cv") if value is not None else None, 2),
-        "of theory": _percent(theory.get("fraction"), 1),
-        "vendor clock": _percent(theory.get("fraction_vendor_clock"), 1),
-        "MHz": _plain(clock.get("sm_mhz_mean")),
-        "W": _plain(entry.get("power_w")),
-        "C": _plain((entry.get("temp_c") or {}).get("gpu")),
+        "of theory": _percent(inside(entry, "theory", "fraction"), 1),
+        "vendor clock": _percent(inside(entry, "theory", "fraction_vendor_clock"), 1),
+        "MHz": _whole(inside(entry, "clock", "sm_mhz_mean")),
+        "W": _whole(entry.get("power_w")),
+        "C": _whole(inside(entry, "temp_c", "gpu")),
         "variant": str((entry.get("variant") or {}).get("kernel", "-")),
         "verdict": str(entry.get("verdict", "")),
     }
@@ -117,26 +112,18 @@ def _merged_row(entry: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _half_width(entry: Mapping[str, Any]) -> str:
-    interval = entry.get("ci95")
-    if not interval or not entry["value"] or None in interval:
-        return "-"
-    return _percent((interval[1] - interval[0]) / 2 / entry["value"], 2)
-
-
 def _percent(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}%}"
 
 
-def _plain(value: float | None) -> str:
+def _whole(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}"
 
 
 def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
     """Data-sheet peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
     rows = [_theory_row(gpu, peaks) for gpu, peaks in gpus]
-    lines = listing(rows)
-    lines += [
+    notes = [
         "",
         "TFLOP/s and TOP/s, dense; L1 (shared memory is the same) in TB/s.",
         "Memory in GB/s: as the vendor prints it, and what bus width and clock give.",
@@ -145,7 +132,7 @@ def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
         "Sources:",
         *(f"  {gpu.id}: {gpu.source}" for gpu, _ in gpus),
     ]
-    return "\n".join(lines)
+    return "\n".join([*listing(rows), *notes])
 
 
 def _theory_row(gpu: Gpu, peaks: Mapping[str, float]) -> dict[str, str]:
@@ -153,25 +140,17 @@ def _theory_row(gpu: Gpu, peaks: Mapping[str, float]) -> dict[str, str]:
     if gpu.tensor_clock != gpu.core_clock:
         mhz += f"/{gpu.tensor_clock / 1e6:.0f}"
     row = {"GPU": gpu.id, "cc": capability_text(gpu.compute_capability), "SMs": str(gpu.sm_count), "MHz": mhz}
-    for name, label in _shown().items():
+    # A tensor type's column has the figure of its fastest instructions.
+    kinds = [(kind.id, *kind.id.split(".")) for kind in data_sheet()]
+    shown = {name: head.upper() for name, head, *rest in kinds if rest == ["fma"]}
+    tensor = [rest[0] for _, head, *rest in kinds if head == "tensor" and rest[1] == "mma"]
+    shown |= {f"tensor.{of}": "T-" + of.upper().replace("_ACC", "/") for of in tensor}
+    for name, label in {**shown, "l1.read": "L1"}.items():
         value = best(peaks, name)
         row[label] = "-" if value is None else f"{value / 1e12:.4g}"
     row["memory"] = f"{gpu.dram / 1e9:.0f}"
     row["bus x clock"] = f"{peaks['dram.read'] / 1e9:.0f}" if "dram.read" in peaks else "-"
     return row
-
-
-def _shown() -> dict[str, str]:
-    """Ceilings of a data sheet, each with the head of its column: a tensor type's is that of its fastest instructions."""
-    found = {}
-    for kind in data_sheet():
-        name, _, rest = kind.id.partition(".")
-        if rest == "fma":
-            found[kind.id] = name.upper()
-        elif name == "tensor" and rest.endswith(".mma"):
-            of = rest.partition(".")[0]
-            found[f"tensor.{of}"] = "T-" + of.upper().replace("_ACC", "/")
-    return {**found, "l1.read": "L1"}
 
 
 def best(peaks: Mapping[str, float], name: str) -> float | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ncu_roofline.base.forms import inside, known
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.chips import Architecture, Gpu, load_spec
@@ -47,40 +49,26 @@ class Units:
     core_clock: float
     tensor_clock: float
     memory_clock: float
-    l2_slices: int = 0
+    l2_slices: int
     is_mig: bool = False
     link: tuple[int, int] | None = None
 
 
 def units_of_device(device: Device, link: tuple[int, int] | None = None) -> Units:
     """Of a device at hand; ``link``: PCI Express generation and lanes."""
-    gpu = device.gpu
-    return Units(
-        architecture=load_spec().architecture(device.compute_capability),
-        name=device.name,
-        sm_count=device.sm_count,
-        bus_bits=device.bus_bits,
-        core_clock=gpu.core_clock if gpu else device.sm_clock_max,
-        tensor_clock=gpu.tensor_clock if gpu else device.sm_clock_max,
-        memory_clock=device.memory_clock_max,
-        l2_slices=gpu.l2_slices if gpu else 0,
-        is_mig=device.is_mig,
-        link=link,
-    )
+    gpu, clock = device.gpu, device.sm_clock_max
+    architecture = load_spec().architecture(device.compute_capability)
+    clocks = (gpu.core_clock, gpu.tensor_clock) if gpu else (clock, clock)
+    slices = gpu.l2_slices if gpu else 0
+    units = (architecture, device.name, device.sm_count, device.bus_bits, *clocks, device.memory_clock_max, slices)
+    return Units(*units, is_mig=device.is_mig, link=link)
 
 
 def units_of_gpu(gpu: Gpu) -> Units:
     """Of a row of the table of GPUs."""
-    return Units(
-        architecture=load_spec().architecture(gpu.compute_capability),
-        name=gpu.names[0],
-        sm_count=gpu.sm_count,
-        bus_bits=gpu.bus_bits,
-        core_clock=gpu.core_clock,
-        tensor_clock=gpu.tensor_clock,
-        memory_clock=gpu.memory_clock,
-        l2_slices=gpu.l2_slices,
-    )
+    architecture = load_spec().architecture(gpu.compute_capability)
+    clocks = gpu.core_clock, gpu.tensor_clock, gpu.memory_clock
+    return Units(architecture, gpu.names[0], gpu.sm_count, gpu.bus_bits, *clocks, gpu.l2_slices)
 
 
 def theory(kind: CeilingKind, units: Units) -> Theory | None:
@@ -145,29 +133,21 @@ def _compute(kind: CeilingKind, units: Units) -> Theory | None:
 def _tensor(ceiling: str, units: Units) -> Theory | None:
     _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
     architecture = units.architecture
-    if architecture is None or not name:
-        return None
-    best = architecture.tensor
-    if family not in ("mma", best):
+    if architecture is None or not name or family not in ("mma", architecture.tensor):
         return None
     # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
-    ids = [f"tensor.{name.partition('_')[0]}.{family}", *_roof_ids(name)]
+    bare = name.partition("_")[0]
+    own = f"tensor.{bare}.{family}"
+    accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
+    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *(["tensor.fp8fp6fp4"] if name == "fp8" else [])]
     found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
     if found is None:
         return None
     slow = ""
-    if family != best and name != "fp64" and not found[0].endswith(f".{family}"):
-        slow = f"{family} is not the full-rate instruction of this architecture, {best} is"
+    if family != architecture.tensor and name != "fp64" and found[0] != own:
+        slow = f"{family} is not the full-rate instruction of this architecture, {architecture.tensor} is"
     # The vendors' FP64 tensor figures stand at the clock of the CUDA cores (H100 SXM: 66.9 = 132 x 256 x 1980 MHz).
     return _per_sm(found[1], units, units.core_clock if name == "fp64" else units.tensor_clock, False, slow)
-
-
-def _roof_ids(name: str) -> tuple[str, ...]:
-    if name == "fp16":
-        return "tensor.fp16.acc32", "tensor.fp16"
-    if name == "fp16_acc16":
-        return "tensor.fp16.acc16", "tensor.fp16"
-    return (f"tensor.{name}", "tensor.fp8fp6fp4") if name == "fp8" else (f"tensor.{name}",)
 
 
 def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str) -> Theory:
@@ -178,6 +158,13 @@ def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str)
 def measured_clock(kind: CeilingKind, sm_clock: float | None, memory_clock: float | None) -> float | None:
     """The measured clock in Hz that a ceiling runs at; None for latencies, the host link and where it was not measured."""
     return {"sm": sm_clock, "memory": memory_clock}.get(kind.domain)
+
+
+def clock_of(entry: Mapping[str, Any], kind: CeilingKind) -> float | None:
+    """The same of an entry of a ceilings file."""
+    sm_clock, memory_clock = (known(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
+    megahertz = measured_clock(kind, sm_clock, memory_clock)
+    return megahertz * 1e6 if megahertz and megahertz > 0 else None
 
 
 def share_of(found: Theory | None, value: float, clock: float | None, per_cycle: float | None) -> float | None:

@@ -12,7 +12,7 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.settings import LIMITS, spread_of
 from ncu_roofline.bench.telemetry import HARMFUL, names
-from ncu_roofline.bench.theory import measured_clock, theory, units_of_device
+from ncu_roofline.bench.theory import clock_of, theory, units_of_device
 from ncu_roofline.formats.ceilings import CPU, GPU, MEASURE_AGAIN, is_roof, read_document
 
 _SAME = 1e-3
@@ -31,7 +31,12 @@ def verify(path: str) -> list[Finding]:
     """What there is to say about a file; no "error" means that it can be used.  Raises RooflineError if it is none."""
     content = read_document(path)
     found = [Finding("note", "", text) for text in content.get("warnings") or []]
-    device, kind = _device(content["device"]), CPU if content["device"].get("kind") == CPU else GPU
+    kind = CPU if content["device"].get("kind") == CPU else GPU
+    try:  # published files name no GPU
+        device: Device | None = parse_device({**content["device"], "uuid": content["device"].get("uuid") or "not told"})
+    except (ValueError, TypeError):
+        device = None
+    device = device if device and device.sm_count else None
     if device is None and kind == GPU and not content["device"].get("gpus"):
         found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
     for entry in content["ceilings"]:
@@ -45,14 +50,6 @@ def verify(path: str) -> list[Finding]:
 
 def _reasons(entry: Mapping[str, Any]) -> str:
     return "; ".join(entry.get("reasons") or ["no reason given"])
-
-
-def _device(facts: Mapping[str, Any]) -> Device | None:
-    try:
-        device = parse_device({**facts, "uuid": facts.get("uuid") or "not told"})  # published files name no GPU
-    except (ValueError, TypeError):
-        return None
-    return device if device.sm_count else None
 
 
 def _entry(entry: Mapping[str, Any], device: Device | None, kind_of_device: str) -> list[tuple[str, str]]:
@@ -91,8 +88,7 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
     peak = theory(kind, units_of_device(device)) if kind.domain != "link" else None
     if peak is None:
         return []
-    sm_clock, memory_clock = (_hertz(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
-    expected = peak.at(measured_clock(kind, sm_clock, memory_clock))
+    expected = peak.at(clock_of(entry, kind))
     per_cycle = number(entry.get("per_sm_and_cycle")) * device.sm_count
     fraction = number(entry["value"]) / expected
     # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
@@ -111,8 +107,3 @@ def _against_theory(entry: Mapping[str, Any], kind: CeilingKind, device: Device)
     if accepted and low < LIMITS.low - _SAME and not entry.get("reasons"):
         found.append(("error", f"{fraction:.1%} of theory at the measured clock, and no reason given"))
     return found
-
-
-def _hertz(megahertz: object) -> float | None:
-    value = number(megahertz)
-    return value * 1e6 if value > 0 else None

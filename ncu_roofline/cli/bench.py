@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ncu_roofline.bench.device import Device
     from ncu_roofline.bench.session import Wish
     from ncu_roofline.bench.settings import Settings
-    from ncu_roofline.chips import Gpu
 
 
 def _count(text: str) -> int:
@@ -115,6 +114,7 @@ def _run(request: MeasureRequest) -> int:
     from ncu_roofline.bench.picture import draw
     from ncu_roofline.bench.runner import Runner
     from ncu_roofline.bench.session import Wish, find_devices, list_variants
+    from ncu_roofline.bench.settings import LIMITS
 
     if request.output == STANDARD_OUTPUT:
         next_step = "Name a file; --json prints what is written, too."
@@ -122,7 +122,7 @@ def _run(request: MeasureRequest) -> int:
     programs = [path for path in (request.how.program.runner, request.how.program.nvcc) if path]
     check_unread(request.output, programs)
     on_cpu = request.device == CPU
-    built = _host_program(request.how.program) if on_cpu else _program(request.how.program)
+    built = _program(request.how.program, on_cpu=on_cpu)
     runner, rank = Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else local_rank()
     devices = choose(find_devices(runner), "auto" if on_cpu else request.device, rank)
     select(kinds_of(list_variants(runner)), request.only, request.skip)
@@ -142,7 +142,10 @@ def _run(request: MeasureRequest) -> int:
                 content = _one(built, device, target, replace(wish, progress=bar))
         _tell(content, target, request.json, rank is not None)
         if not any(entry["accepted"] for entry in content["ceilings"]):
-            say(f"ncu-roofline: {target}: no ceiling was accepted, nothing in it stands, and it says why{_others(content)}")
+            shares = [number(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
+            taken = max((share for share in shares if share > LIMITS.disturbed), default=None)
+            others = "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
+            say(f"ncu-roofline: {target}: no ceiling was accepted, nothing in it stands, and it says why{others}")
             nothing += 1
             continue
         if pictured:
@@ -151,15 +154,6 @@ def _run(request: MeasureRequest) -> int:
         if not (request.quick or request.only or request.skip or request.how.data != "random" or rank is not None):
             _keep(target)
     return 1 if nothing else 0
-
-
-def _others(content: dict[str, Any]) -> str:
-    """What other programs took of the CPU, at worst, where it was enough to be told."""
-    from ncu_roofline.bench.settings import LIMITS
-
-    shares = [number(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
-    taken = max((share for share in shares if share > LIMITS.disturbed), default=None)
-    return "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
 
 
 def _picture_of(target: Path) -> Path:
@@ -229,22 +223,17 @@ def _settings(how: Effort, quick: bool) -> Settings:
     return replace(QUICK if quick else FULL, data=how.data, seed=how.seed, **given)
 
 
-def _host_program(program: ProgramOptions) -> Built:
+def _program(program: ProgramOptions, arch: str = "native", on_cpu: bool = False) -> Built:
+    from ncu_roofline.bench.build import build, describe
     from ncu_roofline.bench.host import build_host
 
-    return _program(program) if program.runner else build_host(say=say)
-
-
-def _program(program: ProgramOptions, arch: str = "native") -> Built:
-    from ncu_roofline.bench.build import build, describe
-
     runner = program.runner
-    if runner:
-        if not os.access(runner, os.X_OK) or os.path.isdir(runner):
-            reason = "it is no program" if os.path.exists(runner) else "there is no such file"
-            raise RooflineError("Cannot use --runner", runner, reason, "Build one with `ncu-roofline bench build`.")
-        return describe(Path(runner).absolute())
-    return build(arch, program.nvcc, say=say)
+    if not runner:
+        return build_host(say=say) if on_cpu else build(arch, program.nvcc, say=say)
+    if not os.access(runner, os.X_OK) or os.path.isdir(runner):
+        reason = "it is no program" if os.path.exists(runner) else "there is no such file"
+        raise RooflineError("Cannot use --runner", runner, reason, "Build one with `ncu-roofline bench build`.")
+    return describe(Path(runner).absolute())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +278,7 @@ def _list(request: ListRequest) -> int:
     from ncu_roofline.rendering.table import listing
 
     on_cpu = request.device == CPU
-    built = _host_program(request.program) if on_cpu else _program(request.program, request.arch or "native")
+    built = _program(request.program, request.arch or "native", on_cpu)
     runner = Runner(built.path, CPU if on_cpu else GPU)
     capabilities = parse_architectures(request.arch) if request.arch else ()
     if request.device and not on_cpu:
@@ -317,6 +306,7 @@ class TheoryRequest:
 def _theory(request: TheoryRequest) -> int:
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
+    from ncu_roofline.chips.fields import capability_text
     from ncu_roofline.chips.gpus import gpus, named
 
     chosen = named(request.gpu) if request.gpu else gpus()
@@ -325,16 +315,12 @@ def _theory(request: TheoryRequest) -> int:
         raise UsageError("Cannot use --gpu", request.gpu, "it is in no table", f"There are: {known}.")
     peaks = [(gpu, table(gpu)) for gpu in chosen]
     if request.json:
-        write_text(json.dumps([_theory_facts(gpu, found) for gpu, found in peaks], indent=1))
+        capabilities = [{"compute_capability": capability_text(gpu.compute_capability)} for gpu in chosen]
+        rows = [{**asdict(gpu), **cc, "peaks": found} for (gpu, found), cc in zip(peaks, capabilities, strict=True)]
+        write_text(json.dumps(rows, indent=1))
     else:
         write_text(theory_table(peaks))
     return 0
-
-
-def _theory_facts(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
-    facts = asdict(gpu)
-    facts["compute_capability"] = f"{gpu.compute_capability[0]}.{gpu.compute_capability[1]}"
-    return {**facts, "peaks": peaks}
 
 
 @dataclass(frozen=True, kw_only=True)

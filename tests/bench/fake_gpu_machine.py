@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.bench.theory import theory, units_of_device
-from ncu_roofline.bench.validation import LEAST, PROFILED
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.report import KernelData
 from ncu_roofline.formats.report.rules import RuleMessage, RuleResult
 from tests import factory
 from tests.bench.fakes import H200, RATES, Machine, device, kind, make_machine
+from tests.bench.validate import script
+
+LEAST, PROFILED = script.LEAST, script.PROFILED
 
 CLOCK, PROFILED_CLOCK = 1.98e9, 1.755e9
 SHARE = 0.98

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import Timing
 from ncu_roofline.bench.nvml import NvmlError
-from ncu_roofline.bench.runner import HANGS, SLOW_START, Job, Launch, RunnerFailed, Trial
+from ncu_roofline.bench.runner import HANGS, SLOW_START, Job, RunnerFailed, Trial
 from ncu_roofline.bench.telemetry import Counters, Reading
 from tests.bench import fake_runner
 
@@ -139,7 +139,7 @@ class Scripted:
     contexts: int = 0
     _open: bool = False
 
-    def run(self, job: Job, launch: Launch, timeout: float = 0.0) -> Iterator[Trial]:
+    def run(self, job: Job, timeout: float = 0.0) -> tuple[list[Trial], dict[str, Any]]:
         """Trials as the scenario has them."""
         number = sum(other.ceiling == job.ceiling for other in self.jobs)
         self.jobs.append(job)
@@ -157,11 +157,12 @@ class Scripted:
             raise RunnerFailed(f"{HANGS} {patience:g} s")
         words = {"ceiling": job.ceiling, "variant": job.variant, "trials": str(job.trials), "seed": str(job.seed)}
         words |= {"min-time-ms": f"{job.min_time * 1e3:g}", "pause-ms": f"{job.pause * 1e3:g}"}
+        trials = []
         for line in fake_runner.trials(self.content, words, number, self.clock.now):
             clock = line["sm_mhz"] * 1e6 if line["sm_mhz"] else None
             self.clock.now = line["end"]
-            yield Trial(line["seconds"], line["work"], clock, line["checksum_ok"], line["begin"], line["end"])
-        launch.facts = {"grid": 528, **call.get("launch", {})}
+            trials.append(Trial(line["seconds"], line["work"], clock, line["checksum_ok"], line["begin"], line["end"]))
+        return trials, {"grid": 528, **call.get("launch", {})}
 
     def _begin(self) -> None:
         if not self._open:

@@ -129,13 +129,6 @@ def test_volta_needs_an_older_compiler(toolkit: Toolkit) -> None:
         toolkit.build("7.0")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"output": 1, "sources": 5, "flags": []}'])
-def test_a_damaged_recipe(toolkit: Toolkit, content: str) -> None:
-    (toolkit.folder / "build.json").write_text(content)
-    with pytest.raises(RooflineError, match=r"build\.json: .*Install ncu-roofline again"):
-        toolkit.build()
-
-
 def test_a_cache_that_cannot_be_written(toolkit: Toolkit) -> None:
     toolkit.cache.write_text("a file")
     with pytest.raises(RooflineError, match="XDG_CACHE_HOME"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from dataclasses import replace
@@ -357,71 +356,19 @@ def test_what_failed_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
     first.outcomes("dram.read", "fp64.fma", journal=Journal(path, {}))
     assert "failure" in path.read_text()
     assert "it ended with code 3" not in path.read_text()
-    old = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in [*old, replace(RECORD, failure="out of memory").as_json()]))
     second = Rig(scenario(), settings=ONCE)
     outcomes = second.outcomes("dram.read", "fp64.fma", journal=Journal(path, {}))
     assert [job.ceiling for job in second.source.jobs[1:]] == ["fp64.fma"]
     assert [second.told(one)["accepted"] for one in outcomes] == [True, True]
 
 
-_HOSTILE: tuple[tuple[str, Any], ...] = (
-    ("ceiling", 7),
-    ("ceiling", []),
-    ("role", []),
-    ("role", "boss"),
-    ("session", "0"),
-    ("session", 0.5),
-    ("session", True),
-    ("attempts", 10**30),
-    ("discarded", -1),
-    ("values", []),
-    ("values", 7),
-    ("values", ["1"]),
-    ("values", [None]),
-    ("values", [float("nan")]),
-    ("values", [float("inf")]),
-    ("values", [1e308]),
-    ("values", [10**400]),
-    ("values", [1.0, 2.0]),
-    ("seconds", [0]),
-    ("clocks", [-1.0]),
-    ("work", 0),
-    ("work", float("nan")),
-    ("verified", "yes"),
-    ("rejections", "no"),
-    ("rejections", [1]),
-    ("notes", None),
-    ("failure", None),
-    ("launch", []),
-    ("launch", {"kernel": {"deep": 1}}),
-    ("observed", {"power": "much"}),
-    ("observed", {"power": -1.0}),
-    ("observed", {"link": [5]}),
-    ("observed", {"link": 5}),
-    ("observed", {"reasons": "all"}),
-    ("observed", {"voltage": 1.0}),
-)
-
-
-@pytest.mark.parametrize(("key", "value"), _HOSTILE)
-def test_a_record_of_odd_values_is_left_out(tmp_path: Path, key: str, value: Any) -> None:
-    path = tmp_path / "x.journal"
-    Journal(path, {}).add(RECORD)
-    good = path.read_text()
-    path.write_text(f"{good}{json.dumps({**RECORD.as_json(), 'session': 1, key: value})}\n")
-    assert len(Journal(path, {})) == 1
-    path.write_text(f"{good}{json.dumps({**RECORD.as_json(), 'session': 1})}\n")
-    assert len(Journal(path, {})) == 2
-
-
-@pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' * 100_000, "1" * 10_000, "\ufffd", "{", '"', "\x00"])
+@pytest.mark.parametrize("line", ["[" * 100_000, "1" * 10_000, "\ufffd", "{", "", "\x00"])
 def test_a_damaged_line_hides_no_other(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.journal"
     Journal(path, {}).add(RECORD)
     head, record = path.read_text().splitlines()
-    path.write_text(f"{head}\n{line}\n{record}\n")
-    assert len(Journal(path, {})) == 1
+    path.write_text(f"{head}\n{line}\n{record}\n{record.replace('1.0', '2.0')}\n")
+    assert [one.values for one in Journal(path, {}).records("fp64.fma")] == [[1.0]]
     path.write_text(f"{line}\n{record}\n")
     assert len(Journal(path, {})) == 0
 

@@ -14,11 +14,11 @@ import ncu_roofline
 from ncu_roofline.bench import nvml
 from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
-from ncu_roofline.bench.document import scrubbed
 from ncu_roofline.bench.measuring import Timing
 from ncu_roofline.plugin.machine.kept import kept
 from ncu_roofline.plugin.machine.machine import this_machine
 from tests.bench.fakes import Machine, fake_nvml, make_machine
+from tests.bench.scrubbing import scrubbed
 from tests.cli.command import Command
 
 WHOLE = ("--trials", "3", "--sessions", "1")

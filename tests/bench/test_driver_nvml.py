@@ -1,33 +1,18 @@
-"""The binding to NVML: against NVIDIA's header, against a library built with it, and without either."""
+"""The binding to NVML: against NVIDIA's package, against a made-up one, and without either."""
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ncu_roofline.bench import nvml, telemetry
-from ncu_roofline.bench.attached import AttachedGpu, gpus
-from ncu_roofline.bench.nvml import Nvml, NvmlError, load
-from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading, open_telemetry
-from tests.bench.fakes import device
+from ncu_roofline.bench.nvml import AttachedGpu, Nvml, NvmlError, gpus, load, open_telemetry
+from ncu_roofline.bench.telemetry import Counters, NoTelemetry, Reading
+from tests.bench.fakes import device, fake_nvml
 
-STRUCTURES = {
-    "nvmlPciInfo_t": nvml.PciInfo,
-    "nvmlViolationTime_t": nvml.ViolationTime,
-    "nvmlValue_t": nvml.Value,
-    "nvmlFieldValue_t": nvml.FieldValue,
-    "nvmlProcessInfo_v2_t": nvml.ProcessInfo,
-    "nvmlProcessInfo_t": nvml.ProcessInfo,
-    "nvmlProcessInfo_v1_t": nvml.ProcessInfo1,
-}
 NUMBERS = {
     "NVML_CLOCK_GRAPHICS": nvml.CLOCK_GRAPHICS,
     "NVML_CLOCK_SM": nvml.CLOCK_SM,
@@ -37,30 +22,11 @@ NUMBERS = {
     "NVML_PERF_POLICY_THERMAL": nvml.THERMAL_POLICY,
     "NVML_FI_DEV_MEMORY_TEMP": nvml.MEMORY_TEMPERATURE,
     "NVML_FI_DEV_POWER_INSTANT": nvml.POWER_INSTANT,
-    "NVML_SUCCESS": nvml._SUCCESS,
-    "NVML_ERROR_INSUFFICIENT_SIZE": nvml._INSUFFICIENT_SIZE,
-    "NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE": 80,
-    "NVML_DEVICE_NAME_V2_BUFFER_SIZE": 96,
-    "NVML_DEVICE_UUID_V2_BUFFER_SIZE": 96,
-    "NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE": 32,
-    "NVML_VALUE_TYPE_COUNT": len(nvml.VALUE_TYPES),
+    "NVML_SUCCESS": 0,
+    "NVML_VALUE_TYPE_COUNT": len(nvml._VALUE_TYPES),
     "NVML_COMPUTEMODE_COUNT": len(nvml.COMPUTE_MODES),
 }
-VALUE_TYPES = {
-    "DOUBLE": "dVal",
-    "UNSIGNED_INT": "uiVal",
-    "UNSIGNED_LONG": "ulVal",
-    "UNSIGNED_LONG_LONG": "ullVal",
-    "SIGNED_LONG_LONG": "sllVal",
-    "SIGNED_INT": "siVal",
-    "UNSIGNED_SHORT": "usVal",
-}
-MODES = {
-    "DEFAULT": "default",
-    "EXCLUSIVE_THREAD": "exclusive thread",
-    "PROHIBITED": "prohibited",
-    "EXCLUSIVE_PROCESS": "exclusive process",
-}
+MODES = {0: "DEFAULT", 1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}
 REASONS = {
     "ApplicationsClocksSetting": "application clocks",
     "SwPowerCap": "power cap",
@@ -71,108 +37,118 @@ REASONS = {
     "HwPowerBrakeSlowdown": "power brake",
     "DisplayClockSetting": "display clocks",
 }
+CALLS = (
+    "SystemGetDriverVersion",
+    "SystemGetCudaDriverVersion",
+    "DeviceGetCount",
+    "DeviceGetHandleByIndex",
+    "DeviceGetHandleByPciBusId",
+    "DeviceGetHandleByUUID",
+    "DeviceGetName",
+    "DeviceGetVbiosVersion",
+    "DeviceGetEccMode",
+    "DeviceGetMigMode",
+    "DeviceGetComputeMode",
+    "DeviceGetPersistenceMode",
+    "DeviceGetEnforcedPowerLimit",
+    "DeviceGetPowerManagementDefaultLimit",
+    "DeviceGetPowerUsage",
+    "DeviceGetTotalEnergyConsumption",
+    "DeviceGetApplicationsClock",
+    "DeviceGetClockInfo",
+    "DeviceGetTemperature",
+    "DeviceGetCurrentClocksThrottleReasons",
+    "DeviceGetViolationStatus",
+    "DeviceGetCurrPcieLinkGeneration",
+    "DeviceGetCurrPcieLinkWidth",
+    "DeviceGetMaxPcieLinkGeneration",
+    "DeviceGetMaxPcieLinkWidth",
+    "DeviceGetFieldValues",
+    "DeviceGetComputeRunningProcesses",
+)
 
 
-@pytest.fixture(scope="module")
-def include() -> Path:
-    """The folder of nvml.h; skips without it or a C compiler."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    package, nvcc = importlib.util.find_spec("nvidia"), shutil.which("nvcc")
-    places = [Path(place) for place in (package.submodule_search_locations or [] if package else [])]
-    found = [header for place in places for header in place.glob("*/include/nvml.h")]
-    if nvcc is not None:
-        found += Path(nvcc).resolve().parents[1].glob("include/nvml.h")
-    if not found:
-        pytest.skip("no nvml.h on this machine (pip install nvidia-nvml-dev)")
-    return found[0].parent
-
-
-def build(source: Path, target: Path, include: Path, *options: str) -> Path:
-    """A C program or library."""
-    command = [
-        "cc",
-        "-Wall",
-        "-Werror",
-        "-Wno-deprecated-declarations",
-        f"-I{include}",
-        *options,
-        "-o",
-        str(target),
-        str(source),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-def fake(folder: Path, include: Path, *options: str) -> Path:
-    """A folder with a library as the driver installs it."""
-    build(Path(__file__).parent / "nvml_fake.c", folder / "libnvidia-ml.so.1", include, "-shared", "-fPIC", *options)
-    return folder / "libnvidia-ml.so.1"
-
-
-@pytest.fixture(scope="module")
-def library(include: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fake(tmp_path_factory.mktemp("new"), include)
-
-
-@pytest.fixture(scope="module")
-def old_library(include: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fake(tmp_path_factory.mktemp("old"), include, "-DOLD")
-
-
-def test_layouts_and_numbers_are_those_of_the_header(include: Path, tmp_path: Path) -> None:
-    lines, expected = [], []
-    for name, structure in STRUCTURES.items():
-        lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
-        expected.append(f"{name} {ctypes.sizeof(structure)}")
-        for field, *_ in structure._fields_:
-            lines.append(f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));')
-            place = getattr(structure, field)
-            expected.append(f"{name}.{field} {place.offset} {place.size}")
-    numbers = dict(NUMBERS)
-    numbers |= {f"NVML_VALUE_TYPE_{name}": nvml.VALUE_TYPES.index(member) for name, member in VALUE_TYPES.items()}
-    modes = {words: number for number, words in nvml.COMPUTE_MODES.items()}
-    numbers |= {f"NVML_COMPUTEMODE_{name}": modes[words] for name, words in MODES.items()}
+def test_names_and_numbers_are_those_of_the_package() -> None:
+    package = pytest.importorskip("pynvml", reason="no nvidia-ml-py on this machine (pip install nvidia-ml-py)")
+    assert {name: getattr(package, name) for name in NUMBERS} == NUMBERS
+    assert {number: f"NVML_COMPUTEMODE_{name}" for number, name in MODES.items()}.keys() == nvml.COMPUTE_MODES.keys()
+    assert all(getattr(package, f"NVML_COMPUTEMODE_{name}") == number for number, name in MODES.items())
     bits = {words: bit for bit, words in telemetry.REASONS.items()}
-    numbers |= {f"nvmlClocksThrottleReason{name}": bits[words] for name, words in REASONS.items() if "Display" not in name}
-    numbers["nvmlClocksThrottleReasonDisplayClockSetting"] = bits[REASONS["DisplayClockSetting"]]
-    lines += [f'printf("{name} %lld\\n", (long long)({name}));' for name in numbers]
-    expected += [f"{name} {number}" for name, number in numbers.items()]
-    source = tmp_path / "layout.c"
-    source.write_text(
-        "#include <nvml.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {" + "\n".join(lines) + "return 0; }"
-    )
-    told = subprocess.run([build(source, tmp_path / "layout", include)], capture_output=True, text=True, check=True).stdout
-    assert told.splitlines() == expected
+    assert all(getattr(package, f"nvmlClocksThrottleReason{name}") == bits[words] for name, words in REASONS.items())
+    value = package.c_nvmlFieldValue_t().value
+    assert all(hasattr(value, name) for name in nvml._VALUE_TYPES)
+    assert [name for name in CALLS if not hasattr(package, f"nvml{name}")] == []
 
 
-def test_every_call_has_a_prototype_in_the_header(include: Path) -> None:
-    text = (include / "nvml.h").read_text()
-    names = [symbol for name in nvml._CALLS for symbol in nvml._SYMBOLS.get(name, (name,))]
-    names += [symbol for symbol, _ in nvml._PROCESS_SYMBOLS]
-    assert [name for name in names if f" {name}(" not in text] == []
+class NotFoundError(Exception):
+    """``NVMLError_FunctionNotFound`` of the made-up package."""
 
 
-def test_what_a_library_says(library: Path) -> None:
-    found = load(str(library))
-    handle = found.ask("nvmlDeviceGetHandleByPciBusId", "00000000:1B:00.0")
-    assert handle == found.ask("nvmlDeviceGetHandleByUUID", "GPU-1") == found.ask("nvmlDeviceGetHandleByIndex", 0)
-    assert found.ask("nvmlDeviceGetName", handle) == "NVIDIA H200"
-    assert found.ask("nvmlDeviceGetEccMode", handle) == (1, 0)
-    assert found.ask("nvmlDeviceGetTotalEnergyConsumption", handle) == 1 << 40
-    assert found.ask("nvmlDeviceGetCurrentClocksEventReasons", handle) == 0x100000004
-    assert found.fields(handle, [186, 999, 83, 82]) == [612_500, None, 1 << 40, -3]
-    assert found.processes(handle) == [100, 101, 102]
-    with pytest.raises(NvmlError, match="nvmlDeviceGetHandleByPciBusId: Not Found"):
-        found.ask("nvmlDeviceGetHandleByPciBusId", "00000000:3B:00.0")
-    with pytest.raises(NvmlError, match="nvmlDeviceGetHandleByIndex: GPU is lost"):
-        found.ask("nvmlDeviceGetHandleByIndex", 1)
+class RefusedError(Exception):
+    """``NVMLError`` of the made-up package."""
 
 
-def test_telemetry_of_a_library(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "load", lambda: load(str(library)))
+def answering(answer: Any) -> Any:
+    """A function that gives an answer or raises it."""
+
+    def function(*_words: object) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return function
+
+
+def package(**changes: Any) -> SimpleNamespace:
+    """Answers as the package gives them for an H200."""
+
+    def field(_handle: object, numbers: list[int]) -> list[SimpleNamespace]:
+        (number,) = numbers
+        types: dict[int, tuple[int, dict[str, int]]] = {186: (1, {"uiVal": 612_500}), 82: (5, {"siVal": -3})}
+        kind, value = types.get(number, (0, {}))
+        return [SimpleNamespace(nvmlReturn=0 if value else 3, valueType=kind, value=SimpleNamespace(**value))]
+
+    answers: dict[str, Any] = {
+        "nvmlInit": None,
+        "nvmlSystemGetDriverVersion": "580.65.06",
+        "nvmlSystemGetCudaDriverVersion": 13000,
+        "nvmlDeviceGetCount": 1,
+        "nvmlDeviceGetHandleByIndex": "handle",
+        "nvmlDeviceGetHandleByPciBusId": "handle",
+        "nvmlDeviceGetName": "NVIDIA H200",
+        "nvmlDeviceGetVbiosVersion": "96.00",
+        "nvmlDeviceGetEccMode": [1, 0],
+        "nvmlDeviceGetMigMode": [0, 0],
+        "nvmlDeviceGetComputeMode": 3,
+        "nvmlDeviceGetPersistenceMode": 1,
+        "nvmlDeviceGetEnforcedPowerLimit": 650_000,
+        "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
+        "nvmlDeviceGetApplicationsClock": 1830,
+        "nvmlDeviceGetCurrPcieLinkGeneration": 4,
+        "nvmlDeviceGetCurrPcieLinkWidth": 8,
+        "nvmlDeviceGetMaxPcieLinkGeneration": 5,
+        "nvmlDeviceGetMaxPcieLinkWidth": 16,
+        "nvmlDeviceGetClockInfo": 1980,
+        "nvmlDeviceGetPowerUsage": 580_000,
+        "nvmlDeviceGetTemperature": 58,
+        "nvmlDeviceGetCurrentClocksEventReasons": 0x100000004,
+        "nvmlDeviceGetTotalEnergyConsumption": 1 << 40,
+        "nvmlDeviceGetViolationStatus": SimpleNamespace(violationTime=5_000_000_000),
+        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=pid) for pid in (100, 101, 102)],
+    }
+    functions = {name: answering(answer) for name, answer in {**answers, **changes}.items()}
+    functions.setdefault("nvmlDeviceGetFieldValues", field)
+    return SimpleNamespace(NVMLError=RefusedError, NVMLError_FunctionNotFound=NotFoundError, **functions)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Installs a made-up package."""
+    return lambda **changes: monkeypatch.setitem(sys.modules, "pynvml", package(**changes))
+
+
+def test_telemetry_of_a_package(installed: Any) -> None:
+    installed()
     seen = open_telemetry(device())
     assert seen.identity() == {
         "driver": "580.65.06",
@@ -189,75 +165,89 @@ def test_telemetry_of_a_library(library: Path, monkeypatch: pytest.MonkeyPatch) 
         "pcie": {"gen": 4, "width": 8, "gen_max": 5, "width_max": 16},
         "other_processes": 3,
     }
-    assert seen.read() == Reading(0.0, 1.98e9, 3.201e9, 612.5, 58.0, -3.0, 0x100000004, (4, 8))
-    assert seen.counters() == Counters(power_violation=5.0, thermal_violation=0.0)
+    assert seen.read() == Reading(0.0, 1.98e9, 1.98e9, 612.5, 58.0, -3.0, 0x100000004, (4, 8))
+    assert seen.counters() == Counters(power_violation=5.0, thermal_violation=5.0)
+    assert seen.energy() == pytest.approx(2**40 / 1e3)
+    assert gpus() == [AttachedGpu(0, "NVIDIA H200", False, "exclusive process", 3)]
 
 
-def test_a_driver_of_2016(old_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Older symbols are taken; what it does not have is None."""
-    monkeypatch.setattr(nvml, "load", lambda: load(str(old_library)))
+def test_an_old_driver(installed: Any) -> None:
+    """Older functions are taken; what it does not have is None."""
+    missing = ("CurrentClocksEventReasons", "ComputeRunningProcesses", "FieldValues", "MigMode", "ViolationStatus")
+    installed(
+        **{f"nvmlDeviceGet{name}": NotFoundError() for name in missing},
+        nvmlDeviceGetCurrentClocksThrottleReasons=0x48,
+        nvmlDeviceGetComputeRunningProcesses_v2=[SimpleNamespace(pid=1)],
+    )
     seen = open_telemetry(device())
-    assert (seen.identity()["other_processes"], seen.identity()["mig_enabled"]) == (3, None)
+    assert (seen.identity()["other_processes"], seen.identity()["mig_enabled"]) == (1, None)
     assert seen.identity()["power_source"] == "average (1 s)"
-    assert seen.read() == Reading(0.0, 1.98e9, 3.201e9, 580.0, 58.0, None, 0x48, (4, 8))
+    assert seen.read() == Reading(0.0, 1.98e9, 1.98e9, 580.0, 58.0, None, 0x48, (4, 8))
     assert seen.counters() == Counters()
-    assert [gpu.pci_bus_id for gpu in gpus()] == [None]
     with pytest.raises(NvmlError, match="nvmlDeviceGetMigMode: this driver's NVML does not have it"):
-        load(str(old_library)).ask("nvmlDeviceGetMigMode", 0)
+        load().ask("nvmlDeviceGetMigMode", 0)
 
 
-def test_gpus_without_a_context(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "load", lambda: load(str(library)))
-    assert gpus() == [AttachedGpu(0, "NVIDIA H200", "GPU-1", "00000000:1B:00.0", False, "exclusive process", 3)]
+def test_what_is_refused_is_told(installed: Any) -> None:
+    installed(nvmlDeviceGetName=RefusedError("GPU is lost"))
+    with pytest.raises(NvmlError, match=r"^nvmlDeviceGetName: GPU is lost$"):
+        load().ask("nvmlDeviceGetName", "handle")
+    with pytest.raises(NvmlError, match=r"^nvmlNew: this driver's NVML does not have it$"):
+        Nvml(package()).ask("nvmlNew")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the loader of Linux")
-def test_the_library_is_found_by_the_name_that_drivers_install(library: Path) -> None:
-    words = "from ncu_roofline.bench.attached import gpus; print(gpus()[0].uuid)"
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
-    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "GPU-1\n", done.stderr
-
-
-def test_without_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = tmp_path / "libnvidia-ml.so.1"
-    monkeypatch.setattr(nvml, "load", lambda: load(str(missing)))
-    seen = open_telemetry(device())
-    assert isinstance(seen, NoTelemetry)
-    assert seen.reason.startswith(f"the NVIDIA driver's library {missing} cannot be loaded (")
-    with pytest.raises(NvmlError, match="cannot be loaded"):
+def test_without_the_package_or_a_driver(monkeypatch: pytest.MonkeyPatch, installed: Any) -> None:
+    installed(nvmlInit=RefusedError("Driver Not Loaded"))
+    assert open_telemetry(device()) == NoTelemetry("nvmlInit: Driver Not Loaded")
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    reason = "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
+    assert open_telemetry(device()) == NoTelemetry(reason)
+    with pytest.raises(NvmlError, match="nvidia-ml-py"):
         gpus()
 
 
-class Words:
-    """``nvmlErrorString`` of a made-up library."""
-
-    restype: Any = None
-
-    def __call__(self, code: int) -> bytes:
-        return b"Driver Not Loaded" if code == 9 else b"Unknown Error"
+# The GPUs of a machine
 
 
-class Broken:
-    """A library of which nothing works."""
+def test_two_gpus_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle(index: int) -> str:
+        if index == 1:
+            raise NvmlError("nvmlDeviceGetHandleByIndex: GPU is lost")
+        return f"gpu {index}"
 
-    def __init__(self, **functions: Any) -> None:
-        self.__dict__.update(functions)
+    answers = {
+        "nvmlDeviceGetCount": 3,
+        "nvmlDeviceGetHandleByIndex": handle,
+        "nvmlDeviceGetName": lambda gpu: f"NVIDIA {gpu}",
+        "nvmlDeviceGetMigMode": lambda gpu: (int(gpu == "gpu 2"), 0),
+        "nvmlDeviceGetComputeMode": 3,
+        "nvmlDeviceGetComputeRunningProcesses": [1, 2],
+    }
+    monkeypatch.setattr(nvml, "load", lambda: fake_nvml(**answers))
+    assert gpus() == [
+        AttachedGpu(0, "NVIDIA gpu 0", False, "exclusive process", 2),
+        AttachedGpu(2, "NVIDIA gpu 2", True, "exclusive process", 2),
+    ]
 
 
-def test_errors_in_the_library_s_own_words() -> None:
-    with pytest.raises(NvmlError, match=r"^nvmlInit: Driver Not Loaded$"):
-        Nvml(Broken(nvmlInit_v2=lambda: 9, nvmlErrorString=Words())).ask("nvmlInit")
-    with pytest.raises(NvmlError, match=r"^nvmlInit: error 9$"):
-        Nvml(Broken(nvmlInit=lambda: 9)).ask("nvmlInit")
-    with pytest.raises(NvmlError, match=r"^nvmlInit: this driver's NVML does not have it$"):
-        Nvml(Broken()).ask("nvmlInit")
+def test_what_a_gpu_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = fake_nvml(nvmlDeviceGetCount=1, nvmlDeviceGetHandleByIndex=7)
+    for name in ("MigMode", "ComputeMode", "ComputeRunningProcesses"):
+        silent.answers[f"nvmlDeviceGet{name}"] = NvmlError("Not Supported")
+    monkeypatch.setattr(nvml, "load", lambda: silent)
+    assert gpus() == [AttachedGpu(0, None, None, None, None)]
 
 
-def test_processes_that_cannot_be_told() -> None:
-    def nvmlDeviceGetComputeRunningProcesses_v2(*_words: Any) -> int:  # noqa: N802
-        return 4
-
-    found = Nvml(Broken(nvmlDeviceGetComputeRunningProcesses_v2=nvmlDeviceGetComputeRunningProcesses_v2))
-    with pytest.raises(NvmlError, match="nvmlDeviceGetComputeRunningProcesses: error 4"):
-        found.processes(1)
+@pytest.mark.parametrize(
+    ("gpu", "text"),
+    [
+        (
+            AttachedGpu(0, "NVIDIA H200", True, "exclusive process", 1),
+            "GPU 0 NVIDIA H200 (MIG enabled, compute mode exclusive process, 1 other process)",
+        ),
+        (AttachedGpu(2, "T4", False, "default", 0), "GPU 2 T4 (compute mode default, 0 other processes)"),
+        (AttachedGpu(1, None, None, None, None), "GPU 1"),
+    ],
+)
+def test_what_people_are_told(gpu: AttachedGpu, text: str) -> None:
+    assert str(gpu) == text

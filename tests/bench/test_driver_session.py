@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -20,7 +19,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench import nvml
 from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench.device import parse_device
-from ncu_roofline.bench.runner import Job, Launch, Runner, RunnerFailed, Session, Trial, _Process
+from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, _Process
 from ncu_roofline.bench.session import find_devices, list_variants
 from ncu_roofline.formats.ceilings import CPU
 from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
@@ -93,9 +92,8 @@ def job(ceiling: str = "fp64.fma", trials: int = 3) -> Job:
 
 def run(session: Session, ceiling: str = "fp64.fma", timeout: float = 10.0) -> list[Trial]:
     """All trials of a job."""
-    launch = Launch()
-    found = list(session.run(job(ceiling), launch, timeout))
-    assert launch.facts == {"grid": 528, "block": 256, "trips": 1000}
+    found, launch = session.run(job(ceiling), timeout)
+    assert launch == {"grid": 528, "block": 256, "trips": 1000}
     return found
 
 
@@ -174,20 +172,10 @@ def test_a_start_that_never_ends_is_one(machine: Machine) -> None:
         run(Session(Runner(machine.program), 0, start=0.2), timeout=0.3)
 
 
-def test_who_stops_listening_ends_the_process(machine: Machine, session: Session, started: list[_Process]) -> None:
-    """What reads the trials was interrupted: the process may be in the middle of a kernel."""
-    machine.play(scenario(fp64_fma={"calls": [{"pause": 60.0}, {}]}))
-    trials = session.run(job(), Launch(), 10.0)
-    next(trials)
-    begin = time.monotonic()
-    trials.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - begin < 30
-    assert started[0]._process.returncode == -9
-    assert len(run(session)) == 3
-    assert processes(machine) == [0, 1]
-
-
-def test_an_interruption_ends_the_process(machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_the_process(
+    machine: Machine, session: Session, started: list[_Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be in the middle of a kernel."""
     machine.play(scenario(fp64_fma={"calls": [{"pause": 60.0}, {}]}))
 
     line = _Process.line
@@ -200,7 +188,9 @@ def test_an_interruption_ends_the_process(machine: Machine, session: Session, mo
         patch.setattr(_Process, "line", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(session)
+    assert started[0]._process.returncode == -9
     assert len(run(session)) == 3
+    assert processes(machine) == [0, 1]
 
 
 def test_at_the_end_everything_is_closed(session: Session, started: list[_Process]) -> None:
@@ -253,20 +243,6 @@ def program(machine: Machine, text: str) -> Runner:
 
 ROW = json.dumps({"ceiling": "fp64.fma", "variant": "a", "unit": "FLOP/s"})
 TRIAL = '{"trial": 0, "seconds": 1, "work": 1, "sm_mhz": 1, "begin": 1, "end": 2}'
-LEFT = "subprocess.Popen(['sleep', '90'])\n"
-
-
-@pytest.mark.parametrize("end", ["", "sys.exit(3)", "os.close(1)"])
-def test_what_it_started_does_not_keep_its_pipes_open(machine: Machine, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    monkeypatch.setattr(runner_module, "_GRACE", 60.0)
-    runner = program(machine, f"{LEFT}print({ROW!r}, flush=True)\n{end}")
-    begin = time.monotonic()
-    if end == "sys.exit(3)":
-        with pytest.raises(RunnerFailed, match="it ended with code 3"):
-            runner.variants()
-    else:
-        assert [one.ceiling for one in runner.variants()] == ["fp64.fma"]
-    assert time.monotonic() - begin < 30
 
 
 def test_what_it_started_ends_with_it(machine: Machine) -> None:
@@ -290,42 +266,17 @@ def alive(process: int) -> bool:
         return False
 
 
-def test_what_leaves_its_group_delays_little(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "_GRACE", 0.3)
-    runner = program(
-        machine, f"print(subprocess.Popen(['sleep', '90'], start_new_session=True).pid, flush=True)\nprint({ROW!r})"
-    )
-    process = _Process(runner.path, [])
-    left = int(process._lines.get(timeout=60.0) or b"")
-    begin = time.monotonic()
-    try:
-        assert process.line(10.0) == json.loads(ROW)
-        assert process.line(10.0) is None
-        process.end()
-        assert time.monotonic() - begin < 30
-    finally:
-        os.kill(left, signal.SIGKILL)
-        for reader in process._readers:
-            reader.join(5.0)
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("while True: os.write(1, b'x' * 65536)", "it printed a line of more than 1 MB"),
         (f"print('[' * 900000)\nprint({ROW!r})", "it printed no JSON"),
         ("print('{\"a\":' * 50000 + '1' + '}' * 50000)", "it printed no JSON"),
-        ('print(\'{"a": {"b": 1}}\')', "it printed objects within objects"),
-        (f"while True: os.write(1, {(ROW + chr(10)).encode()!r} * 100)", "its answer to `list` has more than 20000 lines"),
-        (f"print({json.dumps({'ceiling': 'x' * 1000, 'variant': 'a', 'unit': 'B/s'})!r})", "a name of more than 200"),
         ("print('{\"error\": \"' + 'x' * 9000 + '\"}')", "^x{50,130}[.]{3}x{50,130}$"),
     ],
 )
-def test_endless_and_hostile_output(machine: Machine, text: str, reason: str) -> None:
-    begin = time.monotonic()
+def test_nonsense_is_told_in_a_sentence(machine: Machine, text: str, reason: str) -> None:
     with pytest.raises(RunnerFailed, match=reason) as caught:
         program(machine, text).variants()
-    assert time.monotonic() - begin < 30
     assert len(str(caught.value)) < 300
 
 
@@ -336,13 +287,6 @@ def test_an_answer_has_to_end(machine: Machine, monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(RunnerFailed, match="it said nothing for"):
         program(machine, text).devices()
     assert time.monotonic() - begin < 30
-
-
-@pytest.mark.parametrize("line", ['{"x": 1}', TRIAL])
-def test_more_than_was_asked_for(machine: Machine, line: str) -> None:
-    runner = program(machine, f"while True: print({line!r}, flush=True)")
-    with pytest.raises(RunnerFailed, match="it printed more than 4 times the trials that were asked for"):
-        run(Session(runner, 0))
 
 
 @pytest.mark.sampled
@@ -361,11 +305,6 @@ def test_numbers_of_a_device_that_are_none(value: Any) -> None:
     assert parse_device({**H200, "sm_count": value, "sm_clock_max_mhz": value}).sm_count == 0
     with pytest.raises(ValueError, match="a device has no index"):
         parse_device({**H200, "index": value})
-
-
-def test_a_name_without_end_is_none() -> None:
-    with pytest.raises(ValueError, match="name or uuid of more than 200 characters"):
-        parse_device({**H200, "name": "x" * 201})
 
 
 # Discovery

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ncu_roofline.bench import nvml
-from ncu_roofline.bench.nvml import NvmlError
+from ncu_roofline.bench.nvml import NvmlError, open_telemetry
 from ncu_roofline.bench.telemetry import (
     Counters,
     NoTelemetry,
@@ -21,7 +21,6 @@ from ncu_roofline.bench.telemetry import (
     Watch,
     names,
     observe,
-    open_telemetry,
 )
 from tests.bench.fakes import H200, FakeNvml, FakeTelemetry, device, fake_nvml
 

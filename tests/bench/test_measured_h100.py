@@ -12,15 +12,16 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.bench import validation
 from ncu_roofline.bench.device import parse_device
-from ncu_roofline.bench.document import scrubbed
 from ncu_roofline.bench.statistics import variation
-from ncu_roofline.bench.validation import OK, PROFILED, SKIP, Promise
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import Selection
 from ncu_roofline.plugin.nvrules import advise, load_rules
 from tests.bench.replay import rejudged
+from tests.bench.scrubbing import scrubbed
+from tests.bench.validate import script as validation
+
+OK, PROFILED, SKIP, Promise = validation.OK, validation.PROFILED, validation.SKIP, validation.Promise
 
 FOLDER = Path(__file__).parent / "measured_h100"
 PROMISES: dict[str, dict[str, Any]] = json.loads((FOLDER / "promises.json").read_text(encoding="utf-8"))

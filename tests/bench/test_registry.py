@@ -11,15 +11,15 @@ import jsonschema
 import pytest
 
 import ncu_roofline
-from ncu_roofline import ceilings
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.forms import Form, Number
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.document import as_text, scrubbed
+from ncu_roofline.bench.document import as_text
 from ncu_roofline.bench.theory import data_sheet, theory, units_of_gpu
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.gpus import find_gpu
+from ncu_roofline.formats import ceilings
 from ncu_roofline.formats.ceilings import (
     MEASURED,
     NOT_COMPARABLE,
@@ -30,6 +30,7 @@ from ncu_roofline.formats.ceilings import (
     registry,
 )
 from tests.bench.made_files import write
+from tests.bench.scrubbing import scrubbed
 from tests.cli.command import Command
 
 DATA = Path(ncu_roofline.__file__).parent / "data"

@@ -10,17 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.validation import LEAST, PROFILED, Check, Listed, absent
 from tests import factory
 from tests.bench.fake_gpu_machine import launch, make_gpu_machine, scenario
 from tests.bench.fakes import H200, Machine, device
+from tests.bench.validate import SCRIPT
+from tests.bench.validate import script as validate_on_gpu
 from tests.sharing import made_once
 
 LIMITED = """
@@ -28,7 +27,9 @@ import os, resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
-SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "validate-on-gpu"
+LEAST, PROFILED, Check, Listed, absent = (
+    getattr(validate_on_gpu, name) for name in ("LEAST", "PROFILED", "Check", "Listed", "absent")
+)
 OPTIONS = {"device": "0", "ncu": "ncu", "nvcc": "", "quick": False, "budget": 0.0, "no_profiles": False}
 
 
@@ -236,14 +237,7 @@ LIES: dict[str, tuple[Lie, dict[str, str]]] = {
 @pytest.fixture
 def script() -> Iterator[Any]:
     """The script as a module; it blocks the alarm between its steps."""
-    loader = SourceFileLoader("validate_on_gpu", str(SCRIPT))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    sys.modules[loader.name] = module
-    loader.exec_module(module)
-    yield module
-    del sys.modules[loader.name]
+    yield validate_on_gpu
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
 
 
