@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,8 +36,8 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_examples_of_the_docstrings_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(DEMO)
+def test_examples_of_the_docstrings_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(shutil.copytree(DEMO, tmp_path / "demo"))
     found = getattr(ncu_roofline, name)
     examples = doctest.DocTestFinder(recurse=False).find(found, name, globs={name: found})
     assert [len(one.examples) > 0 for one in examples] == [True]

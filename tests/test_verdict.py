@@ -279,7 +279,7 @@ def test_headroom_in_words(ratio: float, text: str) -> None:
 
 def test_its_source_runs_in_old_pythons() -> None:
     """The rules hold the text, without annotations, and Nsight Compute 2020.3 has Python 3.5."""
-    tree = ast.parse((Path(ncu_roofline.__file__).parent / "facts" / "verdict.py").read_text(encoding="utf-8"))
+    tree = ast.parse((Path(ncu_roofline.__file__).parent / "chips" / "verdict.py").read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Match, ast.ClassDef)), ast.dump(node)[:80]
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

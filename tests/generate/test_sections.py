@@ -228,7 +228,7 @@ SPEC = load_spec()
 def test_a_level() -> None:
     counters = WeightedSum.of({"tmem__bytes_read": 1, "tmem__bytes_write": 1})
     peak = WeightedSum.of({"tmem__bytes_read": 2})
-    level = Level("tmem", "Tensor memory", 9, (Binding((10, 0), LAST, counters, peak, "l1tex"),))
+    level = Level("tmem", "Tensor memory", 9, (Binding(counters, (((10, 0), LAST),), peak, "l1tex"),))
     files = render_sections(dialect_of("2025.4"), spec=replace(SPEC, levels=(*SPEC.levels, level)))
     text = files["HierarchicalSingleRooflineChart.section"]
     assert "tmem__bytes_read.sum.per_cycle_elapsed" in text
@@ -239,7 +239,7 @@ def test_a_level() -> None:
 
 def test_a_tensor_precision() -> None:
     counters = WeightedSum.of({"sm__ops_path_tensor_src_fp2": 1})
-    precision = Precision("tensor.fp2", "Tensor FP2", "tensor", "flop", 99, (Binding((12, 0), LAST, counters, counters),))
+    precision = Precision("tensor.fp2", "Tensor FP2", "tensor", "flop", 99, (Binding(counters, (((12, 0), LAST),), counters),))
     spec = replace(SPEC, precisions=(*SPEC.precisions, precision))
     for made in (BASE, dialect_of("2025.4")):
         text = render_sections(made, spec=spec)["HierarchicalTensorRooflineChart.section"]

@@ -307,3 +307,11 @@ def test_a_changed_file_that_is_no_part_any_more_is_told(machine: Machine, folde
     assert deploy(machine, folder, NEXT).kept == ("B.py",)
     assert remove(machine, folder).kept == ("B.py",)
     assert names(folder) == {"Stock.section", "B.py"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names there")
+def test_a_manifest_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Nobody writes to it: whoever opened it would wait for ever."""
+    os.mkfifo(tmp_path / MANIFEST)
+    with pytest.raises(RooflineError, match="it is no ordinary file"):
+        read_manifest(tmp_path)

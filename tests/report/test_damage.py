@@ -70,7 +70,7 @@ def test_missing_folder_and_forbidden(tmp_path: Path, monkeypatch: pytest.Monkey
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("ncu_roofline.base.files.os.open", refuse)
+    monkeypatch.setattr("ncu_roofline.base.files.open", refuse, raising=False)
     with pytest.raises(RooflineError, match="permission denied"):
         read_report(tmp_path / "x.ncu-rep")
 

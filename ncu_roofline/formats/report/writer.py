@@ -69,6 +69,9 @@ def write_report(path: str | os.PathLike[str], data: ReportData, *, overwrite: b
     """Write ``data`` to the file ``path``, which appears only when it is complete; compressed if it is called .ncu-repz.
 
     Raises RooflineError if it exists (and not ``overwrite``) or can't be written, ValueError for an unknown kind of result.
+
+    >>> from ncu_roofline.formats.report import KernelData, ReportData
+    >>> write_report("one.ncu-rep", ReportData(kernels=[KernelData(name="copy", metrics={"gpu__time_duration.sum": 1000.0})]))
     """
     write_atomically(path, as_named(path, encode_report(data)), overwrite=overwrite)
 

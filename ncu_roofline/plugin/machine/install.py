@@ -314,6 +314,8 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if there is none.  Raises RooflineError for one that can't be understood."""
     path = folder / MANIFEST
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is no ordinary file")
         document = json.loads(read_file(path, _MOST_BYTES))
         if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
             raise ValueError("it is no manifest of this program, or of a later version of it")
