@@ -125,6 +125,7 @@ def test_what_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pyt
     def fail(_: str) -> None:
         raise ValueError("no room to say it")
 
+    others = descendants(os.getpid())  # of tests before: browsers and the like
     with pytest.raises(ValueError, match="no room"):
         profile.run(bare_machine(tmp_path, PATH=os.environ["PATH"]), [str(stubborn)], fail)
-    assert descendants(os.getpid()) == set()
+    assert descendants(os.getpid()) <= others

@@ -42,7 +42,7 @@ _PACKAGES = {
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "pandas": "pandas",
-    "regex": "regex",
+    "pynvml": "nvidia-ml-py",
     "rich": "rich",
     "shtab": "shtab",
     "tqdm": "tqdm",
