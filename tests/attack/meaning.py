@@ -79,10 +79,11 @@ def metrics_in_another_order(document: Document, rng: random.Random) -> None:
 
 
 def metrics_twice(document: Document, rng: random.Random) -> None:
+    """With the same value: other ones are told."""
     for result in document.results:
         if result.metrics and rng.random() < 0.5:
-            first = type(result.metrics[0])(name_id=rng.choice(result.metrics).name_id)
-            set_value(first.value, 12345.0)
+            first = type(result.metrics[0])()
+            first.CopyFrom(rng.choice(result.metrics))
             metrics = [first, *result.metrics]
             del result.metrics[:]
             result.metrics.extend(metrics)
