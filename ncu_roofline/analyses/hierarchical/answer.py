@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.usage import Usage, per_kernel, percent, usages
+from ncu_roofline.analyses.hierarchical.usage import KEY, Usage, per_kernel, percent, usages
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
@@ -49,7 +49,9 @@ def answers_of(frames: Frames) -> tuple[Answer, ...]:
 
 def leading(roofline: Roofline, m: Measurements, reports: Container[str]) -> Iterator[tuple[Usage, Measurements]]:
     """The kernel that comes first on each GPU, and its longest launch in some ``reports``; ``roofline`` is that of ``m``."""
-    rows = list(zip(usages(roofline).values(), roofline.kernel_columns["name"].tolist(), strict=True))
+    found = usages(roofline)
+    columns = (roofline.kernel_columns[name].tolist() for name in (*KEY, "name"))
+    rows = [(found[tuple(key)], name) for *key, name in zip(*columns, strict=True)]  # two of one name and place are one usage
     for device in dict.fromkeys(one.device for one, _ in rows):
         first = ranked(per_kernel(one for one, _ in rows if one.device == device))[0]
         names = {name for one, name in rows if (one.device, one.kernel) == (device, first.kernel)}

@@ -41,7 +41,7 @@ _NUMBERS = (
     "waves",
     "limit_fraction",
 )
-_KEY = ("report", "launch", "kernel", "step", "device")
+KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
 _ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
 BESIDE = 8  # kernels in the bars below a chart that has dots
@@ -131,7 +131,7 @@ def usages(frames: Frames) -> dict[Key, Usage]:
     fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
     found = {}
     status_of = statuses(frames)
-    for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *_KEY, *_ROW)):
+    for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *KEY, *_ROW)):
         label, launches, seconds, share, missing, notes = rest
         verdict, reason, unit, limit, kind = (clean(column[index]) for column in texts)
         headroom, compute, recoverable, judged, short, or_less, busiest, sm, occupancy, theoretical, waves, fraction = (
