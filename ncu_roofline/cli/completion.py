@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
             action.complete = shtab.DIRECTORY if action.metavar == _FOLDER else shtab.FILE
         elif action.choices is None and action.dest in known:
             action.choices = known[action.dest]
+        elif action.choices is not None:
+            action.choices = tuple(action.choices)  # the first releases of shtab index them
     write_text(f"{shtab.complete(parser, args.shell).rstrip()}{_MORE.get(args.shell, '')}")
     return 0
 
