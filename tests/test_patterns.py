@@ -22,7 +22,7 @@ _MADE = {
         r"[+-]?(?:\d{1,3}(?:[\s',]\d{2,3})*[\s',]\d{3}|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?",
     ),
     "formats/inputs/vtune.py: way": tuple(way for ways in vtune._COUNTERS.values() for way in ways),
-    "formats/inputs/nvprof_tables.py: f'\\\\b{re.escape(product)}\\\\b'": (r"\bV100\b",),
+    "formats/inputs/nvprof.py: f'\\\\b{re.escape(product)}\\\\b'": (r"\bV100\b",),
     "plugin/machine/profile.py: failure.pattern": tuple(failure.pattern for failure in FAILURES),
     "formats/sectionfile/classify.py: pattern": (),  # its tables are found as they are
 }

@@ -23,7 +23,7 @@ ON_PURPOSE = {
     "formats/inputs/likwid.py": {"l2", "dram"},
     "formats/inputs/sde.py": {"l1", "fp32", "fp64"},
     "formats/inputs/vtune.py": {"dram"},
-    "formats/inputs/nvprof_tables.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
+    "formats/inputs/nvprof.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
     "formats/inputs/ert.py": {
         "l1",
         "l2",

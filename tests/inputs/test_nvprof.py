@@ -11,7 +11,7 @@ from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.gpus import gpus
 from ncu_roofline.formats.inputs import nvprof
-from ncu_roofline.formats.inputs.nvprof_tables import capability_of, device_name, tensor_peak
+from ncu_roofline.formats.inputs.nvprof import capability_of, device_name, tensor_peak
 from tests import published, published_report
 from tests.cli.command import Command, assert_refused
 from tests.inputs import nvprof_logs as logs

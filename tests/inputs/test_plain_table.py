@@ -11,8 +11,7 @@ import pytest
 from ncu_roofline import render, roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import PointTable, open_input
-from ncu_roofline.formats.inputs.plain_headers import header
-from ncu_roofline.formats.inputs.plain_table import read_rows, recognises
+from ncu_roofline.formats.inputs.plain_table import header, read_rows, recognises
 from tests.rendering.frames import make_roofline
 
 PLAIN = """\

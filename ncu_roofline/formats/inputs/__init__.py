@@ -8,12 +8,18 @@ from ncu_roofline.formats.inputs.opening import (
     as_inputs,
     check_report,
     joined,
-    names_gpu,
     open_ceilings,
     open_input,
+)
+from ncu_roofline.formats.inputs.tables import (
+    ANY_PRECISION,
+    ImportedPoint,
+    ImportedRoof,
+    MetricTable,
+    PointTable,
+    names_gpu,
     with_gpu,
 )
-from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, MetricTable, PointTable
 
 __all__ = [
     "ANY_PRECISION",

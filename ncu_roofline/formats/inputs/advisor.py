@@ -12,101 +12,93 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from os import PathLike, fspath
+from os import PathLike
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, rows_of, seconds_in, text_of
+from ncu_roofline.formats.inputs.text import Row, Table, row_of, text_of
 
-NAME = "function_call_sites_and_loops"
+_NAME = "function_call_sites_and_loops"
 _LOOK_AHEAD = 40  # lines above the heading, at most
 _DELIMITERS = (",", "\t", ";")
-GIGA = 1e9
+_GIGA = 1e9
 # Each level's bytes: in one column, or loaded and stored apart.
 _TRAFFIC = {
-    "l1": (("self_memory_gb",), ("self_loaded_gb", "self_stored_gb")),
-    "l2": (("self_l2_gb",), ("self_l2_loaded_gb", "self_l2_stored_gb")),
-    "l3": (("self_l3_gb",), ("self_l3_loaded_gb", "self_l3_stored_gb")),
-    "dram": (("self_dram_gb",), ("self_dram_loaded_gb", "self_dram_stored_gb")),
-    "mcdram": (("self_mcdram_gb",), ("self_mcdram_loaded_gb", "self_mcdram_stored_gb")),
+    level: ((f"self_{name}_gb",), (f"self_{apart}loaded_gb", f"self_{apart}stored_gb"))
+    for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
 }
 _USED = {column for ways in _TRAFFIC.values() for way in ways for column in way}
 _COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
 
 
-def plain(column: str) -> str:
+def _plain(column: str) -> str:
     """ "Self GB/s" as self_gb_s."""
     return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
 
 
-def heading_of(text: str) -> tuple[int, str] | None:
+def _heading(text: str) -> tuple[int, str] | None:
     """The line with the heading of a survey, from 0, and its delimiter, None where there is none."""
     for number, line in enumerate(text.split("\n", _LOOK_AHEAD)[:_LOOK_AHEAD]):
-        if NAME in plain(line):
-            for delimiter in _DELIMITERS:
-                cells = [plain(cell) for cell in row_of(line, delimiter)]
-                if NAME in cells and any(cell.startswith("self_") for cell in cells):
-                    return number, delimiter
+        for delimiter in _DELIMITERS if _NAME in _plain(line) else ():
+            cells = [_plain(cell) for cell in row_of(line, delimiter)]
+            if _NAME in cells and any(cell.startswith("self_") for cell in cells):
+                return number, delimiter
     return None
 
 
 def recognises(head: str) -> bool:
     """A table with the columns "Function Call Sites and Loops" and some "Self ..."."""
-    return heading_of(head) is not None
+    return _heading(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:
     """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
-    name, text = fspath(path), text_of(path)
-    found = heading_of(text)
+    text, table = text_of(path), Table(path)
+    found = _heading(text)
     if found is None:
-        raise damaged(path, "the heading of its table is damaged")
+        raise table.damaged("the heading of its table is damaged")
     (start, delimiter), lines = found, text.split("\n")
     heading = row_of(lines[start], delimiter)
-    rows = [row for row in rows_of(path, enumerate(lines[start + 1 :], start + 2), delimiter) if any(row.cells)]
-    for row in rows:
-        if len(row.cells) != len(heading):
-            reason = row.swallowed() or f"line {row.first} has {len(row.cells)} of the {len(heading)} columns of its table"
-            raise damaged(path, reason)
+    rows = list(table.full_rows(enumerate(lines[start + 1 :], start + 2), delimiter, len(heading)))
     if not rows:
-        raise damaged(path, "its table has no rows", "Collect again, and check that the application ran.")
-    survey = _Survey(name, heading)
+        raise table.damaged("its table has no rows", "Collect again, and check that the application ran.")
+    survey = _Survey(path, heading)
     if not {"self_gflop", "self_gflops", *_USED} & set(survey.columns):
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
-        raise damaged(path, "its columns hold neither operations nor bytes", next_step)
+        raise table.damaged("its columns hold neither operations nor bytes", next_step)
     points = []
     parent_has_numbers = False
     for row in rows:  # parts of a vectorised loop count only where the loop itself has no numbers
-        point = survey.point(row.first, row.cells)
+        point = survey.point(row)
         child = point.name.startswith("[child]")
         if not child:
             parent_has_numbers = bool(point.work or point.traffic)
         if not (child and parent_has_numbers):
             points.append(point)
-    warnings = [*(text for row in rows if (text := row.swallowed())), *survey.warnings()]
-    return PointTable(name, "advisor", tuple(points), warnings=tuple(f"{name}: {text}." for text in warnings))
+    warnings = [*(row.swallowed for row in rows if row.swallowed), *survey.warnings()]
+    return PointTable(table.path, "advisor", tuple(points), warnings=tuple(f"{table.path}: {text}." for text in warnings))
 
 
-class _Survey:
+class _Survey(Table):
     """The columns of a survey under their plain names, its rows as points, and what they leave out."""
 
-    def __init__(self, path: str, heading: Sequence[str]) -> None:
-        self.columns = {plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
-        self._written = {plain(cell): cell for cell in heading}
-        self._path = path
+    def __init__(self, path: str | PathLike[str], heading: Sequence[str]) -> None:
+        super().__init__(path)
+        self.columns = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
+        self._written = {_plain(cell): cell for cell in heading}
         self._short: list[str] = []
         self._sampled: list[str] = []
 
-    def point(self, line: int, cells: list[str]) -> ImportedPoint:
+    def point(self, row: Row) -> ImportedPoint:
         """One row."""
-        name = self._text(cells, NAME) or self._text(cells, "loop_name") or f"line {line}"
-        gflop, rate = self._number(line, cells, "self_gflop"), self._number(line, cells, "self_gflops")
-        seconds = self._time(line, cells, "self_elapsed_time", name)
+        name = self._text(row, _NAME) or self._text(row, "loop_name") or f"line {row.line}"
+        gflop, rate = self._number(row, "self_gflop"), self._number(row, "self_gflops")
+        seconds = self._time(row, "self_elapsed_time", name)
         if math.isnan(seconds) and gflop is not None and rate:
             seconds = gflop / rate
         elif math.isnan(seconds):
-            seconds = self._time(line, cells, "self_time", name)
+            seconds = self._time(row, "self_time", name)
             self._sampled += [] if math.isnan(seconds) else [name]
         used = [column for column in ("self_gflop",) if gflop is not None]
         if gflop is None and rate is not None and not math.isnan(seconds):
@@ -114,17 +106,17 @@ class _Survey:
         traffic: dict[str, float] = {}
         for level, ways in _TRAFFIC.items():
             for way in ways:
-                known = [value for column in way if (value := self._number(line, cells, column)) is not None]
+                known = [value for column in way if (value := self._number(row, column)) is not None]
                 if level not in traffic and len(known) == len(way):
-                    traffic[level] = sum(known) * GIGA
+                    traffic[level] = sum(known) * _GIGA
                     used += way
-        floats = set(re.findall(r"float(?:16|32|64)", self._text(cells, "data_types").lower()))
+        floats = set(re.findall(r"float(?:16|32|64)", self._text(row, "data_types").lower()))
         precision = f"fp{floats.pop().removeprefix('float')}" if len(floats) == 1 else ANY_PRECISION
         return ImportedPoint(
             name=name,
             device=UNNAMED_CPU,
             seconds=seconds,
-            work={} if gflop is None else {precision: gflop * GIGA},
+            work={} if gflop is None else {precision: gflop * _GIGA},
             traffic=traffic,
             columns=", ".join(self._written[column] for column in used),
             note="bytes beyond L1 are from Advisor's cache simulation" if len(traffic) > 1 else "",
@@ -139,25 +131,23 @@ class _Survey:
         if self._short:
             yield f'times below the smallest that Advisor writes ("< 0.001s") are no numbers: {listed(self._short, 3)}'
         if self._sampled:
-            yield (
-                'without "Self Elapsed Time" the time is "Self Time", which is summed over the threads, '
-                f"for {listed(self._sampled, 3)}"
-            )
+            names = listed(self._sampled, 3)
+            yield f'without "Self Elapsed Time" the time is "Self Time", which is summed over the threads, for {names}'
 
-    def _time(self, line: int, cells: list[str], column: str, name: str) -> float:
-        text = self._text(cells, column)
+    def _time(self, row: Row, column: str, name: str) -> float:
+        text = self._text(row, column)
         if text.startswith("<"):
             self._short.append(name)
             return math.nan
-        found = seconds_in(self._path, f"{self._written.get(column)} in line {line}", text)
-        return math.nan if found is None else found
+        seconds = self.seconds(f"{self._written.get(column)}", row.line, text)
+        return math.nan if seconds is None else seconds
 
-    def _number(self, line: int, cells: list[str], column: str) -> float | None:
-        text = self._text(cells, column)
+    def _number(self, row: Row, column: str) -> float | None:
+        text = self._text(row, column)
         if text.startswith("<"):  # "< 0.001": below what Advisor writes
             return None
-        return cell_number(self._path, f"{self._written.get(column)} in line {line}", text.replace("\xa0", ""))
+        return self.number(f"{self._written.get(column)}", row.line, text.replace("\xa0", ""))
 
-    def _text(self, cells: list[str], column: str) -> str:
+    def _text(self, row: Row, column: str) -> str:
         place = self.columns.get(column)
-        return "" if place is None else cells[place]
+        return "" if place is None else row.cells[place]

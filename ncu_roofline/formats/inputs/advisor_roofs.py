@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from os import PathLike, fspath
+from os import PathLike
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.tables import PointTable
-from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, text_of
+from ncu_roofline.formats.inputs.text import Table, row_of, text_of
 
 _HEADING = ("name", "bandwidth", "type")
 _ROOFS = {
-    "l1 bandwidth": "l1",
-    "l2 bandwidth": "l2",
-    "l3 bandwidth": "l3",
-    "dram bandwidth": "dram",
-    "mcdram bandwidth": "mcdram",
+    **{f"{level} bandwidth": level for level in ("l1", "l2", "l3", "dram", "mcdram")},
     "dp vector fma peak": "fp64.fma",
     "dp vector add peak": "fp64.nofma",
     "sp vector fma peak": "fp32.fma",
@@ -47,22 +43,21 @@ def read(path: str | PathLike[str]) -> PointTable:
 
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
-    name = fspath(path)
-    lines = text_of(path).split("\n")
+    table, lines = Table(path), text_of(path).split("\n")
     first = _heading(lines)
     if first is None:
-        raise damaged(path, "the heading of its table is damaged")
+        raise table.damaged("the heading of its table is damaged")
     by_id: dict[str, Ceiling] = {}
     for number, line in enumerate(lines[first + 1 :], first + 2):
         cells = row_of(line)
         if not any(cells):
             continue
         if len(cells) < 3:
-            raise damaged(path, f"line {number} has {len(cells)} of its 3 or more columns")
-        value, roof = cell_number(path, f"{cells[0]} in line {number}", cells[1]), _ROOFS.get(cells[0].lower())
+            raise table.damaged(f"line {number} has {len(cells)} of its 3 or more columns")
+        value, roof = table.number(cells[0], number, cells[1]), _ROOFS.get(cells[0].lower())
         if value and roof:
             unit = "FLOP/s" if "." in roof else "B/s"
             by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))
     if not by_id:
-        raise damaged(path, "none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
-    return Ceilings(name, "", "", (0, 0), "", by_id)
+        raise table.damaged("none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
+    return Ceilings(table.path, "", "", (0, 0), "", by_id)

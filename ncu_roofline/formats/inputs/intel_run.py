@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.ceilings import UNNAMED_CPU
-from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
+from ncu_roofline.formats.inputs.tables import ImportedPoint, JoinedTable
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,8 @@ class IntelPart:
     reading: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
-class IntelTable(PointTable):
-    """The point of a run, with the parts it was made of, so that it can be joined with others."""
-
-    parts: tuple[IntelPart, ...] = ()
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that the parts are from."""
-        return tuple(part.path for part in self.parts)
-
-
-def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable:
-    """One point from the parts of a run: processes that SDE counted add up; ``said`` are further warnings, full sentences."""
+def table_of(parts: Sequence[IntelPart]) -> JoinedTable:
+    """One point from the parts of a run: processes that SDE counted add up."""
     path = JOINED.join(part.path for part in parts)
     counted = [part for part in parts if part.tool == "sde"]
     work = _added([part.work for part in counted])
@@ -75,7 +63,7 @@ def table_of(parts: Sequence[IntelPart], said: Sequence[str] = ()) -> IntelTable
     )
     reading = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
     lacking = [f"{path}: {sentence}." for sentence in _lacking(point, bool(counted))]
-    return IntelTable(path, "intel", (point,), warnings=(*reading, *lacking, *said), parts=tuple(parts))
+    return JoinedTable(path, "intel", (point,), warnings=(*reading, *lacking), parts=tuple(parts))
 
 
 def _added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -96,7 +84,7 @@ def _lacking(point: ImportedPoint, counted: bool) -> Iterable[str]:
         )
 
 
-def joined(tables: Sequence[IntelTable]) -> list[IntelTable]:
+def joined(tables: Sequence[JoinedTable]) -> list[JoinedTable]:
     """Tables of several files, those of one run as one, at the place of the first of them.
 
     One report of VTune completes all mixes of SDE, which are processes of its run; as many reports as mixes go in pairs, in

@@ -11,38 +11,33 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.inputs.spelling import precision_of
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import cell_number, damaged, row_of, text_of
+from ncu_roofline.formats.inputs.text import Table, row_of, text_of
 
-HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
-_STAT = " STAT"
-_ANY_NUMBER = 1 << 30  # of rows, where the heading gives none
+_COUNT = re.compile(r"[0-9]{1,9}")
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
 # instruction of an idle thread).
 _READ = re.compile(r"FLOP|data volume|Runtime \(RDTSC\)|call count", re.IGNORECASE)
-RUNTIME = "Runtime (RDTSC) [s]"
+_RUNTIME = "Runtime (RDTSC) [s]"
 _PREFIXES = ("DP", "SP", "HP", "")
 # "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
 # gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
 _WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?(?: \((\w+) assumed\))?", re.IGNORECASE)
 _VOLUMES = {
-    "L2 data volume": "l2",
-    "L1 to/from L2 data volume": "l2",
-    "L3 data volume": "l3",
-    "L2 to/from L3 data volume": "l3",
-    "Memory data volume": "dram",
-    "DDR Memory data volume": "dram",
-    "DDR data volume": "dram",
-    "MCDRAM Memory data volume": "mcdram",
-    "MCDRAM data volume": "mcdram",
+    **dict.fromkeys(("L2 data volume", "L1 to/from L2 data volume"), "l2"),
+    **dict.fromkeys(("L3 data volume", "L2 to/from L3 data volume"), "l3"),
+    **dict.fromkeys(("Memory data volume", "DDR Memory data volume", "DDR data volume"), "dram"),
+    **dict.fromkeys(("MCDRAM Memory data volume", "MCDRAM data volume"), "mcdram"),
 }
 _UNIT = " [GBytes]"
 # Parts of the sums above, and rates that say the same as the volumes.
@@ -54,14 +49,11 @@ _COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 class Group:
     """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; NaN cells are absent.
 
-    ``run`` counts from 0 where one file holds the output of several runs.  ``incomplete`` metrics lack the cell of some thread,
-    so nothing can be said of all.
+    ``incomplete`` metrics lack the cell of some thread, so nothing can be said of all.
     """
 
-    region: str
     number: int
     name: str
-    run: int = 0
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
@@ -69,208 +61,201 @@ class Group:
     statistics: dict[str, dict[str, float]] = field(default_factory=dict)
     incomplete: set[str] = field(default_factory=set)
 
+    def seconds(self) -> float:
+        """The longest time of any thread, NaN where it is missing."""
+        if _RUNTIME in self.incomplete:
+            return math.nan
+        stated = self.statistics.get(_RUNTIME, {}).get("Max", math.nan)
+        return max(self.metrics.get(_RUNTIME, {}).values(), default=stated)
 
-class _LikwidReader:
-    """Reads line by line; what stands before and between the tables is the application's output."""
+    def operations(self, name: str) -> float:
+        """Rate times runtime over all threads, in the rate's unit without the time."""
+        if {name, _RUNTIME} & self.incomplete:
+            return math.nan
+        runtimes = self.metrics.get(_RUNTIME, {})
+        products = [rate * runtimes[thread] for thread, rate in self.metrics.get(name, {}).items() if thread in runtimes]
+        return math.fsum(products) if products else self.statistics.get(name, {}).get("Sum", math.nan) * self.seconds()
 
-    def __init__(self, path: str) -> None:
-        self.groups: dict[tuple[int, str, int], Group] = {}
-        self._path = path
-        self._met: Counter[tuple[str, int, str]] = Counter()
-        self._facts: dict[str, str] = {}
-        self._group: Group | None = None  # of the table that is read, below its heading
-        self._begun = self._rows = self._read = 0
-        self._metrics = self._statistics = False
-        self._columns: list[str] = []
+    def total(self, name: str) -> float:
+        """A metric summed over all threads."""
+        volumes = [] if name in self.incomplete else list(self.metrics.get(name, {}).values())
+        stated = math.nan if name in self.incomplete else self.statistics.get(name, {}).get("Sum", math.nan)
+        return math.fsum(volumes) if volumes else stated
 
-    def line(self, number: int, cells: list[str]) -> None:
-        """One line that holds something."""
-        if cells[0] in ("TABLE", "STRUCT"):
-            self.finish()
-            if cells[0] == "TABLE":
-                self._open(number, cells)
-        elif cells[0] in ("CPU name:", "CPU type:"):
-            self._facts[cells[0]] = ",".join(cells[1:])
-        elif self._group is None:
-            return
-        elif cells[0] in ("Metric", "Event", "Region Info"):
-            self._columns = cells[1:]
-        elif cells[0] == "call count" and not self._metrics:
-            self._group.calls = max(1, int(max(self._numbers(number, "call count", cells).values(), default=1)))
-        elif self._metrics and self._columns and self._read < self._rows:
-            self._read += 1
-            if len(cells) - 1 > len(self._columns):
-                raise damaged(self._path, f"line {number} has {len(cells) - 1} values for {len(self._columns)} columns")
-            name = cells[0].removesuffix(_STAT)
-            if _READ.search(name):
-                numbers = self._numbers(number, name, cells)
-                (self._group.statistics if self._statistics else self._group.metrics)[name] = numbers
-                if len(numbers) < len(self._columns) and not self._statistics:
-                    self._group.incomplete.add(name)
 
-    def _open(self, number: int, cells: list[str]) -> None:
-        found = next(((place, match) for place, cell in enumerate(cells) if (match := _KIND.fullmatch(cell))), None)
-        if found is None:
-            raise damaged(self._path, f"line {number} is no heading of a table of events or metrics")
-        place, match = found
-        region = cells[1].removeprefix("Region ") if place > 1 else ""
-        name = next((cell for cell in cells[place + 1 :] if not cell.isdigit()), "")
-        same = (region, int(match.group(1)), match.group().lower())
-        run = self._met[same]  # a table that was there is the output of another run, appended to the same file
-        self._met[same] += 1
-        group = self._group = self.groups.setdefault((run, *same[:2]), Group(region, same[1], name, run))
-        group.name = group.name or name
-        group.cpu = group.cpu or self._facts.get("CPU name:", "")
-        group.cpu_type = group.cpu_type or self._facts.get("CPU type:", "")
-        self._metrics, self._statistics = match.group(2).lower() == "metric", bool(match.group(3))
-        self._rows = next((int(cell) for cell in cells[place + 1 :] if re.fullmatch(r"[0-9]{1,9}", cell)), _ANY_NUMBER)
-        self._columns, self._read, self._begun = [], 0, number
+class _Printed(NamedTuple):
+    """A table as it stands in the output: its heading, the facts on the CPU above it, its rows, all with their lines."""
 
-    def _numbers(self, line: int, name: str, cells: list[str]) -> dict[str, float]:
-        columns = self._columns if self._metrics else map(str, range(len(cells)))
-        values = {
-            column: cell_number(self._path, f"{name} in line {line}", cell)
-            for column, cell in zip(columns, cells[1:], strict=False)
-        }
-        return {column: value for column, value in values.items() if value is not None}
-
-    def finish(self) -> None:
-        """The end of a table.  Raises RooflineError where it has not all of its rows."""
-        if self._group and self._metrics and self._read != self._rows != _ANY_NUMBER:
-            reason = f"the table in line {self._begun} has {self._read} of its {self._rows} metrics"
-            raise damaged(self._path, reason, "Give LIKWID's complete output.")
-        self._group = None
+    line: int
+    heading: list[str]
+    facts: dict[str, str]
+    rows: list[tuple[int, list[str]]]
 
 
 def recognises(head: str) -> bool:
     """Text with the heading of a table of events or metrics."""
-    return HEADING.search(head) is not None
+    return _HEADING.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:
     """One point per region.  Raises RooflineError for damaged tables, and where no group counts operations or bytes."""
-    name = fspath(path)
-    reader = _LikwidReader(name)
-    for number, line in enumerate(text_of(path).split("\n"), 1):
-        cells = row_of(line)
-        while cells and not cells[-1]:
-            cells.pop()
-        if cells:
-            reader.line(number, cells)
-    reader.finish()
-    timed = [group for group in reader.groups.values() if group.metrics or group.statistics]
+    table = Table(path)
+    regions = _regions(table)
+    timed = [group for groups in regions.values() for group in groups]
     if not timed:
         next_step = "Measure a performance group, such as `likwid-perfctr -g MEM_DP`."
-        raise damaged(path, "it holds raw events and no metrics, as of a set of events of one's own", next_step)
-    regions: dict[tuple[int, str], list[Group]] = {}
-    for group in timed:
-        regions.setdefault((group.run, group.region), []).append(group)
+        raise table.damaged("it holds raw events and no metrics, as of a set of events of one's own", next_step)
     several = any(run for run, _ in regions)
     points, warnings = [], []
     for (run, region), groups in regions.items():
-        point, sentences = _Region(groups).point(region or Path(name).stem, f"run {run + 1}" if several else "")
+        point, sentences = _point(groups, region or Path(path).stem, f"run {run + 1}" if several else "")
         points.append(point)
         warnings += sentences
     if not any(point.work or point.traffic for point in points):
-        found = listed(group.name or f"group {group.number}" for group in timed)
+        names = listed(group.name or f"group {group.number}" for group in timed)
         next_step = "Measure FLOPS_DP, FLOPS_SP, MEM_DP, MEM_SP, L2, L3 or MEM."
-        raise damaged(path, f"its groups ({found}) count neither floating-point operations nor bytes", next_step)
-    said = tuple(f"{name}: {sentence}." for sentence in dict.fromkeys(warnings))
-    return PointTable(path=name, format="likwid", points=tuple(points), warnings=said)
+        raise table.damaged(f"its groups ({names}) count neither floating-point operations nor bytes", next_step)
+    said = tuple(f"{table.path}: {sentence}." for sentence in dict.fromkeys(warnings))
+    return PointTable(table.path, "likwid", tuple(points), warnings=said)
 
 
-class _Region:
-    """The groups of one region, summed up."""
+def _printed(text: str) -> Iterator[_Printed]:
+    """The tables; what stands before and between them is the application's output."""
+    facts: dict[str, str] = {}
+    table: _Printed | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = row_of(line)
+        while cells and not cells[-1]:
+            cells.pop()
+        if not cells:
+            continue
+        if cells[0] in ("TABLE", "STRUCT"):
+            if table:
+                yield table
+            table = _Printed(number, cells, dict(facts), []) if cells[0] == "TABLE" else None
+        elif cells[0] in ("CPU name:", "CPU type:"):
+            facts[cells[0]] = ",".join(cells[1:])
+        elif table:
+            table.rows.append((number, cells))
+    if table:
+        yield table
 
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self.groups = groups
-        self.work: dict[str, float] = {}
-        self.traffic: dict[str, float] = {}
-        self.columns: list[str] = []
-        self.notes: list[str] = []
-        self.unused: list[str] = []
-        self.left_out: list[str] = []
 
-    def point(self, name: str, label: str) -> tuple[ImportedPoint, list[str]]:
-        """The point, and what to warn of, as sentences without full stop."""
-        times = [_runtime(group) for group in self.groups]
-        seconds = math.fsum(times)
-        for group, time in zip(self.groups, times, strict=True):
-            self._take(group, seconds / time if len(times) > 1 and time > 0 else 1.0)
-        if len(self.groups) > 1:
-            self.notes.append("its groups were measured in turns, and each stands for the whole run")
-        sentences = [*self.left_out]
-        if self.unused:
-            sentences.append(f"metrics that are not used: {listed(self.unused)}")
-        if math.isnan(seconds):
-            sentences.append(f'"{RUNTIME}" is missing for {name}')
-        first = self.groups[0]
-        point = ImportedPoint(
-            name=name,
-            label=label,
-            seconds=seconds,
-            work=self.work,
-            traffic=self.traffic,
-            device=first.cpu or first.cpu_type,
-            launches=max(group.calls for group in self.groups),
-            columns=", ".join(dict.fromkeys(self.columns)),
-            note="; ".join(self.notes),
-        )
-        return point, sentences
+def _regions(table: Table) -> dict[tuple[int, str], list[Group]]:
+    """The groups with metrics by run (several where one file holds the output of several) and region."""
+    groups: dict[tuple[int, str, int], Group] = {}
+    met: Counter[tuple[str, int, str]] = Counter()
+    for printed in _printed(text_of(table.path)):
+        kinds = [(at, match) for at, cell in enumerate(printed.heading) if (match := _KIND.fullmatch(cell))]
+        if not kinds:
+            raise table.damaged(f"line {printed.line} is no heading of a table of events or metrics")
+        place, kind = kinds[0]
+        region = printed.heading[1].removeprefix("Region ") if place > 1 else ""
+        rest = printed.heading[place + 1 :]
+        name = next((cell for cell in rest if not cell.isdigit()), "")
+        same = (region, int(kind[1]), kind[0].lower())
+        run = met[same]  # a table that was there is the output of another run, appended to the same file
+        met[same] += 1
+        group = groups.setdefault((run, *same[:2]), Group(same[1], name))
+        group.name = group.name or name
+        group.cpu = group.cpu or printed.facts.get("CPU name:", "")
+        group.cpu_type = group.cpu_type or printed.facts.get("CPU type:", "")
+        _fill(table, group, printed, kind, next((int(cell) for cell in rest if _COUNT.fullmatch(cell)), None))
+    regions: dict[tuple[int, str], list[Group]] = {}
+    for (run, region, _), group in groups.items():
+        if group.metrics or group.statistics:
+            regions.setdefault((run, region), []).append(group)
+    return regions
 
-    def _take(self, group: Group, scale: float) -> None:
-        names = list(dict.fromkeys((*group.metrics, *group.statistics)))
-        self.left_out += [f'"{name}" left out: it has no number for some thread' for name in names if name in group.incomplete]
-        rates = [(name, match) for name in names if (match := _WORK.fullmatch(name))]
-        for prefix in _PREFIXES:
-            precision = precision_of(prefix)
-            found = [(name, match.group(2)) for name, match in rates if (match.group(1) or "").upper() == prefix]
-            if len(found) > 1:
-                guesses = listed(f'"{name}"' for name, _ in found)
-                self.left_out.append(
-                    f"{precision} work left out: this CPU counts no operations, and LIKWID gives {guesses} instead"
-                )
-            elif found and precision not in self.work:
-                name, assumed = found[0]
-                self._keep(self.work, precision, name, _operations(group, name) * 1e6 * scale)
-                if assumed:
-                    self.notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
-        for name in names:
-            level = _VOLUMES.get(name.removesuffix(_UNIT), "") if name.endswith(_UNIT) else ""
-            # The groups HBM* name the metric like those of DDR memory do.
-            if level == "dram" and group.name.startswith("HBM") and name.startswith("Memory"):
-                level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-            if level and level not in self.traffic:
-                self._keep(self.traffic, level, name, _total(group, name) * 1e9 * scale)
-            elif not _WORK.fullmatch(name) and not level and _COULD_COUNT.search(name) and not _PART.search(name):
-                self.unused.append(name)
 
-    def _keep(self, target: dict[str, float], key: str, name: str, value: float) -> None:
+def _fill(table: Table, group: Group, printed: _Printed, kind: re.Match[str], count: int | None) -> None:
+    """Take the rows of a table, ``count`` of them where its heading says so.  Raises RooflineError where it has others."""
+    metrics, statistics = kind[2].lower() == "metric", bool(kind[3])
+    columns: list[str] = []
+    rows = 0
+    for line, cells in printed.rows:
+        if cells[0] in ("Metric", "Event", "Region Info"):
+            columns = cells[1:]
+        elif cells[0] == "call count" and not metrics:
+            calls = (table.number("call count", line, cell) for cell in cells[1:])
+            group.calls = max(1, int(max((number for number in calls if number is not None), default=1)))
+        elif metrics and columns and rows != count:
+            rows += 1
+            if len(cells) - 1 > len(columns):
+                raise table.damaged(f"line {line} has {len(cells) - 1} values for {len(columns)} columns")
+            name = cells[0].removesuffix(" STAT")
+            if _READ.search(name):
+                values = {column: table.number(name, line, cell) for column, cell in zip(columns, cells[1:], strict=False)}
+                known = {column: value for column, value in values.items() if value is not None}
+                (group.statistics if statistics else group.metrics)[name] = known
+                if len(known) < len(columns) and not statistics:
+                    group.incomplete.add(name)
+    if metrics and count is not None and rows != count:
+        reason = f"the table in line {printed.line} has {rows} of its {count} metrics"
+        raise table.damaged(reason, "Give LIKWID's complete output.")
+
+
+def _point(groups: list[Group], name: str, label: str) -> tuple[ImportedPoint, list[str]]:
+    """The groups of one region summed up, and what to warn of, as sentences without full stop."""
+    work: dict[str, float] = {}
+    traffic: dict[str, float] = {}
+    columns: list[str] = []
+    notes: list[str] = []
+    unused: list[str] = []
+    warnings: list[str] = []
+    times = [group.seconds() for group in groups]
+    seconds = math.fsum(times)
+
+    def keep(target: dict[str, float], key: str, metric: str, value: float) -> None:
         if not math.isnan(value):
             target[key] = value
-            self.columns.append(name)
+            columns.append(metric)
+
+    for group, time in zip(groups, times, strict=True):
+        scale = seconds / time if len(times) > 1 and time > 0 else 1.0
+        names = list(dict.fromkeys((*group.metrics, *group.statistics)))
+        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in names if metric in group.incomplete]
+        rates = [(metric, match) for metric in names if (match := _WORK.fullmatch(metric))]
+        for prefix in _PREFIXES:
+            precision = precision_of(prefix)
+            found = [(metric, match[2]) for metric, match in rates if (match[1] or "").upper() == prefix]
+            if len(found) > 1:
+                guesses = listed(f'"{metric}"' for metric, _ in found)
+                warnings.append(f"{precision} work left out: this CPU counts no operations, and LIKWID gives {guesses} instead")
+            elif found and precision not in work:
+                metric, assumed = found[0]
+                keep(work, precision, metric, group.operations(metric) * 1e6 * scale)
+                if assumed:
+                    notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
+        for metric in names:
+            level = _level(group, metric)
+            if level and level not in traffic:
+                keep(traffic, level, metric, group.total(metric) * 1e9 * scale)
+            elif not _WORK.fullmatch(metric) and not level and _COULD_COUNT.search(metric) and not _PART.search(metric):
+                unused.append(metric)
+    if len(groups) > 1:
+        notes.append("its groups were measured in turns, and each stands for the whole run")
+    if unused:
+        warnings.append(f"metrics that are not used: {listed(unused)}")
+    if math.isnan(seconds):
+        warnings.append(f'"{_RUNTIME}" is missing for {name}')
+    point = ImportedPoint(
+        name=name,
+        label=label,
+        seconds=seconds,
+        work=work,
+        traffic=traffic,
+        device=groups[0].cpu or groups[0].cpu_type,
+        launches=max(group.calls for group in groups),
+        columns=", ".join(dict.fromkeys(columns)),
+        note="; ".join(notes),
+    )
+    return point, warnings
 
 
-def _runtime(group: Group) -> float:
-    """The longest time of any thread in seconds, NaN where it is missing."""
-    if RUNTIME in group.incomplete:
-        return math.nan
-    return max(group.metrics.get(RUNTIME, {}).values(), default=group.statistics.get(RUNTIME, {}).get("Max", math.nan))
-
-
-def _operations(group: Group, name: str) -> float:
-    """Rate times runtime over all threads, in the rate's unit without the time."""
-    if {name, RUNTIME} & group.incomplete:
-        return math.nan
-    runtimes = group.metrics.get(RUNTIME, {})
-    products = [rate * runtimes[thread] for thread, rate in group.metrics.get(name, {}).items() if thread in runtimes]
-    if products:
-        return math.fsum(products)
-    return group.statistics.get(name, {}).get("Sum", math.nan) * _runtime(group)
-
-
-def _total(group: Group, name: str) -> float:
-    if name in group.incomplete:
-        return math.nan
-    volumes = list(group.metrics.get(name, {}).values())
-    return math.fsum(volumes) if volumes else group.statistics.get(name, {}).get("Sum", math.nan)
+def _level(group: Group, metric: str) -> str:
+    level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
+    # The groups HBM* name the metric like those of DDR memory do.
+    if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
+        return "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
+    return level

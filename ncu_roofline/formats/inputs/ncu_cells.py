@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import Level, Precision, load_spec
-from ncu_roofline.formats.inputs.opening import MAJOR, MINOR
+from ncu_roofline.formats.inputs.tables import MAJOR, MINOR
 from ncu_roofline.formats.inputs.text import delimiter_of, row_of, unpadded
 from ncu_roofline.formats.report import Value
 

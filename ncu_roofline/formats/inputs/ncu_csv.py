@@ -29,8 +29,7 @@ from ncu_roofline.formats.inputs.ncu_cells import (
     mark_of,
     table_rows,
 )
-from ncu_roofline.formats.inputs.opening import MAJOR
-from ncu_roofline.formats.inputs.tables import MetricTable
+from ncu_roofline.formats.inputs.tables import MAJOR, MetricTable
 from ncu_roofline.formats.inputs.text import lines_of
 from ncu_roofline.formats.report import Launch, Process, Session, Value
 

@@ -1,7 +1,7 @@
 """``nvprof --csv``: metrics, times or both, for GPUs up to Volta.
 
 One file gives what it has: ``--metrics`` counts without times, ``--print-gpu-trace`` and ``--print-gpu-summary`` times without
-counts.  `joined` puts files of one application together.  Tables of a log, and which metrics count what: `nvprof_tables`.
+counts.  `joined` puts files of one application together.  Metrics by the method of Yang, Kurth, Williams (2019), section II.
 """
 
 from __future__ import annotations
@@ -10,30 +10,90 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike, fspath
+from os import PathLike
+from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.inputs.nvprof_tables import (
-    TENSOR_LEVEL,
-    TENSOR_LEVELS,
-    USED,
-    NvprofLogTable,
-    capability_of,
-    could_count,
-    device_name,
-    holds_table,
-    tables_of,
-    tensor_peak,
-    traffic_of,
-    without_traffic,
-    work_of,
-)
-from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import SECONDS, cell_number, damaged, split_number, text_of
+from ncu_roofline.formats.inputs.tables import ImportedPoint, JoinedTable
+from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, split_number, text_of
 
-Key = tuple[str, str]
+FORMAT = "nvprof"
+# The tables of a log by their columns, and which column says how the times in it are scaled.
+_LAYOUTS = {
+    "metrics": ("Device", "Kernel", "Invocations", "Metric Name", "Avg"),
+    "events": ("Device", "Kernel", "Invocations", "Event Name"),
+    "summary": ("Time(%)", "Time", "Calls", "Avg", "Name"),
+    "trace": ("Start", "Duration", "Device", "Name"),
+    "launches": ("Device", "Context", "Stream", "Kernel"),
+    "API trace": ("Start", "Duration", "Name"),
+}
+_TIMED = {"summary": "Time", "trace": "Duration", "API trace": "Duration"}
+_OWN_LINE = re.compile(r"={2,}\d*={2,}")
+_ROW = re.compile(r'"|[\d.]+,|,')
+_ON_GPU = "GPU activities"
+_API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
+_COMPLETE = "Give nvprof's complete output."
+# GPUs before those of the specification: they have no bindings here, and only their generation matters.
+_OLDER = (
+    (re.compile(r"\bP100|GP100"), (6, 0)),
+    (re.compile(r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b"), (6, 1)),
+    (re.compile(r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X"), (5, 2)),
+    (re.compile(r"\bK80"), (3, 7)),
+    (re.compile(r"\bK(20|40)[a-z]*\b|GTX TITAN"), (3, 5)),
+)
+# SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
+_TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
+TENSOR_LEVEL = "tensor_precision_fu_utilization"
+_TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
+_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
+# FLOP of a precision: in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
+# instruction as 4 and a packed add as 2, so the parts are no counts of instructions.
+_WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
+_PARTS = {
+    precision: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")]
+    for metric, precision in _WORK.items()
+    if metric != "flop_count_hp"
+}
+_NOT_FLOP = ("flop_count_sp_special",)
+_L1_ADDED = ("local_load_transactions", "local_store_transactions", "atomic_transactions")
+
+
+class Traffic(NamedTuple):
+    """One way to get the bytes of a level: the metrics it needs, those it adds where collected, and bytes for each count.
+
+    ``since`` is the first compute capability on which a transaction has that size; where it is unknown, Volta is assumed.
+    """
+
+    level: str
+    needed: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    size: float = 32.0
+    since: tuple[int, int] = (0, 0)
+
+    def known_size(self, capability: tuple[int, int]) -> bool:
+        return capability == (0, 0) or capability >= self.since
+
+
+# In this order: the first way whose metrics are there gives the level.
+_TRAFFIC = (
+    # Kepler moves 128 byte in a cached load, and Pascal counts differently: only Volta counts sectors.
+    Traffic("l1", ("gld_transactions", "gst_transactions"), _L1_ADDED, since=(7, 0)),
+    Traffic("shared", ("shared_load_transactions", "shared_store_transactions"), size=128.0, since=(5, 0)),
+    Traffic("l2", ("l2_read_transactions", "l2_write_transactions")),
+    Traffic("dram", ("dram_read_transactions", "dram_write_transactions")),
+    Traffic("dram", ("dram_read_bytes", "dram_write_bytes"), size=1.0),
+    Traffic("system", ("sysmem_read_transactions", "sysmem_write_transactions")),
+    Traffic("system", ("system_read_transactions", "system_write_transactions")),
+    Traffic("system", ("sysmem_read_bytes", "sysmem_write_bytes"), size=1.0),
+)
+_USED = frozenset({
+    *(name for way in _TRAFFIC for name in (*way.needed, *way.added)),
+    *(name for parts in _PARTS.values() for name in parts),
+    *_WORK,
+    TENSOR_LEVEL,
+})  # fmt: skip
 # In tables of metrics per launch some releases head the columns with the metric's description.
 _DESCRIPTIONS = {
     "Floating Point Operations(Double Precision)": "flop_count_dp",
@@ -54,75 +114,242 @@ _DESCRIPTIONS = {
     "System Memory Write Transactions": "sysmem_write_transactions",
     "Tensor-Precision Function Unit Utilization": TENSOR_LEVEL,
 }
+_SIZES = {what: [f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")}
 _NO_METRIC = {
     *("Start", "Duration", "Size", "Throughput", "SrcMemType", "DstMemType", "Device", "Context", "Stream", "Name", "Kernel"),
-    *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID"),
-} | {"Static SMem", "Dynamic SMem", "Registers Per Thread", *(f"{what} {axis}" for what in ("Grid", "Block") for axis in "XYZ")}
-_LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
-_ON_GPU = "GPU activities"
-_API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
-FORMAT = "nvprof"
+    *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID", "Static SMem", "Dynamic SMem", "Registers Per Thread"),
+    *(name for names in _SIZES.values() for name in names),
+}
 
 
 @dataclass(frozen=True)
-class NvprofKernel:
-    """A kernel, or one launch of it: sums of the metrics over ``launches``, its time (NaN without), in SI units.
+class Kernel:
+    """A kernel, or one launch of it: sums of its metrics over ``launches``, its time (NaN without), in SI units.
 
-    ``tensor_level`` is the mean utilisation of the tensor cores on nvprof's scale from 0 to 10, NaN where not collected.
+    The level of the tensor cores is among the sums, as if it added up; its mean over the launches is what counts.
     """
 
     name: str
     device: str
     launches: int
     totals: Mapping[str, float] = field(default_factory=dict)
-    tensor_level: float = math.nan
     seconds: float = math.nan
     grid: str = ""
     block: str = ""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> tuple[str, str]:
         """What tells kernels apart."""
         return self.device, self.name
 
-    @property
-    def brings(self) -> set[str]:
-        """The metrics that were counted."""
-        return {*self.totals, *([] if math.isnan(self.tensor_level) else ["tensor level"])}
 
-
-@dataclass(frozen=True)
-class NvprofPart:
+class Part(NamedTuple):
     """What one table of a log brings: kernels with counts, or kernels with times."""
 
     path: str
-    counted: tuple[NvprofKernel, ...] = ()
-    timed: tuple[NvprofKernel, ...] = ()
+    counted: tuple[Kernel, ...] = ()
+    timed: tuple[Kernel, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """One table of the log: rows as (line number, cells by column), units by column."""
+
+    layout: str
+    columns: tuple[str, ...]
+    units: dict[str, str]
+    rows: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+
+
+def recognises(head: str) -> bool:
+    """Whether some line is the heading of one of nvprof's tables."""
+    return any(_layout(cells) for line in head.split("\n") if '"' in line and (cells := row_of(line)))
+
+
+def _layout(cells: list[str]) -> str:
+    return next((layout for layout, columns in _LAYOUTS.items() if set(columns).issubset(cells)), "")
+
+
+def read(path: str | PathLike[str]) -> JoinedTable:
+    """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
+    log = _Log(path)
+    tables = log.tables(text_of(path))
+    parts = [part for part in map(log.part, tables) if part.counted or part.timed]
+    if not parts:
+        seen = " and ".join(dict.fromkeys(table.layout for table in tables))
+        next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
+        raise log.damaged(f"its tables ({seen}) hold no kernel", next_step)
+    return _table(log.path, parts, log.sentences())
+
+
+class _Log(Table):
+    """The tables of one file, what they bring, and what is left out."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        super().__init__(path)
+        self._unused: list[str] = []
+        self._overflows: list[str] = []
+        self._calls: list[str] = []
+        self._events = False
+
+    def sentences(self) -> list[str]:
+        """What was left out, as sentences without full stop."""
+        overflown = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
+        calls = "rows called like functions of CUDA, which are no kernels, are left out"
+        found = (("metrics that are not used", self._unused), (overflown, self._overflows), (calls, self._calls))
+        result = [f"{what}: {listed(names)}" for what, names in found if names]
+        return [*result, "events are not used, only metrics are"] if self._events else result
+
+    def tables(self, text: str) -> list[LogTable]:
+        """All tables, in order.  Raises RooflineError for rows that are cut off and for times without unit."""
+        tables: list[LogTable] = []
+        current: LogTable | None = None
+        for number, padded in enumerate(text.split("\n"), 1):
+            line = padded.strip()
+            if not line or _OWN_LINE.match(line):
+                current = current if line else None
+                continue
+            cells = row_of(line)
+            if layout := _layout(cells):
+                current = LogTable(layout, tuple(cells), {})
+                tables.append(current)
+            elif current is not None and len(cells) == len(current.columns):
+                _add_row(current, number, dict(zip(current.columns, cells, strict=True)))
+            elif current is not None and _ROW.match(line):
+                reason = f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table"
+                raise self.damaged(reason, "Give nvprof's complete output (--log-file keeps the application's apart).")
+        for table in tables:
+            timed = _TIMED.get(table.layout)
+            if table.rows and timed and timed not in table.units:
+                reason = f'the row of units is missing below its heading, so the column "{timed}" can\'t be understood'
+                raise self.damaged(reason, _COMPLETE)
+        return tables
+
+    def part(self, table: LogTable) -> Part:
+        """The part that a table brings, an empty one for API calls and events."""
+        self._events = self._events or table.layout == "events"
+        if table.layout == "metrics":
+            return Part(self.path, counted=tuple(self._metrics(table)))
+        if table.layout == "summary":
+            return Part(self.path, timed=tuple(self._summary(table)))
+        return self._launches(table) if table.layout in ("trace", "launches") else Part(self.path)
+
+    def _metrics(self, table: LogTable) -> Iterator[Kernel]:
+        kernels: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
+        for line, row in table.rows:
+            launches = self.number("Invocations", line, row["Invocations"])
+            if launches is None or launches < 1 or launches != int(launches):
+                raise self.damaged(f"line {line} has no number of invocations")
+            means = kernels.setdefault((device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
+            self._take(means, row["Metric Name"], row["Avg"], line)
+        for (device, name), (count, means) in kernels.items():
+            yield Kernel(name, device, count, {metric: mean * count for metric, mean in means.items()})
+
+    def _summary(self, table: LogTable) -> Iterator[Kernel]:
+        for line, row in table.rows:
+            if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
+                self._calls.append(row["Name"])
+            elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
+                calls, time = (self.number(column, line, row[column]) for column in ("Calls", "Time"))
+                if calls is None or calls < 1 or time is None:
+                    raise self.damaged(f"line {line} has no number of calls or no time")
+                yield Kernel(row["Name"], "", int(calls), seconds=time * SECONDS[table.units["Time"]])
+
+    def _launches(self, table: LogTable) -> Part:
+        name_column = "Name" if table.layout == "trace" else "Kernel"
+        metrics = [column for column in table.columns if column not in _NO_METRIC]
+        counts = any(_DESCRIPTIONS.get(column, column) in _USED for column in metrics)
+        counted, timed = [], []
+        for line, row in table.rows:
+            if not _is_kernel(row[name_column]):
+                continue
+            values: dict[str, float] = {}
+            for column in metrics:
+                self._take(values, _DESCRIPTIONS.get(column, column), row[column], line)
+            # Older releases put the number of the launch behind the name.
+            name = re.sub(r" \[\d+\]$", "", row[name_column])
+            sizes = ([row.get(column, "") for column in columns] for columns in _SIZES.values())
+            grid, block = ("x".join(size) if all(size) else "" for size in sizes)
+            kernel = Kernel(name, device_name(row["Device"]), 1, grid=grid, block=block)
+            if counts:  # also without a value: each launch keeps its own time
+                counted.append(replace(kernel, totals=values))
+            if table.layout == "trace":
+                time = self.number("Duration", line, row["Duration"])
+                seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
+                timed.append(replace(kernel, seconds=seconds))
+        return Part(self.path, tuple(counted), tuple(timed))
+
+    def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
+        if metric not in _USED:  # told where it counts operations or bytes, which a user may miss
+            counts = metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))
+            self._unused += [metric] * (counts and metric not in _NOT_FLOP)
+            return
+        level = {"read": _level} if metric == TENSOR_LEVEL else {}
+        value = self.number(metric, line, cell, **level)
+        if value is None:
+            self._overflows.append(metric)
+        else:
+            values[metric] = value
+
+
+def _add_row(table: LogTable, line: int, row: dict[str, str]) -> None:
+    # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
+    timed = _TIMED.get(table.layout)
+    is_units = row[timed] in SECONDS if timed else table.layout == "launches" and not row["Kernel"]
+    if is_units and not table.rows and not table.units:
+        table.units.update({name: unit for name, unit in row.items() if unit})
+    else:
+        table.rows.append((line, row))
+
+
+def _level(cell: str) -> float | None:
+    """ "Mid (5)" as 5."""
+    match = _LEVEL.fullmatch(cell.strip())
+    if not match:
+        if split_number(cell) is None:
+            return None
+        raise ValueError(f"{cell.strip()[:40]!r} is no level")
+    level = float(match[1])
+    if level > _TENSOR_LEVELS:
+        raise ValueError(f"{cell.strip()[:40]!r} is above the highest level, {_TENSOR_LEVELS:.0f}")
+    return level
+
+
+def _is_kernel(name: str) -> bool:
+    """Copies and fills stand among the kernels, in brackets."""
+    return bool(name) and not name.startswith("[")
+
+
+def device_name(cell: str) -> str:
+    """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
+    return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
 @dataclass
-class NvprofRun:
+class _Run:
     """Parts that belong together."""
 
-    parts: list[NvprofPart] = field(default_factory=list)
-    counted: dict[Key, list[NvprofKernel]] = field(default_factory=dict)
-    timed: list[NvprofKernel] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    counted: dict[tuple[str, str], list[Kernel]] = field(default_factory=dict)
+    timed: list[Kernel] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def takes(self, part: NvprofPart) -> bool:
+    def takes(self, part: Part) -> bool:
         """Whether a part brings what this run lacks for kernels that it has."""
         own = {name for _, name in self.counted} | {kernel.name for kernel in self.timed}
         if own and not own & {kernel.name for kernel in (*part.counted, *part.timed)}:
             return False
         if part.timed and self.timed:
             return False
-        return not any(kernel.brings & mine.brings for kernel in part.counted for mine in self.counted.get(kernel.key, ()))
+        return not any(
+            set(kernel.totals) & set(mine.totals) for kernel in part.counted for mine in self.counted.get(kernel.key, ())
+        )
 
-    def add(self, part: NvprofPart) -> None:
+    def add(self, part: Part) -> None:
         """Take a part in; counts of a kernel that is here already are scaled to its launches."""
         self.parts.append(part)
         self.timed += part.timed
-        given: dict[Key, list[NvprofKernel]] = {}
+        given: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in part.counted:
             given.setdefault(kernel.key, []).append(kernel)
         for key, more in given.items():
@@ -131,29 +358,22 @@ class NvprofRun:
                 self.counted[key] = more
                 continue
             if len(mine) != len(more):
-                mine, more = [summed(mine)], [summed(more)]
+                mine, more = [_summed(mine)], [_summed(more)]
             if any(one.launches != other.launches for one, other in zip(mine, more, strict=True)):
                 self.warnings.append(
                     f"kernel {mine[0].name} was launched {mine[0].launches} times in one file and {more[0].launches} times in "
                     "another: the counts of the second were scaled to the launches of the first"
                 )
             self.counted[key] = [
-                replace(
-                    one,
-                    totals={**{k: v * (one.launches / other.launches) for k, v in other.totals.items()}, **one.totals},
-                    tensor_level=other.tensor_level if math.isnan(one.tensor_level) else one.tensor_level,
-                )
+                replace(one, totals={k: v * (one.launches / other.launches) for k, v in other.totals.items()} | {**one.totals})
                 for one, other in zip(mine, more, strict=True)
             ]
 
-    def kernels(self) -> list[NvprofKernel]:
+    def kernels(self) -> list[Kernel]:
         """The kernels with counts and times together; notes on what does not fit are added to the warnings."""
-        named: dict[str, list[NvprofKernel]] = {}
-        for kernel in self.timed:
-            named.setdefault(kernel.name, []).append(kernel)
         result = []
         for (device, name), kernels in self.counted.items():
-            times = [one for one in named.get(name, ()) if device in (one.device, "") or not one.device]
+            times = [one for one in self.timed if one.name == name and (device in (one.device, "") or not one.device)]
             result += self._with_times(kernels, times) if times else kernels
         counted = {name for _, name in self.counted}
         devices = {device for device, _ in self.counted}
@@ -161,9 +381,9 @@ class NvprofRun:
         result += [one if one.device else replace(one, device=device) for one in self.timed if one.name not in counted]
         return result
 
-    def _with_times(self, kernels: list[NvprofKernel], times: list[NvprofKernel]) -> list[NvprofKernel]:
+    def _with_times(self, kernels: list[Kernel], times: list[Kernel]) -> list[Kernel]:
         if [one.launches for one in kernels] != [one.launches for one in times]:
-            whole = summed(times)
+            whole = _summed(times)
             counted = sum(one.launches for one in kernels)
             if whole.launches != counted:
                 self.warnings.append(
@@ -178,160 +398,100 @@ class NvprofRun:
         ]
 
 
-def runs_of(parts: Iterable[NvprofPart]) -> list[NvprofRun]:
+def _runs_of(parts: Iterable[Part]) -> list[_Run]:
     """The runs that the parts make up, in the order of their first parts."""
-    runs: list[NvprofRun] = []
+    runs: list[_Run] = []
     for part in parts:
         run = next((run for run in runs if run.takes(part)), None)
         if run is None:
-            run = NvprofRun()
+            run = _Run()
             runs.append(run)
         run.add(part)
     return runs
 
 
-def summed(kernels: Sequence[NvprofKernel]) -> NvprofKernel:
-    """Several launches as one: sums, and the tensor level as the mean over launches; a metric that one lacks has no sum."""
-    if len(kernels) == 1:
-        return kernels[0]
-    launches = sum(kernel.launches for kernel in kernels)
+def _summed(kernels: Sequence[Kernel]) -> Kernel:
+    """Several launches as one; a metric that one lacks has no sum."""
     shared = [name for name in kernels[0].totals if all(name in kernel.totals for kernel in kernels)]
     grids, blocks = {kernel.grid for kernel in kernels}, {kernel.block for kernel in kernels}
     return replace(
         kernels[0],
-        launches=launches,
+        launches=sum(kernel.launches for kernel in kernels),
         totals={name: sum(kernel.totals[name] for kernel in kernels) for name in shared},
-        tensor_level=sum(kernel.tensor_level * kernel.launches for kernel in kernels) / launches,
         seconds=sum(kernel.seconds for kernel in kernels),
-        grid=kernels[0].grid if len(grids) == 1 else "",
-        block=kernels[0].block if len(blocks) == 1 else "",
+        grid=grids.pop() if len(grids) == 1 else "",
+        block=blocks.pop() if len(blocks) == 1 else "",
     )
 
 
-class _NvprofReader:
-    """Reads tables of one file and collects what it leaves out."""
+def joined(tables: Sequence[JoinedTable]) -> list[JoinedTable]:
+    """Tables of several files, those that complete each other as one: counts of one run, times of another.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._unused: list[str] = []
-        self._overflows: list[str] = []
-        self._calls: list[str] = []
-        self._events = False
-
-    def sentences(self) -> list[str]:
-        """What was left out, as sentences without full stop."""
-        overflown = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
-        calls = "rows called like functions of CUDA, which are no kernels, are left out"
-        found = (("metrics that are not used", self._unused), (overflown, self._overflows), (calls, self._calls))
-        result = [f"{what}: {listed(names)}" for what, names in found if names]
-        return [*result, "events are not used, only metrics are"] if self._events else result
-
-    def read(self, table: NvprofLogTable) -> NvprofPart:
-        """The part that a table brings, an empty one for API calls and events."""
-        self._events = self._events or table.layout == "events"
-        if table.layout == "metrics":
-            return NvprofPart(self._path, counted=tuple(self._summed_metrics(table)))
-        if table.layout == "summary":
-            return NvprofPart(self._path, timed=tuple(self._summary(table)))
-        return self._launches(table) if table.layout in ("trace", "launches") else NvprofPart(self._path)
-
-    def _summed_metrics(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
-        found: dict[Key, tuple[int, dict[str, float]]] = {}
-        for line, row in table.rows:
-            launches = self._number(line, row, "Invocations")
-            if launches is None or launches < 1 or launches != int(launches):
-                raise damaged(self._path, f"line {line} has no number of invocations")
-            values = found.setdefault((device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
-            self._take(values, row["Metric Name"], row["Avg"], line)
-        for (device, name), (count, values) in found.items():
-            level = values.pop(TENSOR_LEVEL, math.nan)
-            yield NvprofKernel(name, device, count, {metric: mean * count for metric, mean in values.items()}, level)
-
-    def _summary(self, table: NvprofLogTable) -> Iterator[NvprofKernel]:
-        for line, row in table.rows:
-            if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
-                self._calls.append(row["Name"])
-            elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
-                calls, time = self._number(line, row, "Calls"), self._number(line, row, "Time")
-                if calls is None or calls < 1 or time is None:
-                    raise damaged(self._path, f"line {line} has no number of calls or no time")
-                yield NvprofKernel(row["Name"], "", int(calls), seconds=time * SECONDS[table.units["Time"]])
-
-    def _launches(self, table: NvprofLogTable) -> NvprofPart:
-        name_column = "Name" if table.layout == "trace" else "Kernel"
-        metrics = [column for column in table.columns if column not in _NO_METRIC]
-        counts = any(_DESCRIPTIONS.get(column, column) in USED for column in metrics)
-        counted, timed = [], []
-        for line, row in table.rows:
-            if not _is_kernel(row[name_column]):
-                continue
-            values: dict[str, float] = {}
-            for column in metrics:
-                self._take(values, _DESCRIPTIONS.get(column, column), row[column], line)
-            # Older releases put the number of the launch behind the name.
-            name = re.sub(r" \[\d+\]$", "", row[name_column])
-            sizes = ([row.get(f"{what} {axis}", "") for axis in "XYZ"] for what in ("Grid", "Block"))
-            grid, block = ("x".join(one) if all(one) else "" for one in sizes)
-            kernel = NvprofKernel(name, device_name(row["Device"]), 1, grid=grid, block=block)
-            if counts:  # also without a value: each launch keeps its own time
-                level = values.pop(TENSOR_LEVEL, math.nan)
-                counted.append(replace(kernel, totals=values, tensor_level=level))
-            if table.layout == "trace":
-                time = self._number(line, row, "Duration")
-                seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
-                timed.append(replace(kernel, seconds=seconds))
-        return NvprofPart(self._path, tuple(counted), tuple(timed))
-
-    def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
-        if metric not in USED:
-            self._unused += [metric] * could_count(metric)
-            return
-        read = _level if metric == TENSOR_LEVEL else None
-        value = cell_number(self._path, f"{metric} in line {line}", cell, read)
-        if value is None:
-            self._overflows.append(metric)
-        else:
-            values[metric] = value
-
-    def _number(self, line: int, row: dict[str, str], column: str) -> float | None:
-        return cell_number(self._path, f"{column} in line {line}", row[column])
+    Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
+    it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
+    """
+    given = {table.path: table for table in reversed(tables)}
+    given = dict(reversed(given.items()))
+    parts: dict[tuple[str, ...], list[Part]] = {}
+    for run in _runs_of(part for table in given.values() for part in table.parts):
+        paths = tuple(dict.fromkeys(part.path for part in run.parts))
+        parts.setdefault(paths, []).extend(run.parts)
+    result = []
+    for paths, several in parts.items():
+        reading = [sentence for path in paths for sentence in given[path].reading]
+        whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
+        result.append(given[paths[0]] if whole else _table(JOINED.join(paths), several, reading))
+    return result
 
 
-def _level(cell: str) -> float | None:
-    """ "Mid (5)" as 5."""
-    match = _LEVEL.fullmatch(cell.strip())
-    if not match:
-        if split_number(cell) is None:
-            return None
-        raise ValueError(f"{cell.strip()[:40]!r} is no level")
-    level = float(match.group(1))
-    if level > TENSOR_LEVELS:
-        raise ValueError(f"{cell.strip()[:40]!r} is above the highest level, {TENSOR_LEVELS:.0f}")
-    return level
+def _table(path: str, parts: Sequence[Part], reading: Sequence[str]) -> JoinedTable:
+    runs = _runs_of(parts)
+    kernels = [kernel for run in runs for kernel in run.kernels()]
+    warnings = [*reading, *(sentence for run in runs for sentence in run.warnings), *_lacking(kernels)]
+    said = tuple(f"{path}: {sentence}." for sentence in dict.fromkeys(warnings))
+    return JoinedTable(path, FORMAT, tuple(_points(kernels)), warnings=said, parts=tuple(parts), reading=tuple(reading))
 
 
-def _is_kernel(name: str) -> bool:
-    """Copies and fills stand among the kernels, in brackets."""
-    return bool(name) and not name.startswith("[")
+def _lacking(kernels: Sequence[Kernel]) -> Iterator[str]:
+    """What the kernels lack, as sentences without full stop."""
+    counted = [kernel for kernel in kernels if kernel.totals]
+    timeless = [kernel.name for kernel in counted if math.isnan(kernel.seconds)]
+    if not counted:
+        yield "it holds times and no counts; give the output of a run with `nvprof --csv --metrics ...` as well"
+    elif timeless:
+        what = "it holds counts and no times" if len(timeless) == len(kernels) else f"no times for {listed(timeless, 3)}"
+        yield f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well"
+    reasons: dict[str, None] = {}
+    for kernel in counted:
+        known = _traffic(kernel.totals, capability_of(kernel.device))[0]
+        for way in _TRAFFIC:
+            if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
+                missing = " and ".join(name for name in way.needed if name not in kernel.totals)
+                why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
+                reasons[f"{way.level} traffic left out: {why}"] = None
+    yield from reasons
+    unknown = [one.device for one in counted if TENSOR_LEVEL in one.totals and tensor_peak(one.device) is None]
+    if unknown:
+        yield f"{TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
 
 
-def points_of(kernels: Sequence[NvprofKernel]) -> Iterator[ImportedPoint]:
+def _points(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
     """One point per kernel or launch, in SI units."""
-    devices = dict.fromkeys(kernel.device for kernel in kernels)
-    facts = {device: (capability_of(device), tensor_peak(device)) for device in devices}
+    facts = {device: (capability_of(device), tensor_peak(device)) for device in {kernel.device for kernel in kernels}}
     for kernel in kernels:
         capability, peak = facts[kernel.device]
-        work, shares, counted = work_of(kernel.totals)
-        traffic, moved, lacking = traffic_of(kernel.totals, capability)
-        used, notes = [*counted, *moved], []
+        work, shares, used = _work(kernel.totals)
+        traffic, moved, lacking = _traffic(kernel.totals, capability)
+        used += moved
+        notes = []
         if lacking:
             notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
         if capability == (0, 0) and traffic:
             notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
-        if peak is not None and not math.isnan(kernel.tensor_level) and not math.isnan(kernel.seconds):
+        if peak is not None and TENSOR_LEVEL in kernel.totals and not math.isnan(kernel.seconds):
             # The estimate of Wang et al. (2020), section III.
             tensor = load_spec().standard_tensor.id
-            work[tensor] = kernel.tensor_level / TENSOR_LEVELS * peak * kernel.seconds
+            work[tensor] = kernel.totals[TENSOR_LEVEL] / kernel.launches / _TENSOR_LEVELS * peak * kernel.seconds
             used.append(TENSOR_LEVEL)
             notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
         yield ImportedPoint(
@@ -350,89 +510,60 @@ def points_of(kernels: Sequence[NvprofKernel]) -> Iterator[ImportedPoint]:
         )
 
 
-def warnings_of(kernels: Sequence[NvprofKernel]) -> Iterator[str]:
-    """What the kernels lack, as sentences without full stop."""
-    counted = [kernel for kernel in kernels if kernel.brings]
-    timeless = [kernel.name for kernel in counted if math.isnan(kernel.seconds)]
-    if not counted:
-        yield "it holds times and no counts; give the output of a run with `nvprof --csv --metrics ...` as well"
-    elif timeless:
-        what = "it holds counts and no times" if len(timeless) == len(kernels) else f"no times for {listed(timeless, 3)}"
-        yield f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well"
-    reasons = dict.fromkeys(
-        (level, reason) for kernel in counted for level, reason in without_traffic(kernel.totals, capability_of(kernel.device))
-    )
-    for level, reason in reasons:
-        yield f"{level} traffic left out: {reason}"
-    unknown = [
-        kernel.device for kernel in counted if not math.isnan(kernel.tensor_level) and tensor_peak(kernel.device) is None
-    ]
-    if unknown:
-        yield f"{TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
+def _work(totals: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float], list[str]]:
+    """FLOP by precision, counted in one sum or in its three parts; alpha by precision; the metrics used.
 
-
-@dataclass(frozen=True, repr=False)
-class NvprofTable(PointTable):
-    """The points of one or several files, with the parts they were made of, so that they can be joined with others."""
-
-    parts: tuple[NvprofPart, ...] = ()
-    reading: tuple[str, ...] = ()
-    """Sentences on what was left out while reading, whatever the parts are joined with."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that the parts are from."""
-        return tuple(dict.fromkeys(part.path for part in self.parts))
-
-
-def recognises(head: str) -> bool:
-    """A log with the heading of one of nvprof's tables."""
-    return holds_table(head)
-
-
-def read(path: str | PathLike[str]) -> NvprofTable:
-    """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
-    name = fspath(path)
-    tables = tables_of(text_of(path), name)
-    reader = _NvprofReader(name)
-    parts = [part for part in map(reader.read, tables) if part.counted or part.timed]
-    if not parts:
-        seen = " and ".join(dict.fromkeys(table.layout for table in tables))
-        next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
-        raise damaged(path, f"its tables ({seen}) hold no kernel", next_step)
-    return _table(name, parts, reader.sentences())
-
-
-def joined(tables: Sequence[NvprofTable]) -> list[NvprofTable]:
-    """Tables of several files, those that complete each other as one: counts of one run, times of another.
-
-    Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
-    it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
+    alpha is the share of fused instructions among add, multiply and fused ones (Yang, Kurth, Williams 2019, equation 6).
     """
-    given: dict[str, NvprofTable] = {}
-    for table in tables:
-        given.setdefault(table.path, table)
-    parts: dict[tuple[str, ...], list[NvprofPart]] = {}
-    for run in runs_of(part for table in given.values() for part in table.parts):
-        paths = tuple(dict.fromkeys(part.path for part in run.parts))
-        parts.setdefault(paths, []).extend(run.parts)
-    result = []
-    for paths, several in parts.items():
-        reading = [sentence for path in paths for sentence in given[path].reading]
-        whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
-        result.append(given[paths[0]] if whole else _table(JOINED.join(paths), several, reading))
-    return result
+    work: dict[str, float] = {}
+    shares: dict[str, float] = {}
+    used: list[str] = []
+    for metric, precision in _WORK.items():
+        parts = _PARTS.get(precision, [])
+        complete = bool(parts) and all(name in totals for name in parts)
+        add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
+        if metric in totals:
+            work[precision] = totals[metric]
+            used.append(metric)
+        elif complete:
+            work[precision] = add + mul + 2 * fma
+            used += parts
+        if add + mul + fma > 0:
+            shares[precision] = fma / (add + mul + fma)
+    return work, shares, used
 
 
-def _table(path: str, parts: Sequence[NvprofPart], reading: Sequence[str]) -> NvprofTable:
-    runs = runs_of(parts)
-    kernels = [kernel for run in runs for kernel in run.kernels()]
-    warnings = [*reading, *(sentence for run in runs for sentence in run.warnings), *warnings_of(kernels)]
-    return NvprofTable(
-        path=path,
-        format=FORMAT,
-        points=tuple(points_of(kernels)),
-        warnings=tuple(f"{path}: {sentence}." for sentence in dict.fromkeys(warnings)),
-        parts=tuple(parts),
-        reading=tuple(reading),
-    )
+def _traffic(totals: Mapping[str, float], capability: tuple[int, int]) -> tuple[dict[str, float], list[str], list[str]]:
+    """Bytes by level, the metrics used, and those that would have added to L1 and were not collected.
+
+    A level is there where its metrics are complete and its transactions have a known size.
+    """
+    traffic: dict[str, float] = {}
+    used: list[str] = []
+    for way in _TRAFFIC:
+        if way.level not in traffic and all(name in totals for name in way.needed) and way.known_size(capability):
+            names = [*way.needed, *(name for name in way.added if name in totals)]
+            traffic[way.level] = way.size * sum(totals[name] for name in names)
+            used += names
+    return traffic, used, [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]
+
+
+def capability_of(device: str) -> tuple[int, int]:
+    """The compute capability that a GPU's name tells, (0, 0) where it tells none."""
+    older = next((capability for pattern, capability in _OLDER if pattern.search(device)), None)
+    if older:
+        return older
+    for one in load_spec().architectures:
+        if any(re.search(rf"\b{re.escape(product)}\b", device, re.IGNORECASE) for product in one.products):
+            return one.compute_capability
+    return 0, 0
+
+
+def tensor_peak(device: str) -> float | None:
+    """FLOP/s of the tensor cores at boost clock, None for GPUs whose number of SMs and clock are not known here."""
+    board = next((facts for name, facts in _TENSOR_BOARDS.items() if name in device), None)
+    architecture = load_spec().architecture(capability_of(device))
+    if board is None or architecture is None:
+        return None
+    per_cycle = architecture.peak(load_spec().standard_tensor.id, device)
+    return board[0] * board[1] * per_cycle if per_cycle else None

@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
-from ncu_roofline.formats.inputs import intel_run, nvprof
-from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
+from ncu_roofline.formats.inputs.tables import JoinedTable, MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
-from ncu_roofline.formats.report import Report, Value, read_report
+from ncu_roofline.formats.report import Report, read_report
 
-MAJOR = "device__attribute_compute_capability_major"
-MINOR = "device__attribute_compute_capability_minor"
 Other = TypeVar("Other")
-# Tables of tools whose files complete each other, and what joins them.
-_JOINED: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
-    (nvprof.NvprofTable, nvprof.joined),
-    (intel_run.IntelTable, intel_run.joined),
-)
-
-
-def names_gpu(table: MetricTable) -> bool:
-    """Whether every launch says its compute capability; without it no counter can be chosen."""
-    return all(isinstance(column, (int, float)) and column > 0 for column in table.columns([MAJOR])[MAJOR])
-
-
-def with_gpu(table: MetricTable, capability: tuple[int, int]) -> MetricTable:
-    """The same launches, those that name no GPU on one of this compute capability: (7, 0) for a V100."""
-    columns = table.columns([MAJOR, MINOR])
-    silent = [not isinstance(column, (int, float)) or not column > 0 for column in columns[MAJOR]]
-    filled: dict[str, Sequence[Value | None]] = {
-        name: [number if lacks else one for one, lacks in zip(columns[name], silent, strict=True)]
-        for name, number in zip((MAJOR, MINOR), capability, strict=True)
-    }
-    return replace(table, values={**table.values, **filled})
-
-
-def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
-    """The same items, but tables that complete each other as one, at the place of the first of them.
-
-    Items that are no tables, and tables that nothing completes, come back as they are.
-    """
-    result = list(items)
-    for kind, join in _JOINED:
-        tables = [item for item in result if isinstance(item, kind)]
-        if len(tables) < 2:
-            continue
-        place = {table.path: number for number, table in reversed(list(enumerate(tables)))}
-        first: dict[int, list[Other | PointTable]] = {}
-        for table in join(tables):
-            first.setdefault(min(place[path] for path in table.paths), []).append(table)
-        numbers = itertools.count()
-        result = [one for item in result for one in (first.get(next(numbers), []) if isinstance(item, kind) else [item])]
-    return result
+_HERE = __package__
 
 
 @dataclass(frozen=True)
 class InputFormat:
     """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
 
-    ``holds`` says what it gives: metrics, points, ceilings, or points and ceilings.
+    ``holds`` says what it gives: metrics, points, ceilings (by ``read_ceilings(path)``), or points and ceilings.
     """
 
     id: str
@@ -74,7 +31,6 @@ class InputFormat:
     meaning: str
 
 
-_HERE = __package__
 # In this order: the first that recognises a file reads it.
 FORMATS: tuple[InputFormat, ...] = (
     InputFormat("ncu-csv", f"{_HERE}.ncu_csv", "metrics", "what ncu --csv prints"),
@@ -88,6 +44,20 @@ FORMATS: tuple[InputFormat, ...] = (
     InputFormat("vtune", f"{_HERE}.vtune", "points", "a report of Intel VTune as CSV"),
     InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
 )
+# Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
+_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel_run"}
+
+
+def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
+    """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
+    if not os.path.isfile(path):
+        return None
+    head = head_of(path)
+    return next((row for row in FORMATS if _module(row.module).recognises(head)), None) if head.strip() else None
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
 
 
 def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
@@ -98,25 +68,20 @@ def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTabl
     found = recognised(path)
     if found is None:
         return read_report(path)
-    table: MetricTable | PointTable = _module(found).read(path)
+    table: MetricTable | PointTable = _module(found.module).read(path)
     return table
 
 
-def as_inputs(given: Any, *also: type[Any]) -> list[Any]:
-    """One input or several as a list; each is a path, a `Report`, a table, or of a type of ``also``.
-
-    Raises TypeError for what is no input, ValueError for none at all.
-    """
-    kinds = (Report, MetricTable, PointTable, str, os.PathLike, *also)
-    several = isinstance(given, Iterable) and not isinstance(given, (*kinds, bytes, Mapping))
-    found = list(given) if several else [given]
-    for one in found:
-        if not isinstance(one, kinds):
-            what = "a report is a path, an open Report or what an importer read (or a list of these)"
-            raise TypeError(f"{what}, not an object of type {type(one).__name__}")
-    if not found:
-        raise ValueError("no reports given")
-    return found
+def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+    """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
+    found = recognised(path)
+    if found is None:
+        return read_ceilings(path)
+    if "ceilings" not in found.holds:
+        reason = f"it is {found.meaning}, which holds no ceilings"
+        raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
+    ceilings: Ceilings = _module(found.module).read_ceilings(path)
+    return ceilings
 
 
 def check_report(path: str | os.PathLike[str], why: str) -> None:
@@ -126,26 +91,36 @@ def check_report(path: str | os.PathLike[str], why: str) -> None:
         raise RooflineError("Cannot use", path, f"it is {found.meaning}, and {why}", "Give the report (.ncu-rep) itself.")
 
 
-def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
-    """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
-    if os.path.isfile(path):
-        found = recognised(path)
-        if found is not None and "ceilings" in found.holds:
-            ceilings: Ceilings = _module(found).read_ceilings(path)
-            return ceilings
-        if found is not None:
-            reason = f"it is {found.meaning}, which holds no ceilings"
-            raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
-    return read_ceilings(path)
+def as_inputs(given: Any, *also: type[Any]) -> list[Any]:
+    """One input or several as a list; each is a path, a `Report`, a table, or of a type of ``also``.
+
+    Raises TypeError for what is no input, ValueError for none at all.
+    """
+    kinds = (Report, MetricTable, PointTable, str, os.PathLike, *also)
+    several = isinstance(given, Iterable) and not isinstance(given, (*kinds, bytes, Mapping))
+    items = list(given) if several else [given]
+    for item in items:
+        if not isinstance(item, kinds):
+            what = "a report is a path, an open Report or what an importer read (or a list of these)"
+            raise TypeError(f"{what}, not an object of type {type(item).__name__}")
+    if not items:
+        raise ValueError("no reports given")
+    return items
 
 
-def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
-    """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
-    if not os.path.isfile(path):
-        return None
-    head = head_of(path)
-    return next((row for row in FORMATS if _module(row).recognises(head)), None) if head.strip() else None
+def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
+    """The same items, but tables that complete each other as one, at the place of the first of them.
 
-
-def _module(row: InputFormat) -> Any:
-    return importlib.import_module(row.module)
+    Items that are no tables, and tables that nothing completes, come back as they are.
+    """
+    result = list(items)
+    for name, module in _JOINING.items():
+        tables = {at: item for at, item in enumerate(result) if isinstance(item, JoinedTable) and item.format == name}
+        if len(tables) < 2:
+            continue
+        place = {table.path: at for at, table in reversed(tables.items())}
+        instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
+        for table in _module(module).joined(list(tables.values())):
+            instead[min(place[path] for path in table.paths)].append(table)
+        result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
+    return result

@@ -19,7 +19,8 @@ from os import PathLike, fspath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from ncu_roofline.base.texts import listed
-from ncu_roofline.formats.inputs.intel_run import IntelPart, IntelTable, table_of
+from ncu_roofline.formats.inputs.intel_run import IntelPart, table_of
+from ncu_roofline.formats.inputs.tables import JoinedTable
 from ncu_roofline.formats.inputs.text import damaged, lines_of, split_number
 
 FORMAT = "sde"
@@ -56,7 +57,7 @@ def recognises(head: str) -> bool:
     return _SIGN.search(head) is not None
 
 
-def read(path: str | PathLike[str]) -> IntelTable:
+def read(path: str | PathLike[str]) -> JoinedTable:
     """The process as one point without a time.  Raises RooflineError for a mix that is cut off or contradicts itself."""
     name = fspath(path)
     counts, image = _counted(name)

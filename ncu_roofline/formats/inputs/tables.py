@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.formats.report import Launch, Session, Value
 
 ANY_PRECISION = "fp"
 """Precision id of floating-point work whose file does not say of which precision it is."""
+MAJOR = "device__attribute_compute_capability_major"
+MINOR = "device__attribute_compute_capability_minor"
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +51,22 @@ class MetricTable:
         """For each metric name its values over all launches, None where one lacks it."""
         missing: list[Value | None] = [None] * len(self.rows)
         return {name: list(self.values.get(name, missing)) for name in names}
+
+
+def names_gpu(table: MetricTable) -> bool:
+    """Whether every launch says its compute capability; without it no counter can be chosen."""
+    return all(isinstance(value, (int, float)) and value > 0 for value in table.columns([MAJOR])[MAJOR])
+
+
+def with_gpu(table: MetricTable, capability: tuple[int, int]) -> MetricTable:
+    """The same launches, those that name no GPU on one of this compute capability: (7, 0) for a V100."""
+    columns = table.columns([MAJOR, MINOR])
+    silent = [not isinstance(value, (int, float)) or not value > 0 for value in columns[MAJOR]]
+    filled: dict[str, Sequence[Value | None]] = {
+        name: [number if lacks else value for value, lacks in zip(columns[name], silent, strict=True)]
+        for name, number in zip((MAJOR, MINOR), capability, strict=True)
+    }
+    return replace(table, values={**table.values, **filled})
 
 
 @dataclass(frozen=True)
@@ -108,3 +127,17 @@ class PointTable:
         return (
             f"<{type(self).__name__} {one_line(self.path)}: {self.format}, {len(self.points)} points, {len(self.roofs)} roofs>"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class JoinedTable(PointTable):
+    """Points made of parts of one or several files (each has its ``path``), kept so that they can be joined with others."""
+
+    parts: tuple[Any, ...] = ()
+    reading: tuple[str, ...] = ()
+    """Sentences on what was left out while reading, whatever the parts are joined with."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that the parts are from."""
+        return tuple(dict.fromkeys(part.path for part in self.parts))

@@ -1,4 +1,4 @@
-"""Text of other tools' files: its beginning, its lines, and the cells of its tables."""
+"""Text of other tools' files: its lines, the rows of its tables, the numbers in their cells, and what is wrong with one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
-from os import PathLike
+from os import PathLike, fspath
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
@@ -16,9 +16,10 @@ from ncu_roofline.formats.report.compressed import is_compressed
 from ncu_roofline.formats.report.diagnose import changed
 
 HEAD_BYTES = 65_536
+EXPORT_AGAIN = "Export it again, and check that it is complete."
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
 _END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell where a quotation mark is not closed
 # Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
@@ -26,10 +27,7 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
 
 
-EXPORT_AGAIN = "Export it again, and check that it is complete."
-
-
-def head_of(path: str | os.PathLike[str]) -> str:
+def head_of(path: str | PathLike[str]) -> str:
     """The first 64 kB as text, "" for binary files.  Raises RooflineError where the file can't be read."""
     try:
         with open_file(path) as stream:
@@ -42,7 +40,7 @@ def head_of(path: str | os.PathLike[str]) -> str:
     return _with_plain_ends(data.decode(encoding, "replace"))
 
 
-def text_of(path: str | os.PathLike[str]) -> str:
+def text_of(path: str | PathLike[str]) -> str:
     """The whole file as text: UTF-8 (with or without mark) or UTF-16, as Windows shells write it; \\n line ends."""
     try:
         if os.path.getsize(path) > _MOST_BYTES:
@@ -54,13 +52,12 @@ def text_of(path: str | os.PathLike[str]) -> str:
     return _with_plain_ends(data.decode(_encoding(data), "replace"))
 
 
-def lines_of(path: str | os.PathLike[str]) -> Generator[str, None, None]:
+def lines_of(path: str | PathLike[str]) -> Generator[str, None, None]:
     """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
     try:
         with open_file(path) as stream:
             before = os.fstat(stream.fileno())
-            encoding = _encoding(stream.peek(4)[:4])
-            with io.TextIOWrapper(stream, encoding, "replace") as text:
+            with io.TextIOWrapper(stream, _encoding(stream.peek(4)[:4]), "replace") as text:
                 yield from text
                 now = os.fstat(stream.fileno())
     except OSError as error:
@@ -77,8 +74,18 @@ def _encoding(data: bytes) -> str:
     return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
 
-def _unreadable(path: str | os.PathLike[str], error: OSError) -> RooflineError:
+def _unreadable(path: str | PathLike[str], error: OSError) -> RooflineError:
     return RooflineError("Cannot read", path, error.strerror or str(error), "Check the name and that you may read the file.")
+
+
+def damaged(path: str | PathLike[str], reason: str, next_step: str = EXPORT_AGAIN) -> RooflineError:
+    """The error for a file whose format is known and whose content can't be used."""
+    return RooflineError("Cannot read", path, reason, next_step)
+
+
+def countable(value: float) -> bool:
+    """Whether a number can be a count, a rate or a time."""
+    return value == 0 or _SMALLEST < value < _LARGEST
 
 
 def split_number(text: str) -> tuple[float, str] | None:
@@ -92,15 +99,10 @@ def split_number(text: str) -> tuple[float, str] | None:
     match = _NUMBER.fullmatch(cell)
     if not match:
         raise ValueError(f"{cell[:40]!r} is no number")
-    value = float(match.group(1))
+    value = float(match[1])
     if not countable(value):
         raise ValueError(f"{cell[:40]!r} is no count, rate or time")
-    return value, (match.group(2) or "").strip()
-
-
-def countable(value: float) -> bool:
-    """Whether a number can be a count, a rate or a time."""
-    return value == 0 or _SMALLEST < value < _LARGEST
+    return value, (match[2] or "").strip()
 
 
 def plain_number(text: str) -> float | None:
@@ -111,37 +113,14 @@ def plain_number(text: str) -> float | None:
     return found[0] if found else None
 
 
-def cell_number(
-    path: str | PathLike[str],
-    place: str,
-    text: str,
-    read: Callable[[str], float | None] | None = None,
-    next_step: str = EXPORT_AGAIN,
-) -> float | None:
-    """The number of a cell by ``read`` (`plain_number`).  Raises RooflineError that names the ``place`` for what is none."""
-    try:
-        return (read or plain_number)(text)
-    except ValueError as error:
-        raise damaged(path, f"{place}: {error}", next_step) from error
+def delimiter_of(line: str) -> str:
+    """What separates the cells of a heading."""
+    return max(",;\t", key=line.count)
 
 
 def unpadded(line: str, delimiter: str = ",") -> str:
     """A line without the blanks around it that copies out of terminals have; tabs are cells where they separate them."""
     return line.strip(" " if delimiter == "\t" else " \t")
-
-
-def seconds_in(path: str | PathLike[str], place: str, text: str, next_step: str = EXPORT_AGAIN) -> float | None:
-    """The time of a cell in seconds, its unit where it has none ("61.4us"); None for a missing one.  Raises RooflineError."""
-    try:
-        found = split_number(text)
-        return found[0] * SECONDS[found[1] or "s"] if found else None
-    except (ValueError, KeyError) as error:
-        raise damaged(path, f"{place}: {text[:40]!r} is no time", next_step) from error
-
-
-def delimiter_of(line: str) -> str:
-    """What separates the cells of a heading."""
-    return max(",;\t", key=line.count)
 
 
 def row_of(line: str, delimiter: str = ",") -> list[str]:
@@ -153,50 +132,77 @@ def row_of(line: str, delimiter: str = ",") -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-class CsvRow(NamedTuple):
-    """A row of a table with the lines that it goes over; of one that is not ``closed``, a quotation mark never is."""
+class Row(NamedTuple):
+    """A row of a table: its first line, its cells, and what a quotation mark made one cell of, as a clause."""
 
-    first: int
-    last: int
+    line: int
     cells: list[str]
-    closed: bool
-
-    def swallowed(self) -> str:
-        """What a quotation mark made one cell of, as a clause; "" where it did not."""
-        if not self.closed:
-            return f"the quotation mark that opens in line {self.first} is not closed, so all from there on is one cell"
-        if self.last > self.first:
-            return f"the quotation mark that opens in line {self.first} closes in line {self.last}, so these lines are one row"
-        return ""
+    swallowed: str
 
 
-def rows_of(
-    path: str | PathLike[str], lines: Iterable[tuple[int, str]], delimiter: str, next_step: str = EXPORT_AGAIN
-) -> Iterator[CsvRow]:
-    """The rows of numbered lines, cells without blanks around them.  Raises RooflineError for what can't be a row."""
-    numbers: list[int] = []
-    ended = False
+class Table:
+    """A file whose tables are read: what is wrong in one is an error with its place, and ``next_step`` for the user."""
 
-    def texts() -> Iterator[str]:
-        nonlocal ended
-        for number, line in lines:
-            numbers.append(number)
-            yield f"{unpadded(line, delimiter)}\n"
-        ended = True
-        yield _END
+    def __init__(self, path: str | PathLike[str], next_step: str = EXPORT_AGAIN) -> None:
+        self.path = fspath(path)
+        self._next_step = next_step
 
-    begun = 0
-    reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
-    try:
-        for cells in reader:
-            if not (ended and cells == [_END]):
-                last = reader.line_num - ended
-                yield CsvRow(numbers[begun], numbers[last - 1], [cell.strip().removesuffix(_END) for cell in cells], not ended)
-            begun = reader.line_num
-    except csv.Error as error:
-        raise damaged(path, f"line {numbers[begun]} begins no row, {error}", next_step) from error
+    def damaged(self, reason: str, next_step: str = "") -> RooflineError:
+        """The error for a reason."""
+        return damaged(self.path, reason, next_step or self._next_step)
+
+    def full_rows(self, lines: Iterable[tuple[int, str]], delimiter: str, width: int) -> Iterator[Row]:
+        """The rows that hold something, each of ``width`` cells.  Raises RooflineError."""
+        for row in self.rows(lines, delimiter):
+            if any(row.cells):
+                if len(row.cells) != width:
+                    short = f"line {row.line} has {len(row.cells)} of the {width} columns of its table"
+                    raise self.damaged(row.swallowed or short)
+                yield row
+
+    def rows(self, lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[Row]:
+        """The rows of numbered lines, cells without blanks around them.  Raises RooflineError for what can't be a row."""
+        numbers: list[int] = []
+        ended = False
+
+        def texts() -> Iterator[str]:
+            nonlocal ended
+            for number, line in lines:
+                numbers.append(number)
+                yield f"{unpadded(line, delimiter)}\n"
+            ended = True
+            yield _END
+
+        begun = 0
+        reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+        try:
+            for cells in reader:
+                if not (ended and cells == [_END]):
+                    first, last = numbers[begun], numbers[reader.line_num - ended - 1]
+                    yield Row(first, [cell.strip().removesuffix(_END) for cell in cells], _swallowed(first, last, ended))
+                begun = reader.line_num
+        except csv.Error as error:
+            raise self.damaged(f"line {numbers[begun]} begins no row, {error}") from error
+
+    def number(self, name: str, line: int, text: str, read: Callable[[str], float | None] = plain_number) -> float | None:
+        """The number of a cell, None for a missing one.  Raises RooflineError for what is none."""
+        try:
+            return read(text)
+        except ValueError as error:
+            raise self.damaged(f"{name} in line {line}: {error}") from error
+
+    def seconds(self, name: str, line: int, text: str) -> float | None:
+        """The time of a cell, in seconds where it has no unit ("61.4us"); None for a missing one.  Raises RooflineError."""
+        try:
+            found = split_number(text)
+            return found[0] * SECONDS[found[1] or "s"] if found else None
+        except (ValueError, KeyError) as error:
+            raise self.damaged(f"{name} in line {line}: {text[:40]!r} is no time") from error
 
 
-def damaged(path: str | PathLike[str], reason: str, next_step: str = EXPORT_AGAIN) -> RooflineError:
-    """The error for a file whose format is known and whose content can't be used."""
-    return RooflineError("Cannot read", path, reason, next_step)
+def _swallowed(first: int, last: int, open_to_the_end: bool) -> str:
+    if open_to_the_end:
+        return f"the quotation mark that opens in line {first} is not closed, so all from there on is one cell"
+    if last > first:
+        return f"the quotation mark that opens in line {first} closes in line {last}, so these lines are one row"
+    return ""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 
 from ncu_roofline.base.texts import listed
-from ncu_roofline.formats.inputs.intel_run import IntelPart, IntelTable, table_of
-from ncu_roofline.formats.inputs.text import cell_number, damaged, delimiter_of, row_of, rows_of, seconds_in, text_of
+from ncu_roofline.formats.inputs.intel_run import IntelPart, table_of
+from ncu_roofline.formats.inputs.tables import JoinedTable
+from ncu_roofline.formats.inputs.text import Row, Table, damaged, delimiter_of, row_of, text_of
 
 FORMAT = "vtune"
 LINE = 64.0  # bytes
@@ -45,62 +46,60 @@ def _heading(line: str) -> str:
     return "summary" if tuple(cells[-2:]) == _SUMMARY and len(cells) < 4 else ""
 
 
-def read(path: str | PathLike[str]) -> IntelTable:
+def read(path: str | PathLike[str]) -> JoinedTable:
     """Traffic or time of a run, a point without work.  Raises RooflineError for damaged tables and those with neither."""
-    name = fspath(path)
     lines = list(enumerate(text_of(path).split("\n"), 1))
     headings = [(number, kind) for number, line in lines if (kind := _heading(line))]
     if len(headings) != 1:
         reason = "the heading of its table is damaged" if not headings else f"line {headings[1][0]} begins a second table"
         raise damaged(path, reason, "Give one report per file.")
     (start, kind), heading = headings[0], lines[headings[0][0] - 1][1]
+    table = Table(path, _EVENTS)
     delimiter = delimiter_of(heading)
-    rows = [(row.first, row.cells) for row in rows_of(path, lines[start:], delimiter, _EVENTS) if any(row.cells)]
-    read_part = _events if kind == "events" else _summary
-    return table_of([read_part(name, row_of(heading, delimiter), rows)])
+    columns, rows = row_of(heading, delimiter), table.rows(lines[start:], delimiter)
+    return table_of([(_events if kind == "events" else _summary)(table, columns, [row for row in rows if any(row.cells)])])
 
 
-def _events(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> IntelPart:
+def _events(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> IntelPart:
     if columns[0].lower() != "package":
-        raise damaged(path, f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same", _EVENTS)
+        raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
     repeated = [name for name, count in Counter(columns).items() if name and count > 1]
-    packages = [name for name, count in Counter(cells[0] for _, cells in rows).items() if count > 1]
+    packages = [name for name, count in Counter(row.cells[0] for row in rows).items() if count > 1]
     if repeated or packages:
-        raise damaged(path, f"{(repeated or packages)[0]!r} stands there twice", _EVENTS)
+        raise table.damaged(f"{(repeated or packages)[0]!r} stands there twice")
     totals: dict[tuple[str, str], float] = {}
-    for line, cells in rows:
-        if len(cells) != len(columns):
-            raise damaged(path, f"line {line} has {len(cells)} of the {len(columns)} columns of its table", _EVENTS)
-        for column, cell in zip(columns[1:], cells[1:], strict=True):
+    for row in rows:
+        if len(row.cells) != len(columns):
+            raise table.damaged(f"line {row.line} has {len(row.cells)} of the {len(columns)} columns of its table")
+        for column, cell in zip(columns[1:], row.cells[1:], strict=True):
             if match := _EVENT.fullmatch(column):
                 event = (match[1], match[2] or "")
-                count = cell_number(path, f"{column} in line {line}", cell, next_step=_EVENTS)
+                count = table.number(column, row.line, cell)
                 if count is None:
-                    raise damaged(path, f"{column} in line {line} has no number", _EVENTS)
+                    raise table.damaged(f"{column} in line {row.line} has no number")
                 totals[event] = totals.get(event, 0.0) + count
     traffic, used, reading = {}, set(), []
     for level, ways in _COUNTERS.items():
-        read, written = ([event for event in totals if re.fullmatch(way, event[0])] for way in ways)
-        used |= {name for name, _ in (*read, *written)}
-        if sorted(unit for _, unit in read) != sorted(unit for _, unit in written):
+        loads, stores = ([event for event in totals if re.fullmatch(way, event[0])] for way in ways)
+        used |= {name for name, _ in (*loads, *stores)}
+        if sorted(unit for _, unit in loads) != sorted(unit for _, unit in stores):
             reading.append(f"{level} traffic left out: its reads and its writes were not counted by the same controllers")
-        elif read:
-            traffic[level] = LINE * sum(totals[event] for event in (*read, *written))
+        elif loads:
+            traffic[level] = LINE * sum(totals[event] for event in (*loads, *stores))
     if not rows or not (traffic or reading):
-        raise damaged(path, "it holds no count of a memory controller", _EVENTS)
+        raise table.damaged("it holds no count of a memory controller")
     if unused := dict.fromkeys(name for name, _ in totals if name not in used):
         reading.append(f"events that are not used: {listed(unused)}")
     columns_used = tuple(sorted(used)) if traffic else ()
-    return IntelPart(path, FORMAT, Path(path).stem, traffic=traffic, columns=columns_used, reading=tuple(reading))
+    return IntelPart(table.path, FORMAT, Path(table.path).stem, traffic=traffic, columns=columns_used, reading=tuple(reading))
 
 
-def _summary(path: str, columns: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> IntelPart:
-    at = columns.index(_SUMMARY[0])
-    found = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == TIME]
-    if len(found) != 1:
-        raise damaged(path, f'it says "{TIME}" {len(found)} times', _TIMES)
-    line, cell = found[0]
-    seconds = seconds_in(path, f"{TIME} in line {line}", cell, _TIMES)
+def _summary(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> IntelPart:
+    at, table = columns.index(_SUMMARY[0]), Table(table.path, _TIMES)
+    times = [row for row in rows if len(row.cells) > at + 1 and row.cells[at].rstrip(":") == TIME]
+    if len(times) != 1:
+        raise table.damaged(f'it says "{TIME}" {len(times)} times')
+    seconds = table.seconds(TIME, times[0].line, times[0].cells[at + 1])
     if not seconds:
-        raise damaged(path, f"{TIME} in line {line} is no time", _TIMES)
-    return IntelPart(path, FORMAT, Path(path).stem, seconds=seconds, columns=(TIME,))
+        raise table.damaged(f"{TIME} in line {times[0].line} is no time")
+    return IntelPart(table.path, FORMAT, Path(table.path).stem, seconds=seconds, columns=(TIME,))
