@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ncu_roofline.chips.fields import Release, Releases, StatedCapability
+from ncu_roofline.chips.roofs import board_rule
 
 UNITS_PER = {
     "sm": ("device__attribute_multiprocessor_count",),
@@ -117,8 +118,8 @@ class Architecture:
 
     def board_rule(self, roof: str, device: str) -> BoardRule | None:
         """The rule that changes this roof on a device of this name, if any."""
-        rules = (rule for rule in self.boards if rule.applies(device))
-        return next((rule for rule in rules if roof in rule.peaks or roof in rule.absent), None)
+        found: BoardRule | None = board_rule(self.boards, roof, device)
+        return found
 
     def peak(self, roof: str, device: str = "") -> float | None:
         """Operations per SM and cycle of a roof on a device of this name; None where unknown or not there."""

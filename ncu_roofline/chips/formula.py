@@ -7,45 +7,49 @@ offline model, a section's chart and a rule.
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
-@dataclass(frozen=True)
-class WeightedSum:
-    """``sum(weight * counter)``; weights are finite, non-zero and without unit unless the owner says otherwise."""
+class WeightedSum(tuple[tuple[str, float], ...]):
+    """``sum(weight * counter)`` as its terms; weights are finite, non-zero and without unit unless the owner says otherwise."""
 
-    terms: tuple[tuple[str, float], ...]
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        names = [name for name, _ in self.terms]
+    def __new__(cls, terms: Iterable[tuple[str, float]]) -> WeightedSum:
+        made = super().__new__(cls, terms)
+        names = made.counters()
         if not names:
             raise ValueError("a weighted sum needs at least one counter")
         if len(set(names)) != len(names):
             raise ValueError(f"counter named twice in a weighted sum: {', '.join(names)}")
-        for name, weight in self.terms:
+        for name, weight in made:
             if not 0 < weight < float("inf"):
                 raise ValueError(f"weight of {name} must be positive and finite, not {weight!r}")
+        return made
 
     @classmethod
     def of(cls, table: Mapping[str, float]) -> WeightedSum:
         """From ``{counter: weight}``."""
         return cls(tuple((name, float(weight)) for name, weight in table.items()))
 
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """Counters with their weights."""
+        return self
+
     def counters(self) -> tuple[str, ...]:
         """The counters, in order."""
-        return tuple(name for name, _ in self.terms)
+        return tuple(name for name, _ in self)
 
     def evaluate(self, value_of: Callable[[str], Any]) -> Any:
         """The sum over ``value_of(counter)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
-        return functools.reduce(operator.add, (value_of(name) * weight for name, weight in self.terms))
+        (first, weight), *others = self
+        return sum((value_of(name) * times for name, times in others), value_of(first) * weight)
 
     def text(self) -> str:
         """Readable form: ``dadd + dmul + 2*dfma``."""
-        return " + ".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in self.terms)
+        return " + ".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in self)
 
 
 def twin(counter: str) -> str | None:

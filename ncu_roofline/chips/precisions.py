@@ -60,7 +60,7 @@ class Binding:
         Counters of adds, multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other.
         """
         together = any("_ops_" in name for name in self.counters.counters())
-        terms = [(n, w * 2 if together else w) for n, w in self.counters.terms if "fma" in n and "_ops_" not in n]
+        terms = [(n, w * 2 if together else w) for n, w in self.counters if "fma" in n and "_ops_" not in n]
         return WeightedSum(tuple(terms)) if terms else None
 
     def applies(self, compute_capability: Capability) -> bool:
@@ -124,7 +124,7 @@ class Precision:
     @property
     def packed(self) -> bool:
         """Whether even an add is several operations: two numbers in a register."""
-        return bool(self.roofs and self.bindings) and min(weight for _, weight in self.bindings[0].counters.terms) > 1
+        return bool(self.roofs and self.bindings) and min(weight for _, weight in self.bindings[0].counters) > 1
 
     def pipe(self, compute_capability: Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
@@ -134,6 +134,21 @@ class Precision:
     def roof_ids(self) -> tuple[str, ...]:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
         return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)
+
+    @property
+    def roof(self) -> str:
+        """The id of the highest of them."""
+        return self.roof_ids()[0]
+
+    @property
+    def roof_name(self) -> str:
+        """What people call that."""
+        return self.roof_label()
+
+    @property
+    def adds(self) -> bool:
+        """Whether it may count towards the total: it is no view of another."""
+        return not self.part_of or self.disjoint
 
     @property
     def counts_instructions(self) -> bool:

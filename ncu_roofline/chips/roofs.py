@@ -5,6 +5,7 @@ The rule generator puts the source of this file into the rules, where Python may
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 # A measured roof above this share of theory at the same clock was not measured right: clocks swing by less during one.
@@ -12,6 +13,13 @@ MOST_OF_THEORY = 1.05
 # Clocks of a kernel and of a measurement that differ by less are the same.
 SAME_CLOCK = 0.01
 INSTEAD = "theory judges"
+
+
+def board_rule(boards: Sequence[Any], roof: str, device: str) -> Any:
+    """Of the rules for boards that differ from others of their chip the one on a roof of this device, None if there is none."""
+    named = [board for board in boards if any(part in device for part in board.names)]
+    found = [board for board in named if roof in board.peaks or roof in board.absent]
+    return found[0] if found else None
 
 
 def judges(share: Any, clock_known: bool, at_maximum: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -33,11 +32,6 @@ ELAPSED = ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg", "gpc__cycles_elap
 """Cycles in which SMs were active (.avg, .min, .max over them), and all cycles of which these are a part, best first."""
 
 
-def share_names(metric: str) -> tuple[str, ...]:
-    """The full names of a metric (without suffix) that give a unit's share, best first."""
-    return tuple(metric + suffix for suffix in (*SHARES, *(SHARES_ACTIVE if metric.startswith(IN_SM) else ())))
-
-
 class Unit(NamedTuple):
     """A hardware unit: the largest of its ``metrics`` (without suffix) says how full it was.
 
@@ -61,11 +55,6 @@ class Scale(NamedTuple):
     capabilities: Ranges
     factor: float
 
-    def of(self, metric: str, compute_capability: Capability) -> float:
-        """The factor of a metric (full name), 1 where it is another one or another chip."""
-        known = metric.partition(".")[0] in self.metrics
-        return self.factor if known and covers(self.capabilities, compute_capability) else 1.0
-
 
 class Rate(NamedTuple):
     """Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips."""
@@ -73,10 +62,6 @@ class Rate(NamedTuple):
     metrics: Expanded
     level: str
     capabilities: Ranges = ALL
-
-    def applies(self, compute_capability: Capability) -> bool:
-        """Whether it holds for chips of this compute capability."""
-        return covers(self.capabilities, compute_capability)
 
 
 class TensorInstructions(NamedTuple):
@@ -145,22 +130,17 @@ class Units(NamedTuple):
     @property
     def slice_pairs(self) -> tuple[tuple[str, str], ...]:
         """Metrics whose quotient is the number of L2 slices: sum and average of a counter."""
-        counters, forms = self.slices
-        return tuple((f"{name}.sum{form}", f"{name}.avg{form}") for name in counters for form in forms)
+        return tuple((f"{name}.sum{form}", f"{name}.avg{form}") for name in self.slices.counters for form in self.slices.forms)
 
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
         named = [*(unit.metrics for unit in self.units), *(part for unit in self.units for part in unit.parts)]
         for name in (name for names in (*named, *self.tensor.whole, self.tensor.parts) for name in names):
-            yield from share_names(name)
+            yield from (name + form for form in SHARES + (SHARES_ACTIVE if name.startswith(IN_SM) else ()))
         yield from (metric for rate in self.rates for metric in rate.metrics)
         for gauge in (*self.gauges, *self.counts):
             yield from gauge.metrics
         yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
-
-    def scale(self, metric: str, compute_capability: Capability) -> float:
-        """What the percentage of a metric (full name) is to be multiplied by."""
-        return math.prod(one.of(metric, compute_capability) for one in self.scales)
 
 
 @lru_cache(maxsize=1)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 import numpy as np
 
-from ncu_roofline.chips import Architecture, InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
+from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
 from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.formulas import OF_ACTIVE, Counters
 from ncu_roofline.chips.instruction import EXECUTED, Way
 from ncu_roofline.formats.inputs import MetricTable
 from ncu_roofline.formats.report import Launch, Report
-from ncu_roofline.model.counters import Counters, counted_as, spellings
+from ncu_roofline.model.counters import counted_as, counters_of, spellings
 from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters
 from ncu_roofline.model.halves import HALF, constant_loads
 from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, objects
 from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
 from ncu_roofline.model.plausible import Gate, joined_remarks
-from ncu_roofline.model.utilisation import OF_ACTIVE, TENSOR_PIPE, Shares, gauges_of, rates_of, tensor_activity, units_of
+from ncu_roofline.model.utilisation import TENSOR_PIPE, usage_of
 from ncu_roofline.model.work import work_of
 
 LANES = "lanes"
@@ -68,13 +69,13 @@ def _first(counters: Counters, ways: tuple[Way, ...]) -> Quantity:
 
 def _lanes(counters: Counters, wanted: InstructionSpec, instructions: dict[str, Quantity]) -> Quantity:
     """Threads / 32, counted or from the recorded threads per instruction."""
-    counted = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding", "")
+    counted: Quantity = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding", "")
     if EXECUTED in instructions:
         name = f"{wanted.lanes_per_instruction}.ratio"
-        threads = instructions[EXECUTED].values * counters.metric(name)
+        threads = instructions[EXECUTED].values * counters.get(name)
         threads = np.where(np.isfinite(threads) & (threads >= 0), threads, np.nan)
         counted = counted.filled(Quantity.of(threads, Origin("binding", name)))
-    return counted.scaled(np.full(len(counters.seconds), 1 / wanted.warp))
+    return counted.scaled(1 / wanted.warp)
 
 
 def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: InstructionSpec | None = None) -> Measurements:
@@ -101,27 +102,30 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     gate.tell_others(others)
     columns = gate.columns
     capability = _capabilities(columns, count)
-    chips = list(dict.fromkeys(capability))
     foreign = foreign_counters(columns, [(launch.function_name, launch.name) for launch in launches])
     remarks = joined_remarks(foreign, gate.remarks)
     headers = replace(_headers(report, launches, label, capability, devices), remarks=remarks)
     parts, order = [], []
-    for chip in chips:
-        index = np.array([i for i, one in enumerate(capability) if one == chip], dtype=np.int64)
-        selected = columns if len(chips) == 1 else {name: column[index] for name, column in columns.items()}
+    gpus: dict[tuple[tuple[int, int], str], list[int]] = {}
+    for row, gpu in enumerate(zip(capability, devices, strict=True)):
+        gpus.setdefault(gpu, []).append(row)
+    for (chip, device), rows in gpus.items():
+        index = np.array(rows, dtype=np.int64)
+        selected = columns if len(gpus) == 1 else {name: column[index] for name, column in columns.items()}
         known = spec.read_as(chip)
         opcodes = Executed.nothing(len(index))
         if known is not None:
             threads, warps = (_instances(counted, name, index) for name in (THREADS, WARPS))
             opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
             opcodes = _without_loads(opcodes, report, index, selected, spec, known.compute_capability)
-        part = _measure_chip(headers, index, selected, spec, chip, opcodes)
-        parts.append(_with_instructions(part, selected, instructions) if instructions and known else part)
+        counters = counters_of(selected, len(index), known, chip, device)
+        part = _measure_gpu(headers.take(index), counters, spec, opcodes)
+        parts.append(_with_instructions(part, counters, instructions) if instructions and known else part)
         order.append(index)
-    if len(parts) <= 1:
-        nothing = Executed.nothing(0)
-        return believed(parts[0]) if parts else _measure_chip(headers, np.arange(0), columns, spec, UNKNOWN_CAPABILITY, nothing)
-    return believed(Measurements.joined(parts).take(np.argsort(np.concatenate(order))))
+    if not parts:
+        nothing = counters_of(columns, 0, None, UNKNOWN_CAPABILITY, "")
+        return believed(_measure_gpu(headers, nothing, spec, Executed.nothing(0)))
+    return believed(parts[0] if len(parts) == 1 else Measurements.joined(parts).take(np.argsort(np.concatenate(order))))
 
 
 def _without_loads(
@@ -146,9 +150,9 @@ def _instances(counted: Mapping[str, Sequence[Instances]], name: str, index: Int
     return [column[i] for i in index] if column else [()] * len(index)
 
 
-def _with_instructions(m: Measurements, columns: Mapping[str, FloatArray], wanted: InstructionSpec) -> Measurements:
-    """The launches of one chip with their instructions; the counters are the same on every chip that is known."""
-    instructions, transactions, issue = instructions_of(Counters(columns, len(m), m.device), wanted)
+def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionSpec) -> Measurements:
+    """The launches of one GPU with their instructions; the counters are the same on every chip that is known."""
+    instructions, transactions, issue = instructions_of(counters, wanted)
     return replace(m, instructions=instructions, transactions=transactions, compute={**m.compute, wanted.issue: issue})
 
 
@@ -205,113 +209,52 @@ def _size(size: tuple[int, int, int] | None) -> str:
     return "x".join(map(str, size)) if size else ""
 
 
-def _measure_chip(
-    headers: Measurements,
-    index: IntArray,
-    columns: Mapping[str, FloatArray],
-    spec: Spec,
-    capability: tuple[int, int],
-    opcodes: Executed,
-) -> Measurements:
-    architecture = spec.read_as(capability)
-    counters = Counters(columns, len(index), headers.device[index], architecture.slices if architecture else None)
-    units = load_units()
-    shares = Shares(counters, units, capability)
-    active = tensor_activity(shares, units.tensor)
+def _measure_gpu(headers: Measurements, counters: Counters, spec: Spec, opcodes: Executed) -> Measurements:
+    """All launches on one model of GPU."""
+    active = counters.tensor_activity()
     related = np.array([origin.note != OF_ACTIVE for origin in active.origins] + [False])[active.choice]
-    rates = rates_of(counters, units, capability)
-    work: dict[str, Quantity] = {}
-    summands: dict[str, Quantity] = {}
-    fused: dict[str, Quantity] = {}
-    compute: dict[str, Quantity] = {}
-    traffic: dict[str, Quantity] = {}
-    written: dict[str, Quantity] = {}
-    bandwidth: dict[str, Quantity] = {}
-    if architecture is not None:
-        known = architecture.compute_capability
-        work, summands, fused = work_of(counters, spec, known, opcodes)
-        compute = _compute_roofs(counters, spec, architecture, headers.device[index])
-        traffic, written, bandwidth = _levels(counters, spec, architecture, rates)
-        _add_shared(traffic, spec, known, opcodes)
-        if architecture.caveat:
-            everywhere = np.ones(len(index), dtype=bool)
-            work, summands, traffic = (
-                {name: one.with_note(everywhere, architecture.caveat) for name, one in found.items()}
-                for found in (work, summands, traffic)
-            )
-    return replace(
-        headers.take(index),
+    usage = usage_of(counters)
+    m = replace(
+        headers,
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
-        memory_clock=counters.memory_clock,
+        memory_clock=counters.clock("dram").values / counters.memory_clock_max,
         tensor_active=np.where(related, active.values, np.nan),
         tensor_gaps=opcodes.gaps,
-        units=units_of(shares, units),
-        shares=rates,
-        gauges={**gauges_of(counters, units, capability, shares), TENSOR_PIPE: active},
-        work=work,
-        summands=summands,
-        fused=fused,
-        compute=compute,
-        traffic=traffic,
-        written=written,
-        bandwidth=bandwidth,
+        units=usage["units"],
+        shares=usage["shares"],
+        gauges={**usage["gauges"], TENSOR_PIPE: active},
     )
-
-
-def _compute_roofs(counters: Counters, spec: Spec, architecture: Architecture, devices: TextArray) -> dict[str, Quantity]:
-    """Compute roofs by roof id, whether or not the launch has work of that precision."""
-    found = {}
-    for precision in spec.precisions:
+    chip = counters.chip
+    if chip is None:
+        return m
+    work, summands, fused = work_of(counters, spec, chip.compute_capability, opcodes)
+    compute = {}
+    for precision in spec.precisions:  # whether or not a launch has work of that precision
         main, *others = precision.roof_ids()
-        quantity = Quantity.missing(len(counters.seconds))
-        for binding in spec.bindings(precision, architecture.compute_capability):
-            if binding.peak:
-                quantity = quantity.filled(counters.peak(binding.peak, binding.clock, binding.source))
-        for device in dict.fromkeys(devices):
-            per_cycle = architecture.peak(main, str(device))
-            if per_cycle is None:
-                continue
-            sheet = counters.per_sm(per_cycle).scaled(np.where(devices == device, 1.0, np.nan))
-            if architecture.board_rule(main, str(device)):
-                # A board sold with a halved rate: whether the counter's peak knows of it is unproven, so the lower one holds.
-                lower = sheet.values < quantity.values
-                quantity = quantity.scaled(np.where(lower, np.nan, 1.0))
-            quantity = quantity.filled(sheet)
-        if not np.isnan(quantity.values).all():
-            found[main] = quantity
-            for other in others:  # without FMA every instruction does half the operations
-                found[other] = quantity.scaled(np.full(len(quantity.values), 0.5))
-    return found
-
-
-def _levels(
-    counters: Counters, spec: Spec, architecture: Architecture, rates: Mapping[str, Quantity]
-) -> tuple[dict[str, Quantity], dict[str, Quantity], dict[str, Quantity]]:
-    """Traffic, what of it was written, and roofs by level id; a launch's roof is of the same counters as its traffic."""
+        roof = counters.compute_roof(main, spec.bindings(precision, chip.compute_capability))
+        if not np.isnan(roof.values).all():
+            compute[main] = roof
+            compute |= {other: roof.scaled(0.5) for other in others}  # without FMA every instruction does half the operations
     traffic, written, bandwidth = {}, {}, {}
-    nothing = Quantity.missing(len(counters.seconds))
     for level in spec.levels:
-        bindings = spec.bindings(level, architecture.compute_capability)
-        counted = [counters.count(one.counters, one.source, one.note, one.lower_bound) for one in bindings]
-        peaks = [counters.peak(one.peak, one.clock, one.source) if one.peak else nothing for one in bindings]
-        moved = reduce(Quantity.filled, counted, nothing)
-        stored = [counters.count(one.writes, one.source, one.note) for one in bindings if one.writes]
-        if stored:
-            written[level.id] = reduce(Quantity.filled, stored).scaled(np.where(moved.is_lower_bound(), np.nan, 1.0))
-        sheet = _sheet(counters, architecture, level.id, moved, rates.get(level.id, nothing))
-        roof, left = nothing, np.ones(len(counters.seconds), dtype=bool)
-        for candidate, peak in zip(counted, peaks, strict=True):
-            chosen = left & ~np.isnan(candidate.values)
-            roof, left = roof.filled(peak.filled(sheet).scaled(np.where(chosen, 1.0, np.nan))), left & ~chosen
-        for peak in (*peaks, sheet):
-            roof = roof.filled(peak.scaled(np.where(left, 1.0, np.nan)))
+        moved, stored, roof = counters.level(level, spec.bindings(level, chip.compute_capability))
         if moved.origins:
             traffic[level.id] = moved
+        if stored is not None:
+            written[level.id] = stored
         if not np.isnan(roof.values).all():
             bandwidth[level.id] = roof
-    return traffic, written, bandwidth
+    _add_shared(traffic, spec, chip.compute_capability, opcodes)
+    if chip.caveat:
+        everywhere = np.ones(len(m), dtype=bool)
+        work, summands, traffic = (
+            {name: one.with_note(everywhere, chip.caveat) for name, one in found.items()} for found in (work, summands, traffic)
+        )
+    return replace(
+        m, work=work, summands=summands, fused=fused, compute=compute, traffic=traffic, written=written, bandwidth=bandwidth
+    )
 
 
 def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int, int], opcodes: Executed) -> None:
@@ -328,13 +271,3 @@ def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int,
         with_copies = moved.values + np.where(lower, opcodes.copied, 0.0)
         moved = Quantity(with_copies, moved.choice, moved.origins).with_note(lower, _WITH_COPIES, replace_note=True)
     traffic[_SHARED] = moved
-
-
-def _sheet(counters: Counters, architecture: Architecture, level: str, moved: Quantity, share: Quantity) -> Quantity:
-    """The level's roof from the data sheet, where the architecture file has one; bytes were ``moved`` at a ``share`` of it."""
-    if level not in architecture.bandwidth:
-        return Quantity.missing(len(counters.seconds))
-    per_cycle, per = architecture.bandwidth[level]
-    if per == "bus":
-        return counters.per_bus_bit(per_cycle, counters.peak_reached(moved, share))
-    return {"sm": counters.per_sm, "slice": counters.per_slice}[per](per_cycle)

@@ -14,9 +14,22 @@ from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats.inputs import ANY_PRECISION
+from ncu_roofline.model.numbers import MEASURED, FloatArray, IntArray, Mask, Origin, Quantity
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+__all__ = [
+    "MEASURED",
+    "FloatArray",
+    "IntArray",
+    "Mask",
+    "Measurements",
+    "Origin",
+    "Quantity",
+    "TextArray",
+    "levels_of",
+    "objects",
+    "precisions_of",
+]
+
 TextArray = NDArray[np.object_]
 
 
@@ -25,97 +38,6 @@ def objects(values: Sequence[object]) -> TextArray:
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result
-
-
-MEASURED = "imported, measured"
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a number comes from: the way, the metrics (or columns of a file), and what to know of it.
-
-    The way is binding, derived, embedded, architecture, imported, or MEASURED for roofs that a file gives as measured.
-    ``lower_bound``: what it counts is not all.
-    """
-
-    source: str
-    metrics: str
-    note: str = ""
-    lower_bound: bool = False
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One number per launch with its origin: ``origins[choice[i]]`` is the origin of ``values[i]`` (choice -1: missing)."""
-
-    values: FloatArray
-    choice: IntArray
-    origins: tuple[Origin, ...] = ()
-
-    @classmethod
-    def missing(cls, count: int) -> Quantity:
-        """No launch has it."""
-        return cls(np.full(count, np.nan), np.full(count, -1, dtype=np.int64))
-
-    @classmethod
-    def of(cls, values: FloatArray, origin: Origin) -> Quantity:
-        """All values from one origin; NaN where missing."""
-        return cls(values, np.where(np.isnan(values), -1, 0).astype(np.int64), (origin,))
-
-    def filled(self, other: Quantity) -> Quantity:
-        """This quantity, with the gaps filled from another one."""
-        gaps = np.isnan(self.values)
-        if not gaps.any() or not other.origins:
-            return self
-        if not self.origins:
-            return other
-        shifted = np.where(other.choice < 0, -1, other.choice + len(self.origins))
-        return Quantity(
-            np.where(gaps, other.values, self.values),
-            np.where(gaps, shifted, self.choice),
-            self.origins + other.origins,
-        )
-
-    def scaled(self, factor: FloatArray) -> Quantity:
-        """The same with values multiplied (NaN where the factor is)."""
-        return replace(self, values=self.values * factor)
-
-    def with_note(self, rows: NDArray[np.bool_], note: str, *, replace_note: bool = False) -> Quantity:
-        """The same with one more note (or with another one) on the values of ``rows``."""
-        rows = rows & (self.choice >= 0)
-        if not rows.any():
-            return self
-        told = [
-            replace(origin, note=note, lower_bound=False)
-            if replace_note
-            else replace(origin, note="; ".join(filter(None, (origin.note, note))))
-            for origin in self.origins
-        ]
-        return Quantity(self.values, np.where(rows, self.choice + len(self.origins), self.choice), (*self.origins, *told))
-
-    def measured(self) -> FloatArray:
-        """The values that a file states as measured, NaN elsewhere."""
-        sources = np.array([origin.source == MEASURED for origin in self.origins] + [False])
-        return np.where(sources[self.choice], self.values, np.nan)
-
-    def is_lower_bound(self) -> NDArray[np.bool_]:
-        """Which values are lower bounds."""
-        lower = np.array([origin.lower_bound for origin in self.origins] + [False])
-        return np.asarray(lower[self.choice] & np.isfinite(self.values))
-
-    def take(self, index: IntArray) -> Quantity:
-        """The launches of ``index``."""
-        return Quantity(self.values[index], self.choice[index], self.origins)
-
-    @staticmethod
-    def joined(parts: Sequence[Quantity]) -> Quantity:
-        """Launches of several quantities behind each other."""
-        origins: dict[Origin, int] = {}
-        choices = []
-        for part in parts:
-            codes = np.array([origins.setdefault(origin, len(origins)) for origin in part.origins] + [-1], dtype=np.int64)
-            choices.append(codes[part.choice])  # choice -1 picks the last entry, -1
-        return Quantity(np.concatenate([part.values for part in parts]), np.concatenate(choices), tuple(origins))
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import Spec, load_units
+from ncu_roofline.chips.formulas import OF_ACTIVE
 from ncu_roofline.chips.thresholds import GROUP_LESS, ROOFLESS_SHARE, SHORT_LAUNCH
 from ncu_roofline.chips.verdict import (
     ALL_IDLE,
@@ -37,7 +38,7 @@ from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray, levels_of
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Grouping
-from ncu_roofline.model.utilisation import OF_ACTIVE, uncounted_tensor, values_of
+from ncu_roofline.model.utilisation import uncounted_tensor, values_of
 from ncu_roofline.model.work import Demand, by_pipe, demands
 
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")

@@ -9,8 +9,8 @@ import numpy as np
 
 from ncu_roofline.chips import Binding, Precision, Spec, load_spec
 from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.formulas import Counters
 from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
-from ncu_roofline.model.counters import Counters
 from ncu_roofline.model.halves import BRAIN, HALF
 from ncu_roofline.model.measurements import (
     FloatArray,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.fields import release_text
+from ncu_roofline.chips.formulas import OF_ACTIVE
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
@@ -19,7 +20,6 @@ from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operati
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
-from ncu_roofline.model.utilisation import OF_ACTIVE
 from ncu_roofline.model.work import slots
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 

@@ -2231,6 +2231,13 @@ SAME_CLOCK = 0.01
 INSTEAD = "theory judges"
 
 
+def board_rule(boards, roof, device):
+    """Of the rules for boards that differ from others of their chip the one on a roof of this device, None if there is none."""
+    named = [board for board in boards if any(part in device for part in board.names)]
+    found = [board for board in named if roof in board.peaks or roof in board.absent]
+    return found[0] if found else None
+
+
 def judges(share, clock_known, at_maximum):
     """Whether a measured roof judges a launch; else theory does.
 

@@ -1,0 +1,561 @@
+"""What the counters of launches say: clocks, sums of counters, peaks and roofs, how full units were, and what could be full.
+
+One text for two kinds of numbers.  The model calls it with columns, an element per launch (`numbers`); the rule generator puts
+its source, without annotations, into the rules, where the same names stand for single numbers and Python may be 3.5: no
+f-strings, nothing but the standard library.  What is unknown is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ncu_roofline.chips.clocks import SM_DOMAIN
+from ncu_roofline.chips.formula import twin
+from ncu_roofline.chips.roofs import board_rule
+from ncu_roofline.chips.thresholds import COMPLETE, GROUP_LESS, LEAST_CLOCK, MOST, ROOFLESS_SHARE, SHORT_LAUNCH, TELLING
+from ncu_roofline.chips.units import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
+from ncu_roofline.chips.verdict import (
+    ABOVE,
+    ALL_IDLE,
+    NO_ARITHMETIC,
+    NO_ROOFS,
+    NOTHING_COLLECTED,
+    PEAK_OF_ACTIVE,
+    ROOF_OF,
+    TENSOR_ACTIVE,
+    UNKNOWN_CHIP,
+    Arithmetic,
+    Case,
+    Limit,
+    is_known,
+    of_mix,
+)
+
+ATTRIBUTE = "device__attribute_"
+DURATION = "gpu__time_duration"
+COUNT_FORMS = (".sum", ".sum.per_second", ".sum.per_cycle_elapsed")
+SUMS_ALREADY = "sass__"  # counts of ncu itself: one number of that name
+PEAK_FORM, SLICE_PEAK_FORM = ".sum.peak_sustained", ".avg.peak_sustained"
+# An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
+L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
+BUS_WIDTH, HIGHEST_MEMORY_CLOCK = ATTRIBUTE + "global_memory_bus_width", ATTRIBUTE + "max_mem_frequency_khz"
+
+SM_FOR_L2 = "L2 clock not recorded, SM clock used"
+UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
+SHORT_CLOCK = "SM clock unknown (no launch from {:.0f} us on), maximum clock used".format(SHORT_LAUNCH * 1e6)
+SLICES_OF_ATTRIBUTES = "L2 slices by device attributes, which on some GPUs count more than there are"
+OF_ACTIVE = "of active cycles: how many of all these are was not collected"
+
+# A clock in Hz, and a note for the launches where another one stands in.
+Clock = namedtuple("Clock", "values stood_in note")
+# How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
+# share of all.
+Share = namedtuple("Share", "value lower of_active")
+# What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
+# its instructions need, fused or not, both as far as there is a roof.
+Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
+# A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
+# and bytes per second of the roof.  NaN where unknown.
+Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
+# What the verdict on launches is made of.  ``busy`` has a Share by unit id; ``counted_seconds`` by pipe the run time of
+# launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
+# is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
+Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
+
+
+def is_among(ranges: Sequence[Any], capability: tuple[int, int]) -> bool:
+    """Whether one of the ranges holds a compute capability."""
+    return any(since <= capability <= until for since, until in ranges)
+
+
+def model_of(device: str) -> str:
+    """The name of a model of GPU as data files write it."""
+    name = device[len("NVIDIA ") :] if device.startswith("NVIDIA ") else device
+    return (name[len("GeForce ") :] if name.startswith("GeForce ") else name).strip()
+
+
+def slice_pairs(slices: Any) -> list[tuple[str, str]]:
+    """Metrics whose quotient is the number of L2 slices: sum and average of a counter."""
+    return [(name + ".sum" + form, name + ".avg" + form) for name in slices.counters for form in slices.forms]
+
+
+def count_forms(counters: Sequence[str]) -> tuple[str, ...]:
+    """The forms in which a report may hold these counters."""
+    return ("",) if all(name.startswith(SUMS_ALREADY) for name in counters) else COUNT_FORMS
+
+
+class Counters:
+    """Counters, clocks and times of launches on one model of GPU; SI units.
+
+    ``get`` gives a metric by its name, ``has`` says whether some launch may have it; ``hardware`` are the facts on units;
+    ``chip`` those on the GPU's architecture, None where it is unknown.  Clocks of short launches are those of longer ones.
+    """
+
+    # What is done to numbers, from the class for their kind beside this one; a quantity is numbers and where they come from.
+    where = known = divided = at_most = any_of = first_known = usual = middle = rounded = None  # type: Any
+    origin = quantity = None  # type: Any
+
+    def __init__(
+        self,
+        get: Callable[[str], Any],
+        has: Callable[[str], bool],
+        hardware: Any,
+        chip: Any,
+        capability: tuple[int, int],
+        device: str,
+        most_slices: float = math.inf,
+    ) -> None:
+        self.get, self.has, self.hardware = get, has, hardware
+        self.chip, self.capability, self.device = chip, capability, device
+        self.nothing = get("")
+        self.seconds = self.duration()
+        self.sm_count = self.attribute("multiprocessor_count")
+        self.slices, self.guessed_slices = self.count_slices(most_slices)
+        self.clock_max = self.first_known(self.max_clock("max_gpu_frequency_khz"), self.max_clock("clock_rate"))
+        self.memory_clock_max = self.max_clock("max_mem_frequency_khz")
+        self.clocks = {}  # type: dict[str, Clock]
+        self.actives = {}  # type: dict[str, Any]
+        self.profiled_clock = self.trusted(self.rate_of(SM_DOMAIN))
+
+    def usable(self, values: Any, condition: Any) -> Any:
+        """Numbers where the condition holds."""
+        return self.where(self.known(values) & condition, values, math.nan)
+
+    def known_clock(self, values: Any) -> Any:
+        """Clocks in Hz, NaN for what can be none, so that another candidate stands in."""
+        return self.usable(values, values >= LEAST_CLOCK)
+
+    def as_share(self, percent: Any) -> Any:
+        """A percentage as a ratio; one that is far above all is none."""
+        share = percent * 0.01
+        return self.where((share >= 0) & (share <= MOST), share, math.nan)
+
+    def unknown(self) -> Any:
+        """A quantity that no launch has."""
+        return self.quantity(self.nothing, None)
+
+    def attribute(self, name: str) -> Any:
+        """A count, width or clock of the GPU; no GPU has 0 of them or less, so such a value is unknown."""
+        values = self.get(ATTRIBUTE + name)
+        return self.usable(values, values > 0)
+
+    def max_clock(self, name: str) -> Any:
+        """The highest clock that an attribute tells, in kHz."""
+        return self.known_clock(self.attribute(name) * 1e3)
+
+    def duration(self) -> Any:
+        """Seconds of a launch."""
+        times = [self.get(DURATION + form) * 1e-9 for form in (".sum", ".avg", ".max")]
+        for form in (".avg", ".max"):
+            rate = self.known_clock(self.get("sm__cycles_elapsed" + form + ".per_second"))
+            times.append(self.divided(self.get("sm__cycles_elapsed" + form), rate))
+        seconds = self.first_known(*times)
+        return self.usable(seconds, seconds > 0)
+
+    def count_slices(self, most: float) -> tuple[Any, Any]:
+        """L2 slices, and where the number is but the product of device attributes, which on some chips is too high."""
+        counted = [self.nothing]
+        for total, average in slice_pairs(self.hardware.slices):
+            if self.has(total) and self.has(average):
+                quotient = self.divided(self.get(total), self.get(average))
+                counted.append(self.rounded(self.usable(quotient, (quotient >= 1) & (quotient <= most))))
+        stated = self.chip.slices.get(model_of(self.device), math.nan) if self.chip is not None else math.nan
+        found = self.first_known(*(counted + [self.where(self.known(self.nothing), self.nothing, stated)]))
+        found = self.where(self.known(found), found, self.middle(found))  # a GPU has as many in every launch
+        guess = self.attribute("fbp_count") * self.attribute("num_l2s_per_fbp")
+        return self.first_known(found, guess), (found != found) & self.known(guess)
+
+    def trusted(self, clock: Any) -> Any:
+        """A clock with that of longer launches for short ones, whose duration is launching, too; NaN where there are none."""
+        short = self.seconds < SHORT_LAUNCH
+        if not self.any_of(short):
+            return clock
+        of_others = self.usual(self.where(short, math.nan, clock), self.seconds)
+        return self.where(short, self.where(self.known(clock), of_others, math.nan), clock)
+
+    def rate_of(self, units: Sequence[str]) -> Any:
+        """Elapsed cycles of units of one clock per second: as recorded, where cycles and time are of one pass, else by time."""
+        cycles = [self.get(unit + "__cycles_elapsed." + how) for unit in units for how in ("avg", "max")]
+        found = [self.get(unit + "__cycles_elapsed." + how + ".per_second") for how in ("avg", "max") for unit in units]
+        found += [self.divided(number, self.seconds) for number in cycles]
+        return self.first_known(*[self.known_clock(clock) for clock in found])
+
+    def clock(self, unit: str) -> Clock:
+        """The clock of a unit (sm, l1tex, lts, dram) while profiled; the nearest known one where it was not recorded."""
+        if unit not in self.clocks:
+            self.clocks[unit] = self.find_clock(unit)
+        return self.clocks[unit]
+
+    def find_clock(self, unit: str) -> Clock:
+        if unit in SM_DOMAIN:
+            gaps = (self.profiled_clock != self.profiled_clock) & self.known(self.clock_max)
+            longer = self.where(self.seconds < SHORT_LAUNCH, False, gaps)
+            note = UNKNOWN_CLOCK if self.any_of(longer) or not self.any_of(gaps) else SHORT_CLOCK
+            return Clock(self.first_known(self.profiled_clock, self.clock_max), gaps, note)
+        own = self.rate_of((unit,))
+        if unit == "dram":
+            return Clock(self.trusted(own), self.known(self.nothing), "")
+        per_second, per_cycle = [self.get(name) for name in L2_CLOCK_PAIR]
+        found = self.trusted(self.first_known(own, self.known_clock(self.divided(per_second, per_cycle * self.slices))))
+        sm = self.clock("sm").values
+        return Clock(self.first_known(found, sm), (found != found) & self.known(sm), SM_FOR_L2)
+
+    # Sums of counters.
+
+    def count(self, terms: Sequence[tuple[str, float]], source: str, note: str = "", lower: bool = False) -> Any:
+        """The weighted sum of counters over the launch, in the first form in which the report holds all of them.
+
+        The same count may be there under the name of another unit.
+        """
+        found = self.unknown()
+        own = [name for name, _ in terms]
+        twins = [twin(name) or name for name in own]
+        for names in [own] if twins == own else [own, twins]:
+            for form in count_forms(names):
+                metrics = [name + form for name in names]
+                if all(self.has(metric) for metric in metrics):
+                    total = self.weighted(metrics, terms)
+                    if form == ".sum.per_second":
+                        total = total * self.seconds
+                    elif form == ".sum.per_cycle_elapsed":
+                        unit = own[0].split("__")[0]  # cycles that elapsed, whatever the clock was
+                        total = total * self.first_known(self.rate_of((unit,)), self.clock(unit).values) * self.seconds
+                    # A counter that overflowed or was not collected is no number, a difference of several passes below zero.
+                    origin = self.origin(source, ", ".join(metrics), note, lower)
+                    found = found.filled(self.quantity(self.usable(total, total >= 0), origin))
+                if found.complete():
+                    return found
+        return found
+
+    def weighted(self, metrics: Sequence[str], terms: Sequence[tuple[str, float]]) -> Any:
+        """The sum of metrics with the weights of the terms."""
+        values = [self.get(metric) * weight for metric, (_, weight) in zip(metrics, terms)]  # noqa: B905
+        return sum(values[1:], values[0])
+
+    def peak(self, terms: Sequence[tuple[str, float]], unit: str, source: str) -> Any:
+        """Peak per second: the counters' own sustained peaks per cycle, as the report records them, times the unit's clock."""
+        found = self.unknown()
+        of_slices = all(name.startswith("lts__") for name, _ in terms)  # only of these is the number of instances known
+        for form in (PEAK_FORM, SLICE_PEAK_FORM) if of_slices else (PEAK_FORM,):
+            metrics = [name + form for name, _ in terms]
+            if all(self.has(metric) for metric in metrics):
+                clock = self.clock(unit)
+                values = self.weighted(metrics, terms) * (1.0 if form == PEAK_FORM else self.slices) * clock.values
+                peak = self.quantity(self.usable(values, values > 0), self.origin(source, ", ".join(metrics)))
+                found = found.filled(peak.with_note(clock.stood_in, clock.note))
+        return found
+
+    # Roofs.
+
+    def per_sm(self, per_cycle: float) -> Any:
+        """Peak per second of operations or bytes per SM and cycle, a figure of the data sheet."""
+        clock = self.clock("sm")
+        origin = self.origin("architecture", "{:g} per SM and cycle".format(per_cycle))
+        return self.quantity(per_cycle * self.sm_count * clock.values, origin).with_note(clock.stood_in, clock.note)
+
+    def compute_roof(self, roof: str, ways: Sequence[Any]) -> Any:
+        """Operations per second of a precision's highest roof: by its counters, else by the data sheet."""
+        found = self.unknown()
+        for way in ways:
+            if way.peak:
+                found = found.filled(self.peak(way.peak, way.clock, way.source))
+        board = board_rule(self.chip.boards, roof, self.device)
+        per_cycle = (board or self.chip).peaks.get(roof)
+        if per_cycle is None:
+            return found
+        sheet = self.per_sm(per_cycle)
+        if board is not None:  # sold with a halved rate: whether the counter's peak knows is unproven, the lower one holds
+            found = found.where(self.where(sheet.values < found.values, False, True))
+        return found.filled(sheet)
+
+    def level(self, level: Any, ways: Sequence[Any]) -> tuple[Any, Any | None, Any]:
+        """Bytes of a level of memory, what of them was written (None: no way tells), and bytes per second of its roof.
+
+        A launch's roof is of the same counters as its bytes.
+        """
+        nothing = self.unknown()
+        counted = [self.count(way.counters, way.source, way.note, way.lower_bound) for way in ways]
+        peaks = [self.peak(way.peak, way.clock, way.source) if way.peak else nothing for way in ways]
+        stored = [self.count(way.writes, way.source, way.note) for way in ways if way.writes]
+        moved, written = nothing, None
+        for one in counted:
+            moved = moved.filled(one)
+        for one in stored:
+            written = one if written is None else written.filled(one)
+        if written is not None:
+            written = written.where(self.where(moved.is_lower_bound(), False, True))
+        sheet = self.sheet(level.id, moved)
+        roof, left = nothing, self.where(self.known(self.nothing), False, True)
+        for one, peak in zip(counted, peaks):  # noqa: B905
+            chosen = left & (one.values == one.values)
+            roof, left = roof.filled(peak.filled(sheet).where(chosen)), self.where(chosen, False, left)
+        for peak in [*peaks, sheet]:
+            roof = roof.filled(peak.where(left))
+        return moved, written, roof
+
+    def sheet(self, level: str, moved: Any) -> Any:
+        """A level's roof by the data sheet of the chip, where that has one."""
+        if level not in self.chip.bandwidth:
+            return self.unknown()
+        per_cycle, per = self.chip.bandwidth[level]
+        if per == "sm":
+            return self.per_sm(per_cycle)
+        if per == "bus":
+            return self.bus_roof(per_cycle, self.peak_reached(moved, self.rate_share(level)))
+        clock, origin = self.clock("lts"), self.origin("architecture", "{:g} B per L2 slice and cycle".format(per_cycle))
+        peak = self.quantity(per_cycle * self.slices * clock.values, origin).with_note(clock.stood_in, clock.note)
+        return peak.with_note(self.guessed_slices, SLICES_OF_ATTRIBUTES)
+
+    def bus_roof(self, per_cycle: float, reached: Any) -> Any:
+        """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.
+
+        Where that was not recorded the peak that was ``reached`` in part, else that at the highest clock: boards run below it.
+        Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
+        """
+        highest = self.origin("architecture", HIGHEST_MEMORY_CLOCK + ", " + BUS_WIDTH, "at the maximum memory clock")
+        recorded = self.origin("architecture", "dram__cycles_elapsed.avg.per_second, " + BUS_WIDTH)
+        roofs = []
+        for clock, origin in ((self.clock("dram").values, recorded), (self.memory_clock_max, highest)):
+            values = per_cycle * clock * self.attribute("global_memory_bus_width")
+            roofs.append(self.quantity(self.where(values > 0, values, math.nan), origin))
+        return roofs[0].filled(reached).filled(roofs[1])
+
+    def peak_reached(self, moved: Any, share: Any) -> Any:
+        """Bytes per second of a roof from the bytes ``moved`` and the ``share`` of the roof that they were.
+
+        Not of short launches, whose time is launching as well, nor where so little was moved that its share has few digits.
+        """
+        good = (self.seconds >= SHORT_LAUNCH) & (share.values >= TELLING) & self.where(moved.is_lower_bound(), False, True)
+        metrics = []  # type: list[str]
+        for origin in [*moved.origins, *share.origins]:
+            if origin.metrics not in metrics:
+                metrics.append(origin.metrics)
+        values = self.where(good, self.divided(self.divided(moved.values, self.seconds), share.values), math.nan)
+        return self.quantity(values, self.origin("derived", ", ".join(metrics), "bytes per second / share of the peak"))
+
+    def rate_share(self, level: str) -> Any:
+        """Bytes per second as a share of the level's roof at the clock that it ran at, where percentages tell."""
+        found = self.unknown()
+        for rate in self.hardware.rates:
+            mine = rate.level == level and is_among(rate.capabilities, self.capability)
+            if mine and all(self.has(name) for name in rate.metrics):
+                shares = [self.as_share(self.get(name)) for name in rate.metrics]
+                origin = self.origin("derived", ", ".join(rate.metrics), "percent of peak")
+                found = found.filled(self.quantity(sum(shares[1:], shares[0]), origin))
+        return found
+
+    # How busy units were.
+
+    def active(self, how: str) -> Any:
+        """Of the elapsed cycles those in which SMs were active: the mean over them (avg), the least (min) or the most (max)."""
+        if how not in self.actives:
+            cycles = [self.get(name) for name in ELAPSED]
+            elapsed = self.first_known(
+                *([self.usable(number, number > 0) for number in cycles] + [self.profiled_clock * self.seconds])
+            )
+            share = self.divided(self.get(ACTIVE + "." + how), elapsed)
+            # Cycles of two passes differ by a few; a share that is clearly more than all is none.
+            self.actives[how] = self.at_most(self.usable(share, (share >= 0) & (share <= ABOVE)), 1.0)
+        return self.actives[how]
+
+    def scale(self, metric: str) -> float:
+        """What the percentage of a metric is to be multiplied by on this chip."""
+        name, factor = metric.split(".")[0], 1.0
+        for scale in self.hardware.scales:
+            factor *= scale.factor if name in scale.metrics and is_among(scale.capabilities, self.capability) else 1.0
+        return factor
+
+    def share(self, name: str) -> Any:
+        """The share of a unit's peak that a metric gives over the launch, or over active cycles if nobody knows these."""
+        found = self.unknown()
+        for form in SHARES + (SHARES_ACTIVE if name.startswith(IN_SM) else ()):
+            metric = name + form
+            if not self.has(metric):
+                continue
+            share = self.as_share(self.get(metric)) * self.scale(metric)
+            if form in SHARES_ACTIVE:
+                derived = self.origin("derived", metric, "of active cycles, times their share of all")
+                found = found.filled(self.quantity(share * self.active("avg"), derived))
+                found = found.filled(self.quantity(share, self.origin("derived", metric, OF_ACTIVE)))
+            else:
+                found = found.filled(self.quantity(share, self.origin("binding", metric)))
+        return found
+
+    def largest_share(self, names: Sequence[str]) -> Any:
+        """The largest share among metrics; each launch names the one that gave it."""
+        shares = [share for share in [self.share(name) for name in names] if share.origins]
+        found = shares[0] if shares else self.unknown()
+        for share in shares[1:]:
+            found = found.where(self.where(share.values > found.values, False, True)).filled(share)
+        return found
+
+    def added_shares(self, names: Sequence[str]) -> Any:
+        """The sum of shares that add up; a lower bound where some are missing."""
+        shares = [self.share(name) for name in names]
+        if len(shares) == 1:
+            return shares[0]
+        whole, some, total = True, False, 0.0  # type: Any, Any, Any
+        for share in shares:
+            there = self.known(share.values)
+            whole, some, total = whole & there, some | there, total + self.where(there, share.values, 0.0)
+        metrics = ", ".join([origin.metrics for share in shares for origin in share.origins[:1]])
+        found = self.quantity(self.where(whole, total, math.nan), self.origin("derived", metrics, "sum of percentages"))
+        lower = self.origin("derived", metrics, "lower bound: percentage of one direction", True)
+        return found.filled(self.quantity(self.where(some, total, math.nan), lower))
+
+    def busy(self, unit: Any) -> Any:
+        """How full the fullest part of a unit was."""
+        found = self.largest_share(unit.metrics)
+        for names in unit.parts:
+            found = found.filled(self.added_shares(names))
+        return found
+
+    def tensor_activity(self) -> Any:
+        """Share of the cycles in which the tensor pipe was active."""
+        found = self.unknown()
+        for names in self.hardware.tensor.whole:
+            found = found.filled(self.largest_share(names).where(self.known(self.share(names[0]).values)))
+        return found.filled(self.largest_share(self.hardware.tensor.parts))
+
+    def gauge(self, gauge: Any) -> Any:
+        """Occupancy, a count of what proves waste and the like: by the first metric that is there."""
+        found = self.unknown()
+        for metric in gauge.metrics:
+            if self.has(metric):
+                values = self.get(metric) * gauge.scale * self.scale(metric)
+                origin = self.origin("binding", metric)
+                found = found.filled(self.quantity(self.usable(values, (values >= 0) & (values <= gauge.most)), origin))
+        return found
+
+
+def slots(numbers: Any, work: Any, fused: Any, half_rates: Any, counts_instructions: bool) -> Any:
+    """The operations that at the peak rate would take as long as this work takes its pipe, as it is mixed.
+
+    Of operations some are fused; an instruction that is not takes as long as one that does two (Yang, Kurth, Williams 2019,
+    equation 7).  Where chips issue integer multiply-adds and all other integer work at half rate, each of two pipes takes an
+    instruction every other cycle.
+    """
+    if not counts_instructions:
+        return numbers.where(numbers.known(fused), 2 * work - fused, work)
+    busier = 2 * numbers.where(fused > work - fused, fused, work - fused)
+    return numbers.where(half_rates & (busier > work), busier, work)
+
+
+def whole_of(together: Any, whole: Any) -> Any:
+    """Whether families of a precision that have so much work together make up all of it."""
+    return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
+
+
+def tensor_unknown(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> Any:
+    """Whether the tensor pipe was active although nobody counted what it did.
+
+    Counted is what has operations of some type, or none in all types that the chip has (``works``): GA100 and GH100 run a few
+    plain FP16 instructions (HFMA2.MMA) there, so an active pipe without any operation is no contradiction.
+    """
+    active = (activity >= TENSOR_ACTIVE) | gaps
+    some, every = False, True  # type: Any, Any
+    for work in works:
+        some, every = some | (work > 0), every & numbers.known(work)
+    return active & numbers.where(some | every, False, True)
+
+
+# The verdict on a row: launches of one kernel, or a single one.
+
+
+def case_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> Case:
+    """All that the verdict needs."""
+    unseen, partly = looked_at(row, units)
+    chosen = limits_of(row, levels, units)
+    why = nothing_because(row)
+    facts = (chosen, row.state, arithmetic_of(row), row.amounts, unseen, partly, row.tensor_unknown)
+    return Case(*(facts + (without_roof(row), why, row.short, None, 1.0)))
+
+
+def limits_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> list[Limit]:
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
+
+    A lower bound only where nothing better is known of the same.
+    """
+    reached = [one for one in row.levels if one.share > 0]
+    limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
+    labels = {level.id: level.label for level in levels}
+    for unit in units:
+        if unit.id not in row.busy:
+            continue
+        share = row.busy[unit.id]
+        value = share.value - (GROUP_LESS if unit.group else 0.0)
+        if value > 0:
+            name = unit.level if unit.level in labels else unit.id
+            detail = PEAK_OF_ACTIVE if share.of_active else ""
+            limits.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), value, False, detail, share.lower))
+    for pipe, asked in by_pipe(row.asked):
+        mixed, seconds = sum([one.mix for one in asked]), row.counted_seconds.get(pipe, math.nan)
+        if mixed > 0 and seconds > 0:
+            precision = max(asked, key=lambda one: one.mix).precision
+            detail = of_mix(mixed / sum([one.seconds for one in asked]), precision.counts_instructions)
+            limits.append(Limit("compute", precision.roof, precision.roof_name, mixed / seconds, True, detail, False))
+    whole = {limit.id for limit in limits if not limit.lower}
+    return [limit for limit in limits if not (limit.lower and limit.id in whole)]
+
+
+def by_pipe(asked: Sequence[Asked]) -> list[tuple[str, list[Asked]]]:
+    """Each pipe with what is asked of it, in order."""
+    names = []  # type: list[str]
+    for one in asked:
+        if one.pipe not in names:
+            names.append(one.pipe)
+    return [(name, [one for one in asked if one.pipe == name]) for name in names]
+
+
+def looked_at(row: Row, units: Sequence[Any]) -> tuple[list[str], list[str]]:
+    """What nobody looked at of the way to memory and of the SMs, and what was counted in part, by label."""
+    unseen, partly = [], []  # type: list[str], list[str]
+    memory = "memory" in row.busy
+    for one in sorted([one for one in row.levels if one.level.chain], key=lambda one: -one.level.order):
+        lower = [row.busy[unit.id].lower for unit in units if unit.level == one.level.id and unit.id in row.busy]
+        lower += [one.lower] if is_known(one.share) else []
+        if not memory and all(lower):
+            roofless = ROOF_OF if is_known(one.rate) and not lower else ""
+            (partly if lower else unseen).append(roofless + (one.level.short or one.level.label))
+    if not row.counted and not any(unit.kind == "compute" and unit.id in row.busy for unit in units):
+        unseen.append("compute units")
+    return unseen, partly
+
+
+def arithmetic_of(row: Row) -> Arithmetic:
+    """What the work needs at its compute roofs, without what is drawn on request only, as indices are."""
+    mine = [one for one in row.asked if not one.precision.on_request]
+    if row.lower or not mine or any(one.roofless > 0 for one in mine):
+        return NO_ARITHMETIC
+    needed = max([sum([one.seconds for one in asked]) for _, asked in by_pipe(mine)])
+    most = max(mine, key=lambda one: one.seconds).precision
+    work = sum([one.work for one in mine if one.precision.unit == most.unit])
+    if not (needed > 0 and work > 0):
+        return NO_ARITHMETIC
+    ridges = {}
+    for one in row.levels:
+        if one.traffic > 0 and one.bandwidth > 0:
+            unit = {"flop": "FLOP/B", "op": "OP/B"}[most.unit]
+            ridges[one.level.id] = (work / one.traffic, work / needed / one.bandwidth, unit)
+    return Arithmetic(row.counted_seconds[""] / needed, most.roof_name, ridges)
+
+
+def without_roof(row: Row) -> str:
+    """What counts of the work without a known roof, by label."""
+    mine = [one for one in row.asked if not one.precision.on_request]
+    total = sum([one.work for one in mine])
+    return " and ".join([one.precision.label for one in mine if one.roofless > ROOFLESS_SHARE * total])
+
+
+def nothing_because(row: Row) -> str:
+    """Why nothing may be known to limit a row."""
+    if row.no_time:
+        return str(row.no_time)
+    if row.busy:
+        return ALL_IDLE
+    if not row.chip_known:
+        return UNKNOWN_CHIP
+    return NO_ROOFS if row.counted or any(is_known(one.rate) for one in row.levels) else NOTHING_COLLECTED
