@@ -11,11 +11,11 @@ import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, WORKS
-from ncu_roofline.analyses.source.examined import About
-from ncu_roofline.analyses.source.findings import Called, findings
+from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import kind_of
 from ncu_roofline.chips.circumstances import circumstances
+from ncu_roofline.chips.findings import About, Called, about_of
 
 WEIGHTS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2, "HMMA": 4096 / 32}
 Row = dict[str, Any]
@@ -464,11 +464,11 @@ def test_misses_are_told_only_as_they_were_counted() -> None:
 def test_hit_rates_that_can_be() -> None:
     names = {"L1": "l1tex__t_sector_hit_rate.pct", "L2": "lts__t_sector_hit_rate.pct"}
     values = {names["L1"]: 94.5, names["L2"]: 100.1}
-    assert About.of((8, 0), values) == About((8, 0), {"L1": 0.945, "L2": 1.0})
-    assert About.of((8, 0), {names["L1"]: math.nan, names["L2"]: 250.0}) == About((8, 0))
-    assert About.of((8, 0), {}) == About((8, 0))
+    assert about_of((8, 0), values.get) == About((8, 0), {"L1": 0.945, "L2": 1.0})
+    assert about_of((8, 0), {names["L1"]: math.nan, names["L2"]: 250.0}.get) == About((8, 0))
+    assert about_of((8, 0), {}.get) == About((8, 0))
     busy = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 50.0, "launch__waves_per_multiprocessor": 2}
-    assert About.of((8, 0), busy, 1e-3) == About((8, 0), {}, {"dram": 0.5, "waves": 2.0, "seconds": 1e-3})
+    assert about_of((8, 0), busy.get, 1e-3) == About((8, 0), {}, {"dram": 0.5, "waves": 2.0, "seconds": 1e-3})
 
 
 @pytest.mark.parametrize(

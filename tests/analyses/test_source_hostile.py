@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
-from ncu_roofline.analyses.source.examined import About
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import shorten
+from ncu_roofline.chips.findings import About
 from ncu_roofline.formats.inputs.source_text import find_source
 from ncu_roofline.formats.report import CodeFunction
 from ncu_roofline.rendering.data import render_json

@@ -53,8 +53,7 @@ ON_PURPOSE = {
     "analyses/source/counts.py": {"shared"},
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
-    # Kinds of instructions.
-    "analyses/source/findings.py": {"shared", "fp64"},
+    "analyses/source/findings.py": {"fp64", "fp32"},
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},
     # What must stand on a known GPU, and what a profiler must count of it.

@@ -12,8 +12,7 @@ import numpy as np
 from ncu_roofline.analyses.source import columns
 from ncu_roofline.analyses.source.code import Cubins, Disassemble, LaunchCode, SourceTexts
 from ncu_roofline.analyses.source.counts import Counts, counted
-from ncu_roofline.analyses.source.examined import About
-from ncu_roofline.analyses.source.findings import Called, findings
+from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
 from ncu_roofline.analyses.source.instructions import Weights, instructions_of
 from ncu_roofline.analyses.source.loops import Loops, loop_columns
@@ -24,10 +23,12 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import listed, shorten
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
+from ncu_roofline.chips.findings import Called, about_of
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile import parse_section
+from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
@@ -232,7 +233,8 @@ class LaunchFrames:
         self, kernel: Kernel, counts: Counts, roofs: LaunchRoofs, cubins: Cubins, texts: SourceTexts, m: Measurements, row: int
     ) -> None:
         self._kernel, self._roofs, self._texts = kernel, roofs, texts
-        self._about = About.of(m.capability[row], kernel.metrics, float(m.seconds[row]), roofs.bound)
+        values = kernel.metrics
+        self._about = about_of(m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound)
         code = cubins.code(kernel, counts.addresses)
         variants: dict[str, list[str]] = {}  # the opcodes with all modifiers that the launch executed, by their names
         for metric in (WARPS, THREADS):

@@ -1,0 +1,736 @@
+"""What counts by instruction say of a kernel: what is wrong, where, how much of the kernel it touches, and what to do.
+
+Plain functions over plain numbers: the source view calls them, and the rule generator puts the source of this file, without
+annotations, into the rules, where Python may be 3.5: no f-strings, no classes but named tuples, only the standard library.
+
+Instructions are *rows*: positions in a table, or addresses.  Amounts are dictionaries from rows to numbers above zero.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import namedtuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ncu_roofline.chips.circumstances import ACCESSES, circumstances, explained, holding, in_words
+from ncu_roofline.chips.source_counters import SECTOR, WARP, WORKING
+from ncu_roofline.chips.stalls import ALL_HIT, ASYNCHRONOUS, BUSY, COUNTED, HIT_RATES
+from ncu_roofline.chips.thresholds import (
+    BETWEEN_SHARE,
+    FINDING_SHARE,
+    FULL_LANES,
+    INTEGER_SHARE,
+    ISSUE_SHARE,
+    LANES_WORKING,
+    LEFT_OUT,
+    SAMPLES_MIN,
+    UNFUSED_LEFT,
+    UNIT_SHARE,
+)
+from ncu_roofline.chips.verdict import LATENCY, as_percent
+
+# What an SM serves or issues in a cycle.
+SECTORS_PER_CYCLE, WAVEFRONTS_PER_CYCLE, ISSUE_PER_CYCLE = 4, 1, 4
+MOST_PLACES = 3  # places where warps wait that are told
+WHOLE = 1 + 1e-9  # a share, rounded
+MOST_COUNTED = 2.0**80
+NEAR = 0.02  # of a whole number
+TMA = (9, 0)  # the first compute capability that has it
+LOADS, ATOMICS = ("LD", "LDG", "LDGSTS"), ("ATOM", "ATOMG", "RED", "REDG")
+INTEGER_LIMITS = ("int32", "alu")
+
+# What limits a kernel where accesses to memory, those to shared memory, or instructions matter: ids or kinds of limits.
+PATH, SHARED_PATH, ISSUE = ("l1", "l1-l2", "l2", "dram"), ("shared", "l1"), ("compute", LATENCY)
+
+TRAFFIC = "traffic of global memory at L1"
+# By kind of finding: the title above its places, what its share is of, the column that was counted, and what it matters to.
+TOLD = {
+    "excess": ("Lines that ask for too many sectors", TRAFFIC, "requested", PATH),
+    "tensor-feed": ("Loads for tensor instructions that ask for too many sectors", TRAFFIC, "requested", PATH),
+    "gaps": ("Lines that ask for parts of sectors", TRAFFIC, "requested", PATH),
+    "bank-conflict": ("Lines with bank conflicts", "shared wavefronts", "shared", SHARED_PATH),
+    "spill": ("Lines that use local memory", "bytes asked of L1", "local", ("lsu", *PATH)),
+    "unfused": ("Lines with multiplications and additions apart", "work", "executed", ISSUE),
+    "fp64-by-accident": ("Lines with FP64 among FP32", "instructions", "executed", ISSUE),
+    "conversion": ("Lines with slow conversions", "instructions", "executed", ISSUE),
+    "address": ("Loops with much integer arithmetic", "instructions", "executed", ISSUE),
+    "integer": ("Lines with integer arithmetic", "instructions", "executed", ISSUE),
+    "divergence": ("Lines with inactive lanes", "instructions", "executed", ISSUE),
+    "stall": ("Where warps wait", "samples", "", (LATENCY,)),
+    "called-library": ("Called functions without lines", "samples", "", ISSUE),
+}
+
+# Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
+ARITHMETIC = (
+    ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
+    ("FP32", ("FADD", "FADD32I"), ("FMUL", "FMUL32I"), ("FFMA", "FFMA32I"), 1),
+    ("packed FP32", ("FADD2",), ("FMUL2",), ("FFMA2",), 2),
+    ("FP16", ("HADD2", "HADD2_32I"), ("HMUL2", "HMUL2_32I"), ("HFMA2", "HFMA2_32I"), 2),
+)
+# Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
+SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
+# Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
+DIVIDING = ("I2F", "F2I", "MUFU")
+# What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
+INDEXING = (
+    *("IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "ISCADD", "ISETP", "LEA", "SHF", "SHL", "VIADD"),
+    *("UIADD3", "UIMAD", "UISETP", "ULEA", "USHF"),
+)
+
+# The instructions of a kernel, by row: ``names`` of opcodes without modifiers, ``kinds`` ("" not known), ``lines`` that they
+# are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
+# ``blocks``; ``loops``: (function, innermost loop or None), None for what is no code of the kernel's.  ``around`` gives of one
+# of these the loops that it is in; ``unit`` the label of the hardware unit that a row needs, "" if not known; ``place`` what
+# rows and their lines are called.  ``known``: names and loops are known.
+Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known")
+
+# What is known of a whole launch: hit rates by the name of the cache, ``amounts`` by the words of `circumstances`, ``bound``
+# the id of the roof or unit that limits it, "" if none does.
+About = namedtuple("About", "capability hit_rates amounts bound")
+About.__new__.__defaults__ = ((0, 0), {}, {}, "")
+
+# A launch.  ``counts``: amounts by column (those of `source_counters.COUNTED`, but in sectors), without columns that nobody
+# counted.  ``work``: operations of "fp32", "fp64" and all ("").  ``code`` gives its `Code` when called, ``opcodes`` warp
+# instructions by opcode.  ``sampled``: samples by reason, of which ``samples`` gives amounts; ``stalls``: what is known of
+# reasons.  ``begin``: share of a warp's lanes at its first instruction; None where the row ``first`` tells it.
+Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls about begin first")
+
+# Lines of one loop (or of a function's code outside of loops) that have an amount, but for those with little of it: rows, that
+# with most first, and what a sentence calls the place.
+Site = namedtuple("Site", "rows amount place")
+
+# What is wrong at a place: ``share`` of what ``of`` names, ``said`` in a sentence, ``more`` that holds for all places alike,
+# ``cause`` in a few words where ``kind`` does not say it; title, column and limits as of `TOLD`.
+Finding = namedtuple("Finding", "kind site share said advice more cause title of column limits")
+
+# A function that is called: its mangled name, or what it is called where nobody knows that; its rows, and those of the calls.
+Called = namedtuple("Called", "name rows calls")
+
+
+def about_of(
+    capability: tuple[int, int], value: Callable[[str], float | None], seconds: float | None = None, bound: str = ""
+) -> Any:
+    """What a report says of a launch; ``value`` gives metrics, None for what is none."""
+
+    def rate(name: str) -> float | None:
+        percent = value(name)
+        return min(percent / 100, 1.0) if percent is not None and 0 <= percent <= ALL_HIT else None
+
+    rates = [(word, rate(name)) for word, names in BUSY for name in reversed(names)]
+    counts = [(word, value(name)) for word, name in COUNTED] + [("seconds", seconds)]
+    amounts = {word: float(number) for word, number in counts if number is not None and 0 < number <= MOST_COUNTED}
+    amounts.update({word: number for word, number in rates if number is not None})
+    return About(capability, {word: rate(name) for word, name in HIT_RATES if rate(name) is not None}, amounts, bound)
+
+
+def finding(kind: str, site: Any, share: float, said: str, advice: str, more: str = "", cause: str = "", **own: Any) -> Any:
+    """A finding of a kind; ``own``: what differs from what is told of its kind."""
+    title, of, column, limits = TOLD[kind]
+    return Finding(kind, site, share, said, advice, more, cause, title, of, column, limits)._replace(**own)
+
+
+def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[[Any], Any]] | None = None) -> list[Any]:
+    """What is worth looking at in a launch, cause by cause.
+
+    What was not counted gives no finding, nor do counts that contradict each other.
+    """
+    found = [one for cause in CAUSES if causes is None or cause in causes for one in cause(launch)]
+    return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
+
+
+def total(launch: Any, column: str) -> float:
+    """The sum over all instructions; NaN where nobody counted."""
+    return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
+
+
+def share_of(part: float, whole: float) -> float:
+    """NaN of nothing."""
+    return part / whole if whole > 0 else math.nan
+
+
+def per(launch: Any, site: Any, column: str) -> float:
+    """The sum of a column over a place."""
+    counts = launch.counts.get(column, {})
+    return float(sum([counts.get(row, 0.0) for row in site.rows]))
+
+
+def of_kinds(code: Any, amounts: Mapping[Any, float], *kinds: str) -> dict[Any, float]:
+    """Amounts of instructions of these kinds, and of those whose kind nobody knows."""
+    return {row: amount for row, amount in amounts.items() if code.kinds[row] in kinds or not code.kinds[row]}
+
+
+def of_names(launch: Any, column: str, names: Collection[str]) -> dict[Any, float]:
+    """Amounts of the kernel's instructions with one of these names."""
+    code = launch.code()
+    return {
+        row: amount
+        for row, amount in launch.counts.get(column, {}).items()
+        if code.names[row] in names and code.loops[row] is not None
+    }
+
+
+def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequence[str] = ()) -> list[Any]:
+    """Where there is at least so much of an amount, most first; the lines of a loop are one place.
+
+    A line belongs to the loop in which it has most.  Code without lines is taken loop by loop.
+    """
+    if not amounts or not sum(amounts.values()) >= least:
+        return []
+    code = launch.code()
+    sums: dict[Any, float] = {}
+    amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
+    rows = sorted([row for row in amounts if code.loops[row] is not None])
+    for row in rows:
+        key = (code.lines[row], code.loops[row])
+        sums[key] = sums.get(key, 0.0) + amounts[row]
+    home: dict[Any, Any] = {}
+    for (line, loop), amount in sums.items():
+        if line not in home or amount >= sums[line, home[line]]:
+            home[line] = loop
+    members: dict[Any, list[Any]] = {}
+    for row in rows:
+        members.setdefault(home[code.lines[row]], []).append(row)
+    found = [site_of(code, mine, amounts) for mine in members.values() if sum([amounts[row] for row in mine]) >= least]
+    return sorted([site for site in found if site.amount >= least], key=lambda site: (-site.amount, min(site.rows)))
+
+
+def site_of(code: Any, rows: Sequence[Any], amounts: Mapping[Any, float]) -> Any:
+    """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
+    by_line: dict[Any, float] = {}
+    for row in rows:
+        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
+    kept: list[Any] = []
+    amount, whole = 0.0, sum(by_line.values())
+    for line in sorted(by_line, key=lambda line: -by_line[line]):
+        if kept and amount >= (1 - LEFT_OUT) * whole:
+            break
+        kept.append(line)
+        amount += by_line[line]
+    lines = frozenset(kept)
+    chosen = [row for row in rows if code.lines[row] in lines]
+    ordered = sorted(chosen, key=lambda row: (code.lines[row] != kept[0], -amounts[row]))
+    return Site(ordered, amount, code.place(ordered, kept))
+
+
+def matters(launch: Any, cycles: float) -> bool:
+    """Whether cycles of a unit of an SM are many beside those in which all instructions could be issued."""
+    executed = total(launch, "executed")
+    return not executed > 0 or cycles >= UNIT_SHARE * executed / ISSUE_PER_CYCLE
+
+
+def hits(launch: Any) -> str:
+    """What the caches served, as a sentence."""
+    rates = ["{} in {}".format(as_percent(rate), name) for name, rate in sorted(launch.about.hit_rates.items())]
+    return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
+
+
+ADVICE = (
+    "Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along "
+    "memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss."
+)
+ATOMIC_ADVICE = "Add up within a warp or block first (shuffles, shared memory), then let one lane write."
+TENSOR_ADVICE = (
+    "Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: "
+    "tensor instructions wait for what comes late."
+)
+DIVERGENCE_ADVICE = (
+    "Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let "
+    "no lane leave early."
+)
+
+
+def lanes_of(launch: Any) -> Mapping[Any, float]:
+    """Threads that take part: all active ones where nobody counted those whose predicate is true."""
+    counts = launch.counts
+    return counts.get("threads", counts.get("active", {}))  # type: ignore[no-any-return]
+
+
+def beyond_need(launch: Any) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain."""
+    wasted: dict[Any, float] = {}
+    gaps: dict[Any, float] = {}
+    if "requested" not in launch.counts or "ideal" not in launch.counts:
+        return wasted, gaps
+    ideal, executed, lanes = launch.counts["ideal"], launch.counts.get("executed", {}), lanes_of(launch)
+    for row, requested in launch.counts["requested"].items():
+        least = ideal.get(row, 0.0)
+        if requested > least:
+            gap = explained(executed.get(row, 0.0), lanes.get(row, 0.0), requested, least)
+            parts = ((gaps, gap), (wasted, requested - least - gap))
+            for table, amount in parts:
+                if amount > 0:
+                    table[row] = amount
+    return wasted, gaps
+
+
+def excess(launch: Any) -> Iterator[Any]:
+    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait."""
+    requested = total(launch, "requested")
+    for site in sites(launch, beyond_need(launch)[0], FINDING_SHARE * requested, ("memory",)):
+        if not matters(launch, site.amount / SECTORS_PER_CYCLE):
+            continue
+        feeds, capability = feeds_tensor(launch, site), launch.about.capability
+        loads = words_of(launch, site) + (" of a loop with tensor instructions" if feeds else "")
+        share = per(launch, site, "requested") / requested
+        told = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), TRAFFIC)
+        said = "{}{}. {} {} of the kernel's {}; of all that traffic {} would be saved."
+        if launch.code().names[site.rows[0]] in ATOMICS:
+            advice = ATOMIC_ADVICE
+        elif feeds:
+            copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
+            advice = TENSOR_ADVICE.format(copies)
+        else:
+            advice = " ".join([text for text in (ADVICE, hits(launch)) if text])
+        kind = "tensor-feed" if feeds else "excess"
+        yield finding(kind, site, share, said.format(*told, as_percent(site.amount / requested)), advice)
+
+
+def gaps(launch: Any) -> Iterator[Any]:
+    """Accesses in which few lanes take part, so that they ask for parts of sectors."""
+    requested = total(launch, "requested")
+    for site in sites(launch, beyond_need(launch)[1], FINDING_SHARE * requested, ("memory",)):
+        if matters(launch, site.amount / SECTORS_PER_CYCLE):
+            row, share = site.rows[0], per(launch, site, "requested") / requested
+            lanes = lanes_of(launch)[row] / launch.counts["executed"][row]
+            told = (used(launch, site), lanes, WARP, these(site, words_of(launch, site)), as_percent(share), TRAFFIC)
+            yield finding("gaps", site, share, GAPS.format(*told, as_percent(site.amount / requested)), DIVERGENCE_ADVICE)
+
+
+GAPS = (
+    "{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the "
+    "kernel's {}; gaps are up to {} of all that traffic."
+)
+
+
+def used(launch: Any, site: Any) -> str:
+    """What is used of the sectors that the access with most of it asks for."""
+    row, counts = site.rows[0], launch.counts
+    needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
+    return "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
+
+
+def these(site: Any, loads: str) -> str:
+    """The accesses of a place, by their number where they are several: what they make follows."""
+    return "These {}{} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "", loads)
+
+
+def pattern(launch: Any, site: Any) -> str:
+    """Sectors per warp of the access with most, where all its lanes work: then what it needs is whole; else ""."""
+    row, counts = site.rows[0], launch.counts
+    executed, lanes = counts.get("executed", {}).get(row, 0.0), lanes_of(launch).get(row, 0.0)
+    if not lanes >= FULL_LANES * WARP * executed >= 1 or launch.code().names[row] in ATOMICS:
+        return ""
+    sectors, needed = [counts[name].get(row, 0.0) / executed for name in ("requested", "ideal")]
+    where = "per warp where {:.3g} would do".format(needed)
+    if needed < WARP // 2 and abs(sectors - WARP) <= NEAR * WARP:
+        own = "each lane asks for a sector of its own (strides of {} bytes or more), {} {}; "
+        return own.format(SECTOR, WARP, where)
+    shifted = ", as where rows don't begin at a multiple of {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
+    return "{:.3g} sectors {}{}; ".format(sectors, where, shifted)
+
+
+def words_of(launch: Any, site: Any) -> str:
+    """What accesses of a place are called."""
+    names = {launch.code().names[row] for row in site.rows}
+    if names <= set(LOADS):
+        return "loads"
+    if names <= set(ATOMICS):
+        return "atomics"
+    return "accesses" if "" in names or not names.isdisjoint(LOADS + ATOMICS) else "stores"
+
+
+def feeds_tensor(launch: Any, site: Any) -> bool:
+    """Whether loads stand in a loop that has tensor instructions, or in one within it or around it."""
+    code, mine = launch.code(), launch.code().loops[site.rows[0]]
+    if code.names[site.rows[0]] not in LOADS:
+        return False
+    executed = launch.counts.get("executed", {})
+    tensor = {code.loops[row] for row in executed if code.kinds[row] == "tensor" and code.loops[row] is not None}
+    return any(loop[1] in code.around(mine) or mine[1] in code.around(loop) for loop in tensor)
+
+
+def bank_conflicts(launch: Any) -> Iterator[Any]:
+    """Shared memory accesses that take more wavefronts than their bytes need."""
+    wavefronts, least = total(launch, "shared"), launch.counts.get("shared_ideal")
+    shared = launch.counts.get("shared", {}) if least is not None else {}
+    saved = {row: count - least.get(row, 0.0) for row, count in shared.items() if count > least.get(row, 0.0)}
+    for site in sites(launch, saved, FINDING_SHARE * wavefronts, ("shared",)):
+        mine, needed = per(launch, site, "shared"), per(launch, site, "shared_ideal")
+        if needed >= 1 and matters(launch, site.amount / WAVEFRONTS_PER_CYCLE):
+            times, share = mine / needed, mine / wavefronts
+            ways = "{}-way ".format(round(times)) if abs(times - round(times)) <= NEAR * times else ""
+            said = CONFLICTING.format(ways, times, as_percent(share), as_percent(site.amount / wavefronts))
+            advice = SHARED_ATOMIC_ADVICE if launch.code().names[site.rows[0]] == "ATOMS" else SHARED_ADVICE
+            yield finding("bank-conflict", site, share, said, advice)
+
+
+CONFLICTING = (
+    "{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the "
+    "kernel's wavefronts, and {} of all would be saved."
+)
+SHARED_ADVICE = "Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once."
+SHARED_ATOMIC_ADVICE = "Add up in registers first, and give each warp a copy of its own."
+
+
+def spills(launch: Any) -> Iterator[Any]:
+    """Local memory: registers spilled, and arrays indexed at run time."""
+    requested = total(launch, "requested")
+    whole = total(launch, "local") + (requested if requested == requested else 0.0)
+    for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
+        if matters(launch, site.amount / SECTORS_PER_CYCLE):
+            share = site.amount / whole
+            yield finding("spill", site, share, SPILLED.format(as_percent(share)), SPILL_ADVICE)
+
+
+SPILLED = (
+    "loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or "
+    "arrays of a thread that are indexed at run time."
+)
+SPILL_ADVICE = (
+    "See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully "
+    "so that indices of small arrays are known."
+)
+
+
+def unfused(launch: Any) -> Iterator[Any]:
+    """Additions beside multiplications of the same line, where the compiler fused next to nothing."""
+    work, threads = launch.work.get("", math.nan), launch.counts.get("threads", {})
+    if not work > 0 or not launch.code().known:
+        return
+    kinds = launch.code().kinds
+    for label, adds, multiplies, fused, operations in ARITHMETIC:
+        counted = [of_names(launch, "threads", names) for names in (adds, multiplies, fused)]
+        # HADD2.F32 converts, and there is an HFMA2 that loads constants.
+        parts = [{row: part[row] for row in part if kinds[row] not in ("conversion", "move")} for part in counted]
+        if not are_apart(*[sum(part.values()) for part in parts]):
+            continue
+        saved = {row: part * 2 * operations * threads[row] for row, part in in_pairs(launch, parts).items()}
+        for site in sites(launch, saved, FINDING_SHARE * work):
+            if issues(launch, site):
+                share = site.amount / work
+                yield finding("unfused", site, share, UNFUSED.format(label, as_percent(share)), UNFUSED_ADVICE)
+
+
+def are_apart(add: float, multiply: float, fused: float) -> bool:
+    """Whether next to nothing is fused."""
+    return add > 0 and multiply > 0 and fused < UNFUSED_LEFT * (add + multiply)
+
+
+def in_pairs(launch: Any, parts: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
+    """Of additions the part that have a multiplication where they are; ``parts``: additions, multiplications, fused ones."""
+    pairs = launch.code().pairs
+    sums: dict[Any, list[float]] = {}
+    for place, part in enumerate(parts):
+        for row, count in part.items():
+            sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
+    usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
+    return {row: usable[pairs[row]] for row in parts[0] if pairs[row] in usable}
+
+
+UNFUSED = (
+    "multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, "
+    "if one adds what the other multiplied."
+)
+UNFUSED_ADVICE = (
+    "Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm."
+)
+
+
+def accidents(launch: Any) -> list[Any]:
+    """Places with FP64 arithmetic between conversions, in a kernel whose work is FP32."""
+    if not launch.work.get("fp32", math.nan) > launch.work.get("fp64", math.nan) > 0 or not launch.code().known:
+        return []
+    code, executed = launch.code(), launch.counts.get("executed", {})
+    double = {row: count for row, count in executed.items() if code.kinds[row] == "fp64" or code.names[row] in BETWEEN}
+    found = []
+    for site in sites(launch, double, FINDING_SHARE * total(launch, "executed")):
+        between = sum([executed[row] for row in site.rows if code.names[row] in BETWEEN])
+        if between >= BETWEEN_SHARE * (site.amount - between) > 0:
+            found.append(site)
+    return found
+
+
+def fp64_by_accident(launch: Any) -> Iterator[Any]:
+    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32."""
+    for site in accidents(launch):
+        share = site.amount / total(launch, "executed")
+        said = FP64_AMONG_FP32.format(mix(launch, site), as_percent(share))
+        yield finding("fp64-by-accident", site, share, said, FP64_ADVICE)
+
+
+FP64_AMONG_FP32 = (
+    "FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate "
+    "of FP64."
+)
+FP64_ADVICE = (
+    "If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in "
+    "between."
+)
+
+
+def conversions(launch: Any) -> Iterator[Any]:
+    """Conversions that run at a quarter of the rate or less, where warps don't wait for memory."""
+    executed = total(launch, "executed")
+    if not executed > 0 or not launch.code().known:
+        return
+    chosen = of_names(launch, "executed", SLOW_CONVERSIONS)
+    for accident in accidents(launch):  # which says it of these
+        for row in accident.rows:
+            chosen.pop(row, None)
+    for site in sites(launch, chosen, FINDING_SHARE * executed):
+        if issues(launch, site):
+            divides, share = is_division(launch, site.rows[0]), site.amount / executed
+            said = CONVERSIONS.format(mix(launch, site), OF_DIVISIONS if divides else "", as_percent(share))
+            yield finding("conversion", site, share, said, DIVISION_ADVICE if divides else CONVERSION_ADVICE)
+
+
+def is_division(launch: Any, top: Any) -> bool:
+    """Whether it looks like a division of integers: to float, reciprocal, and back."""
+    code, executed = launch.code(), launch.counts["executed"]
+    counts = dict.fromkeys(DIVIDING, 0.0)
+    for row, times in executed.items():
+        if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
+            counts[code.names[row]] += times
+    return len(set(counts.values())) == 1 and min(counts.values()) > 0
+
+
+CONVERSIONS = "conversions ({}){} are {} of the kernel's warp instructions; they run at a quarter of the rate of FP32 or less."
+OF_DIVISIONS = ", as divisions of integers make them,"
+CONVERSION_ADVICE = "Convert once and keep the result, count in the type that is needed, and keep constants in it."
+DIVISION_ADVICE = (
+    "Divide by constants or powers of two, keep quotients instead of dividing again (loops collapsed into one divide for "
+    "each index), and use 32-bit indices."
+)
+
+
+def indexing(launch: Any) -> Iterator[Any]:
+    """Integer arithmetic that makes much of a loop of floating-point code whose warps don't wait for memory."""
+    executed, whole = launch.counts.get("executed", {}), total(launch, "executed")
+    floating = launch.work.get("", math.nan) > 0 and launch.about.bound not in INTEGER_LIMITS  # of which `integers` tells
+    if not floating or not whole > 0 or not launch.code().known:
+        return
+    code = launch.code()
+    bodies: dict[Any, list[Any]] = {}
+    for row in sorted(executed):
+        if code.loops[row] is not None and code.loops[row][1] is not None:
+            bodies.setdefault(code.loops[row], []).append(row)
+    for body in sorted(bodies.values()):
+        rows = [row for row in body if code.kinds[row] == "integer" and code.names[row] in INDEXING]
+        amount, of_loop = sum([executed[row] for row in rows]), sum([executed[row] for row in body])
+        if amount > 0 and amount >= max(INTEGER_SHARE * of_loop, 2 * FINDING_SHARE * whole):
+            site, share = site_of(code, rows, executed), amount / whole
+            if issues(launch, site):
+                said = INDEXED.format(as_percent(amount / of_loop), mix(launch, site), as_percent(share))
+                yield finding("address", site, share, said, INDEXING_ADVICE)
+
+
+INDEXED = (
+    "{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it "
+    "({}): {} of the kernel's."
+)
+INDEXING_ADVICE = (
+    "Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or "
+    "powers of two only, and use 32-bit indices."
+)
+
+
+def integers(launch: Any) -> Iterator[Any]:
+    """Where a kernel does the integer arithmetic that limits it: its loops, and lines that no loop holds."""
+    if launch.about.bound not in INTEGER_LIMITS or not launch.code().known:
+        return
+    column, of = ("executed", "warp") if "executed" in launch.counts else ("threads", "thread")
+    code, counts, whole = launch.code(), launch.counts.get(column, {}), total(launch, column)
+    integer = {row: count for row, count in counts.items() if code.kinds[row] == "integer"}
+    for site in sites(launch, integer, 2 * FINDING_SHARE * whole):
+        on: dict[str, float] = {}
+        for row in site.rows:
+            on[code.unit(row)] = on.get(code.unit(row), 0.0) + counts[row]
+        shares = sorted([(amount / site.amount, unit) for unit, amount in on.items() if unit], reverse=True)
+        told = ["{} of it on the {}".format(as_percent(share), unit) for share, unit in shares if share >= FINDING_SHARE]
+        share, pipes = site.amount / whole, ": " + in_words(told) if told else ""
+        said = INTEGERS.format(as_percent(share), of, mix(launch, site, column), pipes)
+        yield finding("integer", site, share, said, INTEGER_ADVICE, column=column)
+
+
+INTEGERS = "{} of the kernel's {} instructions are integer arithmetic here ({}), which limits the kernel{}."
+INTEGER_ADVICE = (
+    "Compute less: keep what is computed again (indices, masks, fields of bits), divide by constants or powers of two only, "
+    "use 32 bits where 64 are not needed, and handle several small integers of a register at once (__dp4a, __vadd4)."
+)
+
+
+def issues(launch: Any, site: Any) -> bool:
+    """Whether fewer instructions would save time in the loop of a place: unknown without samples."""
+    loops, every, issued = launch.code().loops, 0.0, 0.0
+    loop = loops[site.rows[0]]
+    for reason in launch.sampled:
+        here = sum([samples for row, samples in launch.samples(reason).items() if loops[row] == loop])
+        every += here
+        issued += here if reason in launch.stalls and launch.stalls[reason].issue else 0.0
+    return issued >= ISSUE_SHARE * every
+
+
+def mix(launch: Any, site: Any, column: str = "executed") -> str:
+    """The names of a place that make up most of its instructions, with their shares."""
+    times: dict[str, float] = {}
+    order = []
+    for row in site.rows:
+        name = launch.code().names[row]
+        order.append(name)
+        times[name] = times.get(name, 0.0) + launch.counts[column][row]
+    least = FINDING_SHARE * sum(times.values())
+    most = [name for name in sorted(times, key=lambda name: (-times[name], order.index(name)))[:3] if times[name] >= least]
+    return ", ".join(["{} {}".format(name, as_percent(times[name] / sum(times.values()))) for name in most])
+
+
+def divergence(launch: Any) -> Iterator[Any]:
+    """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly."""
+    executed, whole, active = launch.counts.get("executed", {}), total(launch, "executed"), active_lanes(launch)
+    begin = min(active.get(launch.first) or 1.0, 1.0) if launch.begin is None else launch.begin
+    column, do = ("active", "are active") if "active" in launch.counts else ("threads", WORKING)
+    if not active or not whole > 0:
+        return
+    if begin < LANES_WORKING:
+        site, own = Site([min(executed)], (1 - begin) * whole, ""), "Blocks that are no whole warps"
+        said = "Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.".format(WARP * begin, WARP)
+        advice = "Use blocks of a multiple of {} threads.".format(WARP)
+        yield finding("divergence", site, 1.0, said, advice, title=own, column=column)
+    lost = {row: executed[row] * (begin - share) for row, share in active.items() if share < LANES_WORKING * begin}
+    for site in sites(launch, lost, FINDING_SHARE * whole):
+        times = per(launch, site, "executed")
+        lanes = WARP * sum([active[row] * executed[row] for row in site.rows]) / times
+        told = (lanes, WARP, do, as_percent(times / whole))
+        said = "{:.1f} of {} lanes {} in {} of the kernel's warp instructions.".format(*told)
+        yield finding("divergence", site, times / whole, said, DIVERGENCE_ADVICE, column=column)
+
+
+def active_lanes(launch: Any) -> dict[Any, float]:
+    """Share of a warp's lanes that are active at each instruction that was executed.
+
+    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
+    """
+    executed, counts = launch.counts.get("executed", {}), launch.counts
+    if "active" in counts:
+        return {row: counts["active"].get(row, 0.0) / (WARP * times) for row, times in executed.items()}
+    if "threads" not in counts:
+        return {}
+    blocks = launch.code().blocks
+    most: dict[Any, float] = {}
+    for row, times in executed.items():
+        most[blocks[row]] = max(counts["threads"].get(row, 0.0) / (WARP * times), most.get(blocks[row], 0.0))
+    return {row: most[blocks[row]] for row in executed}
+
+
+def hot_stalls(launch: Any) -> Iterator[Any]:
+    """The places where most samples found warps waiting for one reason."""
+    whole = total(launch, "samples")
+    if not whole >= SAMPLES_MIN:
+        return
+    known = launch.stalls
+    much = [name for name in launch.sampled if name in known and launch.sampled[name] >= known[name].least * whole]
+    shown = shown_by(launch) if [name for name in much if known[name].advice] else ((), {})
+    found = []
+    for reason in much:
+        stall, advice = known[reason], holding(known[reason].advice, *shown)
+        for unit, samples in by_unit(launch, reason) if advice else ():
+            waits = stall.unit.replace("{}", unit) if stall.unit and unit else stall.waits
+            found += [(site, reason, waits, advice) for site in sites(launch, samples, stall.least_at_place * whole)]
+    for site, reason, waits, advice in sorted(found, key=lambda one: -one[0].amount)[:MOST_PLACES]:
+        share = site.amount / whole
+        said = "in {} of the kernel's samples warps wait here {} ({}).".format(as_percent(share), waits, reason)
+        texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
+        more, own = " ".join([text for text in texts if text]), "Where warps wait: {}".format(reason)
+        cause, limits = "waiting warps ({})".format(reason), (*known[reason].limits, LATENCY)
+        yield finding("stall", site, share, said, advice, more, cause, title=own, limits=limits)
+
+
+def shown_by(launch: Any) -> tuple[set[str], dict[str, str]]:
+    """What the counts of the launch show."""
+    amounts = dict(launch.about.amounts)
+    counted = [name for name in ("requested", "local", "shared", "shared_ideal") if name in launch.counts]
+    amounts.update({name: total(launch, name) for name in counted})
+    amounts["instructions"] = float(len(launch.counts.get("executed", ())))
+    wasted, stores = beyond_need(launch)[0], dict(ACCESSES)["narrow_stores"]
+    amounts["wasted"] = sum(wasted.values())
+    amounts["wasted_stores"] = sum([amount for row, amount in wasted.items() if launch.code().names[row] in stores])
+    return circumstances(launch.opcodes(), amounts, launch.about.capability >= ASYNCHRONOUS)
+
+
+def by_unit(launch: Any, reason: str) -> list[tuple[str, dict[Any, float]]]:
+    """Samples of a reason for each unit that warps wait for, "" where that is not known."""
+    samples = launch.samples(reason)
+    if not launch.stalls[reason].unit:
+        return [("", samples)]
+    found: dict[str, dict[Any, float]] = {}
+    for row, count in samples.items():
+        found.setdefault(launch.code().unit(row), {})[row] = count
+    return sorted(found.items())
+
+
+# What a function of the compiler's library does by its name, in a few words as well, and what may be done about it; the first
+# that fits.
+LIBRARY = (
+    (
+        "_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]",
+        ", which divides integers",
+        "integer divisions",
+        "Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.",
+    ),
+    (
+        "_div_(?:[a-z0-9]{1,8}_){0,4}f64",
+        ", which divides in FP64",
+        "FP64 divisions",
+        "Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is "
+        "accurate enough.",
+    ),
+    (
+        "_div_(?:[a-z0-9]{1,8}_){0,4}f32",
+        ", which divides in FP32",
+        "FP32 divisions",
+        "Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.",
+    ),
+    (
+        "pow",
+        ", which raises to a power",
+        "powers",
+        "Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.",
+    ),
+    (
+        "trig_reduction",
+        ", which reduces large arguments of sine, cosine or tangent",
+        "large arguments of sine and cosine",
+        "Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.",
+    ),
+    ("", "", "", "Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits."),
+)
+
+
+def of_called(launch: Any, called: Iterable[Any]) -> list[Any]:
+    """Functions of the library that hold some of the kernel's samples or instructions; their names say what they do."""
+    found, executed = [], launch.counts.get("executed", {})
+    columns = (("samples", "samples", "the kernel's samples"), ("executed", "instructions", "its warp instructions"))
+    for one in called:
+        shares = [
+            (of, sum([launch.counts[column].get(row, 0.0) for row in one.rows]) / total(launch, column), text)
+            for column, of, text in columns
+            if total(launch, column) > 0
+        ]
+        if not shares or max([share for _, share, _ in shares]) < FINDING_SHARE:
+            continue
+        calls = {row: executed.get(row, 0.0) for row in one.calls or one.rows}
+        site = site_of(launch.code(), sorted(calls), calls)  # the place of a finding is the line that calls
+        does, cause, advice = next(row[1:] for row in LIBRARY if re.search(row[0], one.name))
+        parts = " and ".join(["{} of {}".format(as_percent(share), text) for _, share, text in shares])
+        said = "{}{}{}: {} are there.".format("calls " if one.calls else "", one.name, does, parts)
+        of, share, _ = shares[0]
+        found.append(finding("called-library", site, share, said, advice, "", cause, of=of))
+    return found
+
+
+CAUSES = (
+    *(excess, gaps, bank_conflicts, spills),
+    *(unfused, fp64_by_accident, conversions, indexing, integers),
+    *(divergence, hot_stalls),
+)
