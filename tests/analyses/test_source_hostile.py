@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import TABLES
 from ncu_roofline.analyses.source.findings import findings
