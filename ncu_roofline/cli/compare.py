@@ -110,8 +110,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
-    from ncu_roofline.analyses.compare.expressions import parse
-    from ncu_roofline.analyses.compare.thresholds import evaluate
+    from ncu_roofline.analyses.compare.thresholds import evaluate, parse
     from ncu_roofline.cli.reading import named_files
 
     known = list(ANALYSES["comparison"].formats)
@@ -151,7 +150,7 @@ def _states(arguments: Sequence[str]) -> list[_State]:
 def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
     from ncu_roofline.analyses.compare.frames import Settings, compare
-    from ncu_roofline.analyses.compare.sides import roof_spreads
+    from ncu_roofline.analyses.compare.groups import roof_spreads
     from ncu_roofline.base.files import ReportNames
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.compare.expressions import QUANTITIES, Name, parse
+from ncu_roofline.analyses.compare.columns import QUANTITIES
 from ncu_roofline.analyses.compare.frames import Comparison, Settings, compare
-from ncu_roofline.analyses.compare.thresholds import evaluate
+from ncu_roofline.analyses.compare.thresholds import MISSING, evaluate, parse
 from ncu_roofline.base.errors import UsageError
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
 
@@ -74,7 +74,9 @@ TRUTH: dict[str, bool | None] = {
 
 @pytest.mark.parametrize("text", TRUTH)
 def test_truth(text: str) -> None:
-    assert parse(text).holds(lambda name: NUMBERS.get(name.text, math.nan)) is TRUTH[text]
+    expected = TRUTH[text]
+    truth = parse(text).truth(lambda name: NUMBERS.get(name.text, math.nan))
+    assert truth == (MISSING if expected is None else expected)
 
 
 # Expression -> the character (from 1) at which it is wrong, 0 for its end, and a word of the reason.
@@ -133,7 +135,7 @@ def test_errors_point_at_the_place(text: str) -> None:
 @given(st.text(alphabet="time.bselnfrdam0123456789 <>=!+-*/()%$and", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with suppress(UsageError):
-        parse(text).holds(lambda _: 1.0)
+        parse(text).truth(lambda _: 1.0)
 
 
 LEAF = st.one_of(st.integers(1, 9).map(str), st.sampled_from(["time", "share", "fraction"]))
@@ -154,8 +156,8 @@ def test_arithmetic_is_that_of_python(text: str) -> None:
         expected = _python(ast.parse(text, mode="eval").body, values)
     except ZeroDivisionError:
         expected = math.nan
-    result = parse(f"time - time + {text} > 0").holds(lambda name: values[name.text])
-    assert result is (None if math.isnan(expected) else 0.0 + expected > 0)
+    truth = parse(f"time - time + {text} > 0").truth(lambda name: values[name.text])
+    assert truth == (MISSING if math.isnan(expected) else 0.0 + expected > 0)
 
 
 def _python(node: Any, values: dict[str, float]) -> float:
@@ -229,7 +231,7 @@ def test_names(comparison: Comparison, threshold: str) -> None:
 
 
 def test_every_name_is_tried_above() -> None:
-    tried = {name.quantity for text in KERNEL for name in parse(text).names() if isinstance(name, Name)}
+    tried = {name.quantity for text in KERNEL for name in parse(text).names()}
     assert tried == set(QUANTITIES)
 
 

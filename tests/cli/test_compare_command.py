@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses.compare import columns
-from ncu_roofline.analyses.compare.expressions import QUANTITIES
+from ncu_roofline.analyses.compare.columns import QUANTITIES
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ncu_roofline.analyses.compare.rows import (
+from ncu_roofline.analyses.compare.kernels import (
     ADDED,
     CLOSER,
     FASTER,

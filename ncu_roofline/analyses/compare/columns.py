@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ncu_roofline.rendering.frames import Column
 
 _COMPARISON_WHERE = (
@@ -197,4 +199,35 @@ TABLES = {
     "summary": COMPARISON_SUMMARY,
     "thresholds": COMPARISON_THRESHOLDS,
     "roofs": COMPARISON_ROOFS,
+}
+
+
+class Quantity(NamedTuple):
+    """What a threshold can name: ``column`` of the kernels or, with ``parts`` behind its name, of the levels."""
+
+    column: str
+    unit: str
+    meaning: str
+    parts: tuple[str, ...] = ()
+
+
+_P, _L, _PL = "PRECISION", "LEVEL", "PRECISION.LEVEL"
+QUANTITIES = {
+    "time": Quantity("seconds", "second", "run time of a launch, the median, on the basis that --times chooses"),
+    "time.raw": Quantity("seconds", "second", "run time as measured"),
+    "time.normalised": Quantity("seconds_normalised", "second", "run time at the baseline's SM clock"),
+    "time.total": Quantity("total_seconds", "second", "run time of all launches, on the basis that --times chooses"),
+    "cycles": Quantity("cycles", "", "SM cycles of a launch: time.raw * clock"),
+    "clock": Quantity("clock", "hertz", "SM clock while profiled"),
+    "launches": Quantity("launches", "", "number of launches"),
+    "share": Quantity("time_share", "ratio", "share of the report's time, all launches"),
+    "noise": Quantity("noise", "ratio", "change of time up to which it counts as the same"),
+    "flops": Quantity("work", "flop", "floating-point operations of a launch, the mean", ("", _P)),
+    "flops.total": Quantity("total_work", "flop", "the same of all launches", ("", _P)),
+    "bytes": Quantity("traffic", "byte", "bytes of a launch at a memory level, the mean", (_L,)),
+    "bytes.total": Quantity("total_traffic", "byte", "the same of all launches", (_L,)),
+    "bandwidth": Quantity("bandwidth", "byte/s", "bytes per second", (_L,)),
+    "intensity": Quantity("intensity", "flop/byte", "FLOPs per byte", (_L, _PL)),
+    "performance": Quantity("performance", "flop/s", "FLOPs per second", ("", _P)),
+    "fraction": Quantity("fraction", "ratio", "share of the attainable performance", ("", _P, _L, _PL)),
 }

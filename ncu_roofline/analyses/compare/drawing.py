@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.compare.chart import Line, Move, MoveChart, MovePanel, Roof
-from ncu_roofline.analyses.compare.rows import CLOSER, FASTER, FURTHER, SLOWER
+from ncu_roofline.analyses.compare.kernels import CLOSER, FASTER, FURTHER, SLOWER
 from ncu_roofline.analyses.hierarchical.drawing import draw_axes
 from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.base.texts import shorten

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,56 +9,64 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.compare import columns
-from ncu_roofline.analyses.compare.rows import Noise, Pair, kernel_rows, summary_row
-from ncu_roofline.analyses.compare.sides import Side, Totals, match, side_of
+from ncu_roofline.analyses.compare.groups import Side, Totals, match, side_of
+from ncu_roofline.analyses.compare.kernels import Kernels, Pair, kernels_of_pair, summary_row
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.displayed import KERNEL, VERDICT, Shown, as_change, as_time
+from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.roofline import Source, frame_of, of_rows
+from ncu_roofline.model.roofline import Source, frame_of, of_columns, of_rows
 
 _NUMBERS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 TIMES = ("auto", "raw", "normalised")
 AGAINST = ("baseline", "previous", "both")
+_MANY = 1_000_000  # more than there are keys of a level
 TOLERANCE = 0.02  # of the run time: what back-to-back runs of one kernel under a profiler's locked clocks differ by
-Table = Mapping[str, Any]
+Table = dict[str, Any]
 State = Roofline | Source | Sequence[Source]
 
 
-def level_rows(
-    pair: Pair, kernels: Sequence[Mapping[str, Any]], first: int, precisions: tuple[str, ...], levels: tuple[str, ...]
-) -> list[dict[str, Any]]:
-    """Rows of each kernel (``group`` says which of the pair), and of the application; ``first`` is the number of the first.
+def _levels_of_pair(
+    pair: Pair, kernels: Kernels, first: int, precisions: tuple[str, ...], levels: tuple[str, ...]
+) -> Iterator[Table]:
+    """Columns of each kernel, and last of the application; ``first`` is the number of the first kernel.
 
     The application is what both reports have of it, with as many launches as the baseline.
     """
-    where = {name: kernels[0][name] for name in ("step", "against", "baseline", "report")} if kernels else pair.where
-    keys = [
-        (precision, level)
-        for precision, level in _keys(pair.before, pair.after)
-        if _wanted(precision, precisions) and (not levels or not level or level in levels)
-    ]
-    result = []
-    groups = [(first + number, row["kernel"], row["group"], (pair.old, pair.new)) for number, row in enumerate(kernels)]
-    for number, kernel, group, totals in [*groups, (-1, "", 0, _whole(pair))]:
-        for precision, level in keys:
-            numbers = [_numbers(total, group, precision, level, whole=number < 0) for total in totals]
-            if any(not math.isnan(value) for one in numbers for value in one.values()):
-                before = {f"{name}_before": numbers[0][name] for name in _NUMBERS}
-                row = {"row": number, "kernel": kernel, "precision": precision, "level": level}
-                result.append({**where, **row, **before, **numbers[1]})
-    return result
-
-
-def _whole(pair: Pair) -> tuple[Totals, Totals]:
-    """The matched kernels of each side as one group, those of the new report as if launched as often as in the baseline."""
     common = np.append(pair.common, False)  # -1, rows of no group, picks the last
     ratio = np.append(pair.launch_ratio, np.nan)
-    before, after = (np.where(common[one], 0, -1) for one in (pair.matching.before, pair.matching.after))
-    return Totals(pair.before, before, 1), Totals(pair.after, after, 1, ratio[pair.matching.after])
+    before, after = (np.where(common[groups], 0, -1) for groups in (pair.matching.before, pair.matching.after))
+    whole = Totals(pair.before, before, 1), Totals(pair.after, after, 1, ratio[pair.matching.after])
+    count = len(kernels["kernel"])
+    numbers = np.append(np.arange(first, first + count), -1)
+    names = np.append(kernels["kernel"], "")
+    found: list[Table] = []
+    for place, (precision, level) in enumerate(_keys(pair.before, pair.after)):
+        chosen = not precisions or not precision or any(f"{precision}.".startswith(f"{one}.") for one in precisions)
+        if not chosen or (level and levels and level not in levels):
+            continue
+        columns: Table = {}
+        for suffix, totals, all_in_one in (("_before", pair.old, whole[0]), ("", pair.new, whole[1])):
+            by_kernel = _level_numbers(totals, precision, level, totals.units)
+            in_all = _level_numbers(all_in_one, precision, level, np.ones(1))
+            for name in _NUMBERS:
+                columns[f"{name}{suffix}"] = np.append(by_kernel[name][kernels["group"]], in_all[name])
+        rows = np.flatnonzero(~np.isnan(np.array(list(columns.values()))).all(axis=0))
+        columns = {name: values[rows] for name, values in columns.items()}
+        columns |= {"row": numbers[rows], "kernel": names[rows], "rank": rows * _MANY + place}
+        found.append({**_repeated({**pair.where, "precision": precision, "level": level}, len(rows)), **columns})
+    if found:
+        joined = _joined(found)
+        order = np.argsort(joined["rank"], kind="stable")
+        yield {name: values[order] for name, values in joined.items()}
 
 
-def _wanted(precision: str, chosen: tuple[str, ...]) -> bool:
-    return not chosen or not precision or any(precision == one or precision.startswith(f"{one}.") for one in chosen)
+def _repeated(values: Mapping[str, Any], count: int) -> Table:
+    return {name: np.full(count, value, dtype=object) for name, value in values.items()}
+
+
+def _joined(tables: Sequence[Table]) -> Table:
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def _keys(before: Side, after: Side) -> Iterator[tuple[str, str]]:
@@ -71,29 +78,25 @@ def _keys(before: Side, after: Side) -> Iterator[tuple[str, str]]:
     yield from pairs
 
 
-def _numbers(totals: Totals, group: int, precision: str, level: str, whole: bool) -> dict[str, float]:
-    """The numbers of one group; NaN for what this kind of row does not have, and for what is unknown."""
-    result = dict.fromkeys(_NUMBERS, math.nan)
-    seconds = float(totals.seconds[group]) or math.nan
-    units = 1.0 if whole else float(totals.units[group]) or math.nan
+def _level_numbers(totals: Totals, precision: str, level: str, units: FloatArray) -> dict[str, FloatArray]:
+    """The numbers of each group; NaN for what this kind of row does not have, and for what is unknown."""
+    nothing = np.full(totals.count, np.nan)
+    result = dict.fromkeys(_NUMBERS, nothing)
+    seconds, units = (np.where(values == 0, np.nan, values) for values in (totals.seconds, units))
     if precision and precision in totals.work:
-        result["total_work"] = float(totals.work[precision][group])
-        result["work"] = result["total_work"] / units
-        result["performance"] = result["total_work"] / seconds
+        work = totals.work[precision]
+        result |= {"total_work": work, "work": work / units, "performance": work / seconds}
     if level and level in totals.traffic:
-        result["total_traffic"] = float(totals.traffic[level][group])
-        result["traffic"] = result["total_traffic"] / units
-        result["bandwidth"] = result["total_traffic"] / seconds
+        traffic = totals.traffic[level]
+        result |= {"total_traffic": traffic, "traffic": traffic / units, "bandwidth": traffic / seconds}
     cell, binding = totals.cells.get((precision, level)), totals.bindings.get(precision)
-    with np.errstate(all="ignore"):
-        if cell is not None:
-            result["intensity"] = float(cell.intensity[group])
-            result["performance"] = float(cell.performance[group])
-            result["fraction"] = float(cell.fraction[group])
-        elif binding is not None and not level:
-            if math.isnan(result["performance"]):
-                result["performance"] = float(binding.performance[group])
-            result["fraction"] = float(binding.fraction[group])
+    if cell is not None:
+        fraction = cell.performance / cell.attainable
+        result |= {"intensity": cell.intensity, "performance": cell.performance, "fraction": fraction}
+    elif binding is not None and not level:
+        known = result["performance"]
+        result["performance"] = np.where(np.isnan(known), binding.performance, known)
+        result["fraction"] = binding.fraction
     return result
 
 
@@ -194,22 +197,44 @@ def compare(baseline: State, *new: State, settings: Settings | None = None, labe
     sides = [side_of(one, label) for one, label in zip(map(roofline_of, (baseline, *new)), names, strict=True)]
     full = [name for side in sides for name in side.names]
     short = dict(zip(full, short_names(full), strict=True))
-    kernels: list[dict[str, Any]] = []
-    levels: list[dict[str, Any]] = []
-    summaries: list[dict[str, Any]] = []
+    count = 0
+    kernels: list[Table] = []
+    levels: list[Table] = []
+    summaries: list[Table] = []
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is no number
-        for pair in _pairs(sides, settings, short):
-            rows = kernel_rows(pair, Noise(settings.tolerance, settings.roof_spreads), settings.times, settings.small)
-            summaries.append(summary_row(pair, rows, settings.tolerance))
-            kept = _longest(rows, settings.top)
-            levels += level_rows(pair, kept, len(kernels), settings.precisions, settings.levels)
-            kernels += kept
+        for step, against, reference in _pairs(len(sides), settings.against):
+            before, after = sides[reference], sides[step]
+            pair = Pair(step, against, before, after, match(before, after, settings.in_order), short)
+            found = kernels_of_pair(pair, settings.tolerance, settings.roof_spreads, settings.times, settings.small)
+            summaries.append(summary_row(pair, found, settings.tolerance))
+            found = _longest(found, settings.top)
+            levels += _levels_of_pair(pair, found, count, settings.precisions, settings.levels)
+            kernels.append({**found, **_repeated(pair.where, len(found["kernel"]))})
+            count += len(found["kernel"])
         return Comparison(
-            of_rows(kernels, columns.COMPARISON_KERNELS),
-            of_rows(levels, columns.COMPARISON_LEVELS),
+            of_columns(_joined(kernels), columns.COMPARISON_KERNELS),
+            of_columns(_joined(levels), columns.COMPARISON_LEVELS) if levels else of_rows([], columns.COMPARISON_LEVELS),
             of_rows(summaries, columns.COMPARISON_SUMMARY),
             of_rows(_roof_rows(sides), columns.COMPARISON_ROOFS),
         )
+
+
+def _pairs(sides: int, wanted: str) -> Iterator[tuple[int, str, int]]:
+    """Each report with the baseline and with the one before; the first report after the baseline has but one."""
+    for step in range(1, sides):
+        for against, reference in (("baseline", 0), ("previous", step - 1)):
+            same = reference == 0 and against == "previous" and wanted == "both"
+            if wanted in (against, "both") and not same:
+                yield step, against, reference
+
+
+def _longest(kernels: Kernels, top: int) -> Kernels:
+    """The ``top`` kernels with the most time on either side, in the order given; all for 0."""
+    most = np.fmax(np.fmax(kernels["total_seconds_before"], kernels["total_seconds"]), 0.0)
+    if not 0 < top < len(most):
+        return kernels
+    kept = np.flatnonzero(most >= np.sort(most)[-top])[:top]
+    return {name: values[kept] for name, values in kernels.items()}
 
 
 def _roof_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
@@ -223,29 +248,3 @@ def _roof_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
             if key not in found or row["value"] > found[key]["value"]:
                 found[key] = row
     return list(found.values())
-
-
-def _pairs(sides: Sequence[Side], settings: Settings, short: Mapping[str, str]) -> list[Pair]:
-    """Each report with the baseline and with the one before; the first report after the baseline has but one."""
-    result = []
-    for step in range(1, len(sides)):
-        for against, reference in (("baseline", 0), ("previous", step - 1)):
-            same = reference == 0 and against == "previous" and settings.against == "both"
-            if settings.against in (against, "both") and not same:
-                before, after = sides[reference], sides[step]
-                found = match(before, after, settings.in_order)
-                totals = Totals(before, found.before, found.count), Totals(after, found.after, found.count)
-                result.append(Pair(step, against, before, after, found, *totals, short))
-    return result
-
-
-def _longest(rows: list[dict[str, Any]], top: int) -> list[dict[str, Any]]:
-    """The ``top`` rows with the most time on either side, in the order given; all for 0."""
-    if not top:
-        return rows
-
-    def most(row: dict[str, Any]) -> float:
-        return float(np.nanmax([row["total_seconds_before"], row["total_seconds"], 0.0]))
-
-    least = sorted(map(most, rows), reverse=True)[:top][-1:] or [0.0]
-    return [row for row in rows if most(row) >= least[0]][:top]

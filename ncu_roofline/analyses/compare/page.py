@@ -7,9 +7,9 @@ from functools import partial
 
 from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered
+from ncu_roofline.analyses.compare.kernels import ADDED, REMOVED
 from ncu_roofline.analyses.compare.page_data import payload
 from ncu_roofline.analyses.compare.picture import as_svg, figure
-from ncu_roofline.analyses.compare.rows import ADDED, REMOVED
 from ncu_roofline.analyses.compare.text import (
     ComparisonFrames,
     names_of,

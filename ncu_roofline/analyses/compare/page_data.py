@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered
-from ncu_roofline.analyses.compare.rows import NOT_JUDGED, SAME
+from ncu_roofline.analyses.compare.kernels import NOT_JUDGED, SAME
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, change, level_of, pairs, ratio_text, rows_of
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.hierarchical.summary import time_text
