@@ -21,129 +21,35 @@ _SHORT = {
     "-s": "--launch-skip",
     "-v": "--version",
 }
-# Options without a value.  Any other is taken to have one, also where this version does not know it.
-_SWITCHES = frozenset(
-    (
-        "--call-stack",
-        "--csv",
-        "--details-all",
-        "--disable-extra-suffixes",
-        "--disable-profiler-start-stop",
-        "--force-overwrite",
-        "--help",
-        "--list-chips",
-        "--list-metrics",
-        "--list-rules",
-        "--list-sections",
-        "--list-sets",
-        "--null-stdin",
-        "--nvtx",
-        "--open-in-ui",
-        "--print-fp",
-        "--print-rule-details",
-        "--query-metrics",
-        "--quiet",
-        "--section-folder-restore",
-        "--support-32bit",
-        "--verbose",
-        "--version",
-    )
-)
-# What is collected, where results go and how they are printed; whole names or, with a dash at the end, how names begin.
-_REPLACED = (
-    "--apply-rules",
-    "--chips",
-    "--csv",
-    "--details-all",
-    "--disable-extra-suffixes",
-    "--export",
-    "--force-overwrite",
-    "--help",
-    "--import",
-    "--list-",
-    "--log-file",
-    "--metrics",
-    "--open-in-ui",
-    "--page",
-    "--print-",
-    "--query-",
-    "--quiet",
-    "--resolve-source-file",
-    "--rule",
-    "--section",
-    "--section-",
-    "--set",
-    "--verbose",
-    "--version",
-)
-# With values: ncu takes the beginning of a name for the name where no other begins so (``--target-p all``).
-_WITH_VALUE = frozenset(
-    (
-        *(name for name in _REPLACED if not name.endswith("-") and name not in _SWITCHES),
-        "--app-replay-buffer",
-        "--app-replay-match",
-        "--app-replay-mode",
-        "--cache-control",
-        "--call-stack-type",
-        "--check-exit-code",
-        "--clock-control",
-        "--config-file",
-        "--config-file-path",
-        "--devices",
-        "--filter-mode",
-        "--graph-profiling",
-        "--hostname",
-        "--import-source",
-        "--injection-path-32",
-        "--injection-path-64",
-        "--kernel-id",
-        "--kernel-name",
-        "--kernel-name-base",
-        "--kernel-regex",
-        "--kernel-regex-base",
-        "--kill",
-        "--launch-count",
-        "--launch-skip",
-        "--launch-skip-before-match",
-        "--max-connections",
-        "--mode",
-        "--nvtx-exclude",
-        "--nvtx-include",
-        "--pm-sampling-buffer-size",
-        "--pm-sampling-interval",
-        "--pm-sampling-max-passes",
-        "--port",
-        "--preload-library",
-        "--print-details",
-        "--print-kernel-base",
-        "--print-metric-instances",
-        "--print-metric-name",
-        "--print-nvtx-rename",
-        "--print-source",
-        "--print-summary",
-        "--print-units",
-        "--profile-from-start",
-        "--query-metrics-collection",
-        "--query-metrics-mode",
-        "--range-filter",
-        "--range-replay-options",
-        "--rename-kernels",
-        "--rename-kernels-export",
-        "--rename-kernels-path",
-        "--replay-mode",
-        "--sampling-buffer-size",
-        "--sampling-interval",
-        "--sampling-max-passes",
-        "--section-folder",
-        "--section-folder-recursive",
-        "--source-folders",
-        "--target-processes",
-        "--target-processes-filter",
-        "--warp-sampling-buffer-size",
-        "--warp-sampling-interval",
-        "--warp-sampling-max-passes",
-    )
-)
+_NAMES = {
+    # Options without a value.  Any other is taken to have one, also where this version does not know it.
+    "switch": """
+    --call-stack --csv --details-all --disable-extra-suffixes --disable-profiler-start-stop --force-overwrite --help
+    --list-chips --list-metrics --list-rules --list-sections --list-sets --null-stdin --nvtx --open-in-ui --print-fp
+    --print-rule-details --query-metrics --quiet --section-folder-restore --support-32bit --verbose --version
+    """,
+    # What is collected, where results go and how they are printed; whole names or, with a dash at the end, how names begin.
+    "replaced": """
+    --apply-rules --chips --csv --details-all --disable-extra-suffixes --export --force-overwrite --help --import --list-
+    --log-file --metrics --open-in-ui --page --print- --query- --quiet --resolve-source-file --rule --section --section-
+    --set --verbose --version
+    """,
+    # With values: ncu takes the beginning of a name for the name where no other begins so (``--target-p all``).
+    "value": """
+    --app-replay-buffer --app-replay-match --app-replay-mode --cache-control --call-stack-type --check-exit-code
+    --clock-control --config-file --config-file-path --devices --filter-mode --graph-profiling --hostname --import-source
+    --injection-path-32 --injection-path-64 --kernel-id --kernel-name --kernel-name-base --kernel-regex --kernel-regex-base
+    --kill --launch-count --launch-skip --launch-skip-before-match --max-connections --mode --nvtx-exclude --nvtx-include
+    --pm-sampling-buffer-size --pm-sampling-interval --pm-sampling-max-passes --port --preload-library --print-details
+    --print-kernel-base --print-metric-instances --print-metric-name --print-nvtx-rename --print-source --print-summary
+    --print-units --profile-from-start --query-metrics-collection --query-metrics-mode --range-filter --range-replay-options
+    --rename-kernels --rename-kernels-export --rename-kernels-path --replay-mode --sampling-buffer-size --sampling-interval
+    --sampling-max-passes --section-folder --section-folder-recursive --source-folders --target-processes
+    --target-processes-filter --warp-sampling-buffer-size --warp-sampling-interval --warp-sampling-max-passes
+    """,
+}
+_SWITCHES, _REPLACED, _OTHERS = (frozenset(names.split()) for names in _NAMES.values())
+_WITH_VALUE = _OTHERS | {name for name in _REPLACED if not name.endswith("-")} - _SWITCHES
 _KNOWN = _SWITCHES | _WITH_VALUE
 _PROGRAMS = ("ncu", "nv-nsight-cu-cli")
 # One quote and the next of its kind with nothing but blanks beside them.  Each search ends at the next quote: time is linear.

@@ -1,6 +1,7 @@
-"""`.ncu-repz`: the bytes of a report in one frame of zstd (RFC 8878), as ncu writes it from 2025.4 on.
+"""The bytes of a report, whatever holds them: a file, a pipe, or one frame of zstd (RFC 8878: `.ncu-repz`, from 2025.4 on).
 
-ncu itself goes by the suffix of a file; here reading goes by its first bytes, and writing by its name.
+ncu itself goes by the suffix of a file; here reading goes by its first bytes, and writing by its name.  Files are not mapped:
+where a mapped file is cut short by somebody else, the system ends the process that looks at what is gone.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import importlib
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import diagnose
-from ncu_roofline.formats.report.filebytes import FileBytes
 from ncu_roofline.formats.report.schema import MAGIC
 
 # The largest reports known have hundreds of MB.  What is longer is refused unless it is an ordinary, plain file: a compressed
@@ -24,13 +25,68 @@ MOST_BYTES = 2_000_000_000
 CHUNK = 1 << 20
 SUFFIX = ".ncu-repz"
 ZSTD = b"\x28\xb5\x2f\xfd"
+_READ_AT_ONCE = 1 << 20  # most records lie side by side, and a read costs more than a slice
 # Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
 _MOST_WINDOW = 27
 _LEVEL = 3  # zstd's own default
 _UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
+Path = str | os.PathLike[str]
 
 
-def copied(path: str | os.PathLike[str], chunks: Iterable[bytes], how: str) -> FileBytes:
+class FileBytes:
+    """Slices of ``file``, called ``path`` in errors, which is closed by `close` or when nobody refers to them any more.
+
+    Slicing raises RooflineError where the file is not as it was when this was made, or can't be read, and ValueError once it
+    is closed.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
+        self._state = _state(file)
+        self._size = self._state[0]
+        self._window = (0, b"")
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self._size)
+        stop = max(start, stop)
+        first, window = self._window
+        if start < first or stop > first + len(window):
+            first, window = start, self._read(start, max(stop - start, min(_READ_AT_ONCE, self._size - start)))
+            self._window = (first, window)
+        return window[start - first : stop - first]
+
+    def _read(self, start: int, size: int) -> bytes:
+        if self._file.closed:
+            raise ValueError(f"the report {self._path} is closed: read it before, or open it again")
+        try:
+            with self._lock:
+                self._file.seek(start)
+                data = self._file.read(size)
+                state = _state(self._file)
+        except OSError as error:
+            raise diagnose.cannot_open(self._path, error) from error
+        if len(data) < size or state != self._state:
+            raise diagnose.changed(self._path)
+        return data
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._window = (0, b"")
+        self._file.close()
+
+    __del__ = close
+
+
+def _state(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+def copied(path: Path, chunks: Iterable[bytes], how: str) -> FileBytes:
     """The ``chunks`` in a nameless temporary file.
 
     ``how`` says in an error what could not be done.  Raises RooflineError, which calls the file ``path``.
@@ -48,16 +104,13 @@ def copied(path: str | os.PathLike[str], chunks: Iterable[bytes], how: str) -> F
         raise diagnose.cannot_read(path, reason, next_step) from error
 
 
-def spooled(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> FileBytes:
-    """``head``, which was read of ``file`` already, and all that follows.
-
-    Raises RooflineError if that is more than `MOST_BYTES`, can't be read, or there is no room for it.
-    """
+def spooled(path: Path, head: bytes, file: BinaryIO) -> FileBytes:
+    """``head``, which was read of ``file`` already, and all that follows (see `bounded`)."""
     return copied(path, bounded(path, head, file), "read into")
 
 
-def bounded(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterator[bytes]:
-    """``head`` and all that follows in ``file``, in chunks.  Raises RooflineError as `spooled`."""
+def bounded(path: Path, head: bytes, file: BinaryIO) -> Iterator[bytes]:
+    """``head`` and all that follows in ``file``.  Raises RooflineError if that is more than `MOST_BYTES`, or can't be read."""
     size, chunk = 0, head
     while chunk:
         size += len(chunk)
@@ -66,10 +119,14 @@ def bounded(path: str | os.PathLike[str], head: bytes, file: BinaryIO) -> Iterat
             reason = f"it has more than {limit}, and what is no ordinary file, such as a pipe, is read up to {limit}"
             raise diagnose.cannot_read(path, reason, "Write it to a file and pass that.")
         yield chunk
-        try:
-            chunk = file.read(CHUNK)
-        except OSError as error:
-            raise diagnose.cannot_open(path, error) from error
+        chunk = _next(path, file)
+
+
+def _next(path: Path, file: BinaryIO) -> bytes:
+    try:
+        return file.read(CHUNK)
+    except OSError as error:
+        raise diagnose.cannot_open(path, error) from error
 
 
 def is_compressed(head: bytes) -> bool:
@@ -77,19 +134,18 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith(ZSTD)
 
 
-def unpacked(path: str | os.PathLike[str], file: BinaryIO, head: bytes = b"") -> FileBytes:
-    """The bytes inside the one frame of ``file``, in a nameless temporary file.
+def unpacked(path: Path, file: BinaryIO, head: bytes = b"") -> FileBytes:
+    """The bytes inside the one frame of ``file``, of which ``head`` was read already, in a nameless temporary file.
 
-    ``head`` was read of ``file`` already.  Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.
-    Raises RooflineError, which calls the file ``path``, where it is no whole frame of a report, too large, or can't be read or
-    unpacked.
+    Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.  Raises RooflineError, which calls the
+    file ``path``, where it is no whole frame of a report, too large, or can't be read or unpacked.
     """
-    return copied(path, _inside(path, file, head), "unpacked to")
+    return copied(path, _report_inside(path, file, head), "unpacked to")
 
 
-def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterator[bytes]:
+def _report_inside(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
     size = 0
-    for chunk in _Frame(path, file, head):
+    for chunk in _frame(path, file, head):
         if size == 0 and not MAGIC.startswith(chunk[: len(MAGIC)]):
             break
         size += len(chunk)
@@ -101,12 +157,57 @@ def _inside(path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> Iterat
         raise diagnose.cannot_read(path, reason, diagnose.PASS_REPORT)
 
 
-def as_named(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterable[bytes]:
+def _frame(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
+    """What the frame holds, in chunks of bounded size.  Raises RooflineError if it is not whole or not alone."""
+    zstd = _zstd("Cannot read", path)
+    data = head or _next(path, file)
+    read = len(data)
+    try:
+        stated = zstd.get_frame_info(data).decompressed_size
+    except zstd.ZstdError:  # the decompressor says why
+        stated = None
+    if stated is not None and stated > MOST_BYTES:
+        raise _too_large(path, f"unpacked it has {stated / 1e9:.3g} GB")
+    decompressor = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _MOST_WINDOW})
+    while not decompressor.eof:
+        if decompressor.needs_input and not data:
+            reason = f"it is cut off after {read} bytes: its zstd frame goes on"
+            raise diagnose.cannot_read(path, reason, diagnose.FETCH_AGAIN)
+        try:
+            chunk = decompressor.decompress(data, CHUNK)
+        except zstd.ZstdError as error:
+            raise _damaged(path, read, str(error)) from error
+        if chunk:
+            yield chunk
+        data = _next(path, file) if decompressor.needs_input and not decompressor.eof else b""
+        read += len(data)
+        if read > MOST_BYTES:  # a frame without end need not hold a byte: blocks may be empty
+            raise _too_large(path, f"it has more than {MOST_BYTES / 1e9:g} GB")
+    if decompressor.unused_data or _next(path, file):
+        size = read - len(decompressor.unused_data)
+        reason = f"its zstd frame ends at byte {size}, and more follows: files were joined, or it is damaged"
+        raise diagnose.cannot_read(path, reason, "Pass the reports as separate files, or copy the file again.")
+
+
+def _damaged(path: Path, read: int, reason: str) -> RooflineError:
+    if "too much memory" in reason:
+        reason = f"its zstd frame wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory"
+        return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
+    reason = f"its zstd frame is damaged before byte {read} ({reason.rpartition(': ')[2]})"
+    return diagnose.cannot_read(path, reason, diagnose.FETCH_AGAIN)
+
+
+def _too_large(path: Path, what: str) -> RooflineError:
+    reason = f"{what}, and .ncu-repz files are read up to {MOST_BYTES / 1e9:g} GB"
+    return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
+
+
+def as_named(path: Path, chunks: Iterable[bytes]) -> Iterable[bytes]:
     """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame for .ncu-repz, in capitals or not."""
     return _packed(path, chunks) if os.fspath(path).lower().endswith(SUFFIX) else chunks
 
 
-def _packed(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _packed(path: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
     zstd = _zstd("Cannot write", path)
     parameter = zstd.CompressionParameter
     compressor = zstd.ZstdCompressor(options={parameter.compression_level: _LEVEL, parameter.checksum_flag: 1})
@@ -115,72 +216,7 @@ def _packed(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> Iterator[b
     yield compressor.flush()
 
 
-class _Frame:
-    """What a frame holds, in chunks of bounded size; iterating raises RooflineError if it is not whole or not alone."""
-
-    def __init__(self, path: str | os.PathLike[str], file: BinaryIO, head: bytes) -> None:
-        self._path, self._file, self._head = path, file, head
-        self._read = 0
-        self._zstd = _zstd("Cannot read", path)
-
-    def __iter__(self) -> Iterator[bytes]:
-        data = self._next()
-        self._check_size(data)
-        options = {self._zstd.DecompressionParameter.window_log_max: _MOST_WINDOW}
-        decompressor = self._zstd.ZstdDecompressor(options=options)
-        while not decompressor.eof:
-            if decompressor.needs_input and not data:
-                reason = f"it is cut off after {self._read} bytes: its zstd frame goes on"
-                raise diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
-            try:
-                chunk = decompressor.decompress(data, CHUNK)
-            except self._zstd.ZstdError as error:
-                raise self._damaged(str(error)) from error
-            if chunk:
-                yield chunk
-            data = self._next() if decompressor.needs_input and not decompressor.eof else b""
-        self._check_end(decompressor.unused_data)
-
-    def _next(self) -> bytes:
-        try:
-            data, self._head = self._head or self._file.read(CHUNK), b""
-        except OSError as error:
-            raise diagnose.cannot_open(self._path, error) from error
-        self._read += len(data)
-        if self._read > MOST_BYTES:  # a frame without end need not hold a byte: blocks may be empty
-            raise _too_large(self._path, f"it has more than {MOST_BYTES / 1e9:g} GB")
-        return data
-
-    def _check_size(self, head: bytes) -> None:
-        """Refuse at once what says itself that it is too large."""
-        try:
-            said = self._zstd.get_frame_info(head).decompressed_size
-        except self._zstd.ZstdError:  # the decompressor says why
-            return
-        if said is not None and said > MOST_BYTES:
-            raise _too_large(self._path, f"unpacked it has {said / 1e9:.3g} GB")
-
-    def _check_end(self, behind: bytes) -> None:
-        size = self._read - len(behind)
-        behind = behind or self._next()
-        if behind:
-            reason = f"its zstd frame ends at byte {size}, and more follows: files were joined, or it is damaged"
-            raise diagnose.cannot_read(self._path, reason, "Pass the reports as separate files, or copy the file again.")
-
-    def _damaged(self, said: str) -> RooflineError:
-        if "too much memory" in said:
-            reason = f"its zstd frame wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory"
-            return diagnose.cannot_read(self._path, reason, _UNPACK.format(os.path.basename(os.fspath(self._path))))
-        reason = f"its zstd frame is damaged before byte {self._read} ({said.rpartition(': ')[2]})"
-        return diagnose.cannot_read(self._path, reason, diagnose.FETCH_AGAIN)
-
-
-def _too_large(path: str | os.PathLike[str], what: str) -> RooflineError:
-    reason = f"{what}, and .ncu-repz files are read up to {MOST_BYTES / 1e9:g} GB"
-    return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
-
-
-def _zstd(what: str, path: str | os.PathLike[str]) -> Any:
+def _zstd(what: str, path: Path) -> Any:
     """Python's zstd module: part of Python from 3.14 on.  Only .ncu-repz files need it."""
     try:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")

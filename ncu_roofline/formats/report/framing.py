@@ -21,8 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file
 from ncu_roofline.formats.report import diagnose
-from ncu_roofline.formats.report.compressed import ZSTD, is_compressed, spooled, unpacked
-from ncu_roofline.formats.report.filebytes import FileBytes
+from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, is_compressed, spooled, unpacked
 from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
 
 _LENGTH = struct.Struct("<I")

@@ -24,6 +24,7 @@ TIME_METRIC = "gpu__time_duration.sum"
 DEVICE_PREFIX = "device__attribute_"
 _ADDRESSES_END = 1 << 64
 _FUNCTION_ADDRESSES = "launch__function_pcs"
+_NAMED = ("function", "demangled", "mangled", "display_name")
 Dim3 = tuple[int, int, int]
 
 
@@ -101,8 +102,7 @@ class Device:
     attributes: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What all results of one report need to be decoded."""
 
     raw: RawFile
@@ -129,11 +129,8 @@ class Kernel:
 
     def __repr__(self) -> str:
         try:
-            sizes = [
-                f"{name} {'x'.join(map(str, size))}"
-                for name, size in (("grid", self.launch.grid), ("block", self.launch.block))
-                if size
-            ]
+            named = (("grid", self.launch.grid), ("block", self.launch.block))
+            sizes = [f"{name} {'x'.join(map(str, size))}" for name, size in named if size]
             nanoseconds = self.metrics.get(TIME_METRIC)
             time = [format_value(nanoseconds * 1e-9, "second")] if isinstance(nanoseconds, (int, float)) else []
             said = ", ".join([shorten(clean(self.name), _SHOWN_NAME), *sizes, *time, f"{len(self.metrics.names())} metrics"])
@@ -184,9 +181,8 @@ class Kernel:
     @property
     def rule_results(self) -> tuple[RuleResult, ...]:
         """What the rules of ncu said about it."""
-        body = self._parse(self._place.kind.body_message)
-        raw, offset = self._source.raw, self._place.offset
-        return tuple(read_rule(raw.decode("RuleResult", data, offset)) for data in getattr(body, "rules", ()))
+        rules = getattr(self._parse(self._place.kind.body_message), "rules", ())
+        return tuple(read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
 
     @property
     def code(self) -> Code | None:
@@ -213,22 +209,17 @@ class Kernel:
 
         Raises RooflineError for damaged bytes.
         """
-        # lists the kernel and the functions that it calls, in an order that does not tell which is which
-        listed = self._function_addresses()
+        # Lists the kernel and the functions that it calls, in an order that does not tell which is which; the scalar is their
+        # sum, or from 2025 on how many they are.  Doubles in old releases.
+        instances = self.metrics.instances(_FUNCTION_ADDRESSES) if self.metrics.has_name(_FUNCTION_ADDRESSES) else []
+        numbers = {value for _, value in instances if isinstance(value, (int, float)) and 0 < value < _ADDRESSES_END}
+        listed = {int(value) for value in numbers if value == int(value)}
         if len(listed) == 1:
             return listed.pop()
         code = self.code
         named = {function.address for function in code.functions if function.name == self.mangled_name} if code else set()
-        found = named & listed if listed else named
-        return found.pop() if len(found) == 1 else None
-
-    def _function_addresses(self) -> set[int]:
-        """Those that are addresses at all; the scalar is their sum, or from 2025 on how many they are."""
-        if not self.metrics.has_name(_FUNCTION_ADDRESSES):
-            return set()
-        values = [value for _, value in self.metrics.instances(_FUNCTION_ADDRESSES)]
-        numbers = {value for value in values if isinstance(value, (int, float)) and 0 < value < _ADDRESSES_END}
-        return {int(value) for value in numbers if value == int(value)}  # doubles in old releases
+        addresses = named & listed if listed else named
+        return addresses.pop() if len(addresses) == 1 else None
 
     def _parse(self, message: str) -> Any:
         return self._source.raw.parse(message, self._place.offset, self._place.length)
@@ -236,47 +227,32 @@ class Kernel:
 
 def read_launch(raw: RawFile, place: Place) -> Launch:
     """What the result at ``place`` says about itself.  Raises RooflineError for damaged bytes."""
-    head = raw.parse(place.kind.head_message, place.offset, place.length)
     kind = place.kind.name
-    longest = max(len(getattr(head, name, b"")) for name in _NAMED)
+    head = raw.parse(place.kind.head_message, place.offset, place.length)
+    function, demangled, mangled, display = (getattr(head, name, b"") for name in _NAMED)
+    longest = max(map(len, (function, demangled, mangled, display)))
     if longest > _LONGEST_NAME:
         raise raw.damaged(place.offset, f"a kernel's name of {longest:,} bytes, which no compiler makes")
-    names, launched = _NAMES.get(kind, _other_names)(kind, head)
+    launched = head if kind == "kernel" else None
+    function_name = name = text(display) or kind
+    if kind == "kernel":
+        function_name, name = text(function) or text(demangled), text(demangled) or text(function)
+    elif kind == "cmdlist" and len(head.launches) == 1:
+        launched = head.launches[0]
+    state = b"".join(head.nvtx)  # a message may come in parts
     return Launch(
         kind,
-        *names,
+        function_name,
+        name,
+        text(mangled),
         grid=_dim3(launched, "grid"),
         block=_dim3(launched, "block"),
         stream=_optional(head, "stream"),
         context=_optional(head, "context"),
         created=_optional(head, "created"),
         clock_locked=head.clock.locked if head.HasField("clock") else None,
-        nvtx=_ranges(raw, place, head),
+        nvtx=range_names(raw.decode("Nvtx", state, place.offset), head.thread_id) if state else (),
     )
-
-
-def _ranges(raw: RawFile, place: Place, head: Any) -> tuple[str, ...]:
-    state = b"".join(head.nvtx)  # a message may come in parts
-    return range_names(raw.decode("Nvtx", state, place.offset), head.thread_id) if state else ()
-
-
-def _kernel_names(_kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
-    function, demangled, mangled = text(head.function), text(head.demangled), text(head.mangled)
-    return (function or demangled, demangled or function, mangled), head
-
-
-def _cmdlist_names(kind: str, head: Any) -> tuple[tuple[str, str, str], Any]:
-    name = text(head.display_name) or kind
-    return (name, name, ""), head.launches[0] if len(head.launches) == 1 else None
-
-
-def _other_names(kind: str, _head: Any) -> tuple[tuple[str, str, str], Any]:
-    return (kind, kind, ""), None
-
-
-_NAMED = ("function", "demangled", "mangled", "display_name")
-# How to name a result of a kind: (function, demangled, mangled), and the message that has its grid and block.
-_NAMES = {"kernel": _kernel_names, "cmdlist": _cmdlist_names}
 
 
 def _dim3(message: Any, name: str) -> Dim3 | None:

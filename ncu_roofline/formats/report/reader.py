@@ -16,7 +16,7 @@ from ncu_roofline.base.texts import clean, printable
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import CodeIndex
 from ncu_roofline.formats.report.empty import EMPTY, SHORT, check_short, is_empty
-from ncu_roofline.formats.report.framing import Block, RawFile, open_raw, scan
+from ncu_roofline.formats.report.framing import RawFile, open_raw, scan
 from ncu_roofline.formats.report.kernel import (
     DEVICE_PREFIX,
     TIME_METRIC,
@@ -35,7 +35,7 @@ from ncu_roofline.formats.report.session import Process, Session, read_process, 
 Others = dict[str, dict[int, Value]]
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
-MOST_LAUNCHES = 20
+_MOST_LAUNCHES = 20
 _NAME_LENGTH = 100
 _SHOWN = 12  # kernels at a prompt
 
@@ -68,65 +68,41 @@ class _Kernels(Sequence[Kernel]):
         return "\n".join([f"<{len(self)} kernels>", *(f"  {kernel!r}" for kernel in self[:_SHOWN]), *more])
 
 
-class _Contents:
-    """What the block headers say, gathered over all blocks in file order."""
-
-    def __init__(self, raw: RawFile) -> None:
-        self._raw = raw
-        self.processes: dict[bytes, Process] = {}
-        self.with_code = array("Q")
-        self.strings: list[bytes] = []
-        self.places: list[Place] = []
-        self.empty = self._short = 0
-        self.sessions: list[bytes] = []
-        for block in scan(raw):
-            self._add(block)
-
-    def _add(self, block: Block) -> None:
-        header = block.header
-        self.strings.extend(header.strings.strings)
-        self.sessions.extend(header.session)
-        process = self._process(header.process, block.start)
-        if block.counts[0]:
-            self.with_code.append(block.start)
-        for kind, offset, length in block.results():
-            if is_empty(self._raw, KINDS[kind], offset, length):
-                self.empty += 1
-            else:
-                self._short += length <= SHORT
-                check_short(self._raw.path, self._short)
-                self.places.append(Place(KINDS[kind], offset, length, process))
-
-    def _process(self, data: bytes, offset: int) -> Process:
-        if data not in self.processes:
-            self.processes[data] = read_process(self._raw.decode("Process", data, offset))
-        return self.processes[data]
-
-    def session_message(self) -> Any:
-        """The details of all blocks, merged: what protobuf does with joined messages."""
-        return self._raw.decode("Session", b"".join(self.sessions), 0)
-
-    def first_process(self) -> Process:
-        """The first process that a block names."""
-        return next((process for data, process in self.processes.items() if data), Process())
-
-
 class Report:
     """An open report.  Use it in a ``with`` statement, or `close` it; kernels can't be decoded after that."""
 
     def __init__(self, raw: RawFile) -> None:
-        contents = _Contents(raw)
-        merged = contents.session_message()
         self.path = raw.path
-        self.session: Session = read_session(merged, contents.first_process())
-        self._session_devices = tuple(_session_device(device) for device in merged.devices)
         self._raw = raw
-        strings = [data.decode("utf-8", "replace") for data in contents.strings]
-        self._source = Source(raw, Layouts(raw, strings), CodeIndex(raw, contents.with_code, contents.processes))
+        self._places: list[Place] = []
+        self._empty = 0
+        processes: dict[bytes, Process] = {}
+        with_code = array("Q")
+        names: list[bytes] = []
+        sessions: list[bytes] = []
+        short = 0
+        for block in scan(raw):
+            names.extend(block.header.strings.strings)
+            sessions.extend(block.header.session)
+            named = block.header.process
+            if named not in processes:
+                processes[named] = read_process(raw.decode("Process", named, block.start))
+            if block.counts[0]:
+                with_code.append(block.start)
+            for kind, offset, length in block.results():
+                if is_empty(raw, KINDS[kind], offset, length):
+                    self._empty += 1
+                else:
+                    short += length <= SHORT
+                    check_short(raw.path, short)
+                    self._places.append(Place(KINDS[kind], offset, length, processes[named]))
+        session = raw.decode("Session", b"".join(sessions), 0)  # of all blocks: protobuf merges joined messages
+        self.session: Session = read_session(session, next((one for data, one in processes.items() if data), Process()))
+        self._session_devices = tuple(map(_session_device, session.devices))
+        strings = [data.decode("utf-8", "replace") for data in names]
         self._names = frozenset(strings)
-        self._places = contents.places
-        self._empty = contents.empty
-        self.kernels: Sequence[Kernel] = _Kernels(self._source, contents.places)
+        self._source = Source(raw, Layouts(raw, strings), CodeIndex(raw, with_code, processes))
+        self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places)
 
     @property
     def ncu_version(self) -> str:
@@ -227,8 +203,15 @@ class Report:
         return f"<Report {clean(os.path.basename(self.path))}: {said}>{kernels[1]}{kernels[2]}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first launches."""
-        return report_html(self)
+        """What a notebook shows: a table of the first launches; nothing of the report reaches it unescaped."""
+        devices = ", ".join(device.name for device in self.devices) or "no GPU named"
+        release = f"Nsight Compute {self.ncu_version}" if self.ncu_version else "Nsight Compute of unknown release"
+        heading = escape(printable(f"{PurePath(self.path).name}: {len(self)} launches, {devices}, {release}"))
+        rows = "".join(map(_row, self.kernels[:_MOST_LAUNCHES]))
+        more = len(self) - _MOST_LAUNCHES
+        rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
+        header = "".join(f"<th>{name}</th>" for name in ("launch", "kernel", "grid", "block", "time"))
+        return f"<p>{heading}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{rest}"
 
     def close(self) -> None:
         """Give the file back."""
@@ -300,27 +283,10 @@ def read_report(path: str | os.PathLike[str]) -> Report:
         raise
 
 
-def report_html(report: Report) -> str:
-    """A table of the first launches as html; nothing of the report reaches it unescaped.  Raises RooflineError for damage."""
-    devices = ", ".join(device.name for device in report.devices) or "no GPU named"
-    release = f"Nsight Compute {report.ncu_version}" if report.ncu_version else "Nsight Compute of unknown release"
-    heading = f"{PurePath(report.path).name}: {len(report)} launches, {devices}, {release}"
-    rows = "".join(_row(report, index) for index in range(min(len(report), MOST_LAUNCHES)))
-    more = len(report) - MOST_LAUNCHES
-    rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""
-    header = "".join(f"<th>{name}</th>" for name in ("launch", "kernel", "grid", "block", "time"))
-    return f"<p>{_text(heading)}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{rest}"
-
-
-def _row(report: Report, index: int) -> str:
-    kernel = report.kernels[index]
+def _row(kernel: Kernel) -> str:
     nanoseconds = kernel.metrics.get(TIME_METRIC)
     seconds = nanoseconds * 1e-9 if isinstance(nanoseconds, (int, float)) else float("nan")
     name = kernel.name if len(kernel.name) <= _NAME_LENGTH else f"{kernel.name[: _NAME_LENGTH - 3]}..."
     sizes = ["x".join(map(str, size)) if size else "" for size in (kernel.launch.grid, kernel.launch.block)]
-    cells = [str(index), name, *sizes, format_value(seconds, "second")]
-    return "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>"
-
-
-def _text(value: str) -> str:
-    return escape(printable(value))
+    cells = [str(kernel.index), name, *sizes, format_value(seconds, "second")]
+    return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"
